@@ -1,0 +1,1 @@
+"""What a call costs: estimated before it, measured after it. Pure."""

@@ -1,0 +1,1 @@
+"""Prompt -> features -> probability of satisfaction, learned online. Pure."""

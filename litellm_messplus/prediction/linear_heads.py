@@ -1,0 +1,78 @@
+"""One logistic head per candidate, trained by online SGD (paper, Eq. 4 and Algorithm 1)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.encoder import Features
+
+Weights = NDArray[np.float64]
+
+
+class LinearHeads:
+    """Heads z of shape (M, dimension + 1), the last column the bias.
+
+    A step on one label is SGD with momentum on the paper's regularised cross-entropy: the loss is
+    the mean over the M candidates, hence the factor 1/M; weight decay is its mu. The heads share
+    no weights, so a missing label leaves that candidate's head alone. All start at zero, where
+    every prediction is one half.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[str],
+        dimension: int,
+        *,
+        learning_rate: float,
+        momentum: float,
+        weight_decay: float,
+    ) -> None:
+        self.candidates = tuple(candidates)
+        self.dimension = dimension
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._weight_decay = weight_decay
+        self._row = {name: row for row, name in enumerate(self.candidates)}
+        self.weights: Weights = np.zeros((len(self.candidates), dimension + 1))
+        self.velocity: Weights = np.zeros_like(self.weights)
+
+    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+        """The probability of satisfaction of each named candidate, in the order given.
+
+        Raises KeyError for a candidate without a head.
+        """
+        rows = [self._row[name] for name in candidates]
+        logits = (self.weights[:, :-1] @ features + self.weights[:, -1])[rows]
+        probabilities: list[float] = _sigmoid(logits).tolist()
+        return probabilities
+
+    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+        """One SGD step of the candidate's head on one label in [0, 1]."""
+        (predicted,) = self.predict(features, [candidate])
+        row = self._row[candidate]
+        gradient = self._cross_entropy_gradient(features, predicted - satisfaction)
+        self._step(row, gradient + self._weight_decay * self.weights[row])
+
+    def revise(
+        self, features: Features, candidate: str, previous: float, satisfaction: float
+    ) -> None:
+        """Replace a label that was learned before.
+
+        The gradient is linear in the label, so this step is the difference that the other label
+        would have made, to first order in the learning rate.
+        """
+        gradient = self._cross_entropy_gradient(features, previous - satisfaction)
+        self._step(self._row[candidate], gradient)
+
+    def _cross_entropy_gradient(self, features: Features, error: float) -> Weights:
+        return np.append(features, 1.0) * (error / len(self.candidates))
+
+    def _step(self, row: int, gradient: Weights) -> None:
+        self.velocity[row] = self._momentum * self.velocity[row] + gradient
+        self.weights[row] -= self._learning_rate * self.velocity[row]
+
+
+def _sigmoid(logits: Weights) -> Weights:
+    clipped = np.clip(logits, -35.0, 35.0)
+    return 1.0 / (1.0 + np.exp(-clipped))

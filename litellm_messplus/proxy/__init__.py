@@ -1,0 +1,1 @@
+"""The only room that knows LiteLLM: hooks, exploration calls, routes, headers, prices."""

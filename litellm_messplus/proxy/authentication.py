@@ -1,0 +1,63 @@
+"""LiteLLM's own authentication, for our routes."""
+
+from dataclasses import dataclass
+
+from fastapi import Request
+from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
+from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
+from starlette.types import Message
+
+OPEN_TO_EVERY_KEY = b"/v1/models"
+_BODY_HEADERS = (b"content-length", b"content-type")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. An administrator of the proxy may see and label every request."""
+
+    key_hash: str | None
+    is_admin: bool
+
+    def owns(self, key_hash: str | None) -> bool:
+        """Whether a request made with that key is the caller's."""
+        return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
+
+
+async def caller(request: Request) -> Caller:
+    """The caller, or LiteLLM's own refusal.
+
+    LiteLLM lets only administrators use a route that it does not know, so it is asked whether the
+    key may list the models, which every valid key may (measured on 1.106.2).
+    """
+    key = await user_api_key_auth(
+        request=_as_model_listing(request),
+        api_key=request.headers.get("authorization", ""),
+        azure_api_key_header=request.headers.get("api-key", ""),
+        anthropic_api_key_header=request.headers.get("x-api-key"),
+        google_ai_studio_api_key_header=None,
+        azure_apim_header=None,
+        custom_litellm_key_header=request.headers.get("x-litellm-api-key"),
+    )
+    return _caller(key)
+
+
+def _as_model_listing(request: Request) -> Request:
+    headers = [pair for pair in request.scope["headers"] if pair[0] not in _BODY_HEADERS]
+    scope = {
+        **request.scope,
+        "method": "GET",
+        "path": OPEN_TO_EVERY_KEY.decode(),
+        "raw_path": OPEN_TO_EVERY_KEY,
+        "headers": headers,
+        "state": {},
+    }
+    return Request(scope, receive=_empty_body)
+
+
+async def _empty_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _caller(key: UserAPIKeyAuth) -> Caller:
+    is_admin = key.user_role == LitellmUserRoles.PROXY_ADMIN
+    return Caller(key_hash=key.api_key, is_admin=is_admin)

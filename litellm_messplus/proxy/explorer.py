@@ -1,0 +1,189 @@
+"""Exploration calls: the same request to other candidates, in the background and unseen."""
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from litellm.types.utils import all_litellm_params
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.surfaces import METADATA_OF_OTHERS, IncomingRequest, metadata_name
+from litellm_messplus.records import (
+    CallRecord,
+    CallRole,
+    CallStatus,
+    CostSource,
+    RequestRecord,
+    exploration_call_id,
+)
+
+exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
+"""Set in the context of an exploration call: our own filter then keeps that candidate only."""
+
+CLOSE_SECONDS = 10.0
+ROUTER_METHODS = {
+    "acompletion": "acompletion",
+    "atext_completion": "atext_completion",
+    "anthropic_messages": "aanthropic_messages",
+    "aresponses": "aresponses",
+}
+NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
+"""Not part of an exploration call: it is never streamed, and leaves nothing behind upstream."""
+
+
+class Explorer:
+    """Runs a bounded number of calls at once; what would exceed it is left out and counted."""
+
+    def __init__(
+        self,
+        pricing: answers.Pricing,
+        journal: Journal,
+        counters: Counters,
+        *,
+        concurrent: int,
+        charge_caller: bool,
+        store_text: bool,
+    ) -> None:
+        self._pricing = pricing
+        self._journal = journal
+        self._counters = counters
+        self._concurrent = concurrent
+        self._charge_caller = charge_caller
+        self._store_text = store_text
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(
+        self, record: RequestRecord, candidates: Sequence[str], request: IncomingRequest
+    ) -> None:
+        """Begin a call to each candidate; returns at once."""
+        if not candidates:
+            return
+        arguments = self._arguments(record.zoo, request)
+        for number, candidate in enumerate(candidates, start=1):
+            if len(self._running) >= self._concurrent:
+                self._counters.add("explorations_left_out")
+                continue
+            call = self._call(record, number, candidate, request.call_type, arguments)
+            # A fresh context: nothing of the user's request may leak into the call, or back.
+            task = contextvars.Context().run(
+                asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
+            )
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def close(self) -> None:
+        """Wait for the calls under way, but not for ever."""
+        if self._running:
+            _, pending = await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _call(
+        self,
+        record: RequestRecord,
+        number: int,
+        candidate: str,
+        call_type: str,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        exploration_target.set(candidate)
+        started = time.perf_counter()
+        try:
+            response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
+        except Exception as error:
+            self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
+            ended = _failed(record, number, candidate, error, time.perf_counter() - started)
+        else:
+            seconds = time.perf_counter() - started
+            ended = self._answered(record, number, candidate, response, seconds)
+        self._journal.write(ended)
+
+    def _answered(
+        self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float
+    ) -> CallRecord:
+        hidden = answers.hidden_params(response)
+        usage = answers.usage(response)
+        deployment = hidden.get("model_id")
+        cost, source = self._pricing.cost(
+            record, candidate, deployment, usage, hidden.get("response_cost")
+        )
+        return CallRecord(
+            call_id=exploration_call_id(record.request_id, number),
+            request_id=record.request_id,
+            ended_at=datetime.now(UTC),
+            role=CallRole.EXPLORATION,
+            status=CallStatus.SUCCESS,
+            candidate=candidate,
+            deployment_id=deployment,
+            model=candidate,
+            response_id=answers.response_id(response),
+            prompt_tokens=usage.prompt_tokens if usage else None,
+            completion_tokens=usage.completion_tokens if usage else None,
+            cost=cost,
+            cost_source=source,
+            seconds=seconds,
+            answer=answers.text(response) if self._store_text else None,
+        )
+
+    def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
+        """The request as the filter saw it: after guardrails, before a provider's spelling."""
+        repeated = {
+            name: value
+            for name, value in request.kwargs.items()
+            if name not in NOT_REPEATED
+            and not name.startswith("_")
+            and name not in all_litellm_params
+        }
+        repeated["model"] = group
+        if request.messages is not None and request.call_type != "atext_completion":
+            repeated["messages"] = list(request.messages)
+        repeated[metadata_name(request.call_type)] = self._metadata(request)
+        if request.call_type in METADATA_OF_OTHERS and "metadata" in request.kwargs:
+            repeated["metadata"] = request.kwargs["metadata"]
+        return {**repeated, "num_retries": 0, "disable_fallbacks": True}
+
+    def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
+        """Whose the call is: nobody's, or the caller's as an internal call of the proxy."""
+        if not self._charge_caller:
+            return {}
+        from litellm.litellm_core_utils.internal_call_metadata import (
+            sanitized_forwardable_call_metadata,
+        )
+
+        return dict(sanitized_forwardable_call_metadata(request.metadata, "messplus_exploration"))
+
+
+def _failed(
+    record: RequestRecord, number: int, candidate: str, error: Exception, seconds: float
+) -> CallRecord:
+    return CallRecord(
+        call_id=exploration_call_id(record.request_id, number),
+        request_id=record.request_id,
+        ended_at=datetime.now(UTC),
+        role=CallRole.EXPLORATION,
+        status=CallStatus.FAILURE,
+        candidate=candidate,
+        deployment_id=None,
+        model=candidate,
+        response_id=None,
+        prompt_tokens=None,
+        completion_tokens=None,
+        cost=None,
+        cost_source=CostSource.UNKNOWN,
+        seconds=seconds,
+        error=f"{type(error).__name__}: {error}"[:2000],
+    )
+
+
+def _router() -> Any:
+    """The proxy's router as it is now: LiteLLM replaces it when its configuration changes."""
+    from litellm.proxy import proxy_server
+
+    return proxy_server.llm_router

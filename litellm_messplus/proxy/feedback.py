@@ -1,0 +1,129 @@
+"""Feedback: from what a client posts to a durable label."""
+
+import asyncio
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.open_requests import OpenRequests
+from litellm_messplus.records import LabelRecord, served_call_id
+from litellm_messplus.store import history
+
+SOURCE = "feedback"
+WAIT_SECONDS = 1.0
+"""How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
+id of a streamed answer only after the client has it."""
+POLL_SECONDS = 0.05
+
+
+class Feedback(BaseModel):
+    """The body of `POST /messplus/feedback`."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+        description="The `id` of the response, or its `x-litellm-call-id` header."
+    )
+    satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
+    score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
+        default=None, description="Satisfaction from 0 to 1, in place of `satisfied`."
+    )
+    comment: Annotated[str, Field(max_length=10_000)] | None = Field(
+        default=None, description="The user's words."
+    )
+    call_id: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
+        default=None,
+        description="Which call of an exploration is judged; left out, the one the user saw.",
+    )
+
+    @model_validator(mode="after")
+    def _one_verdict(self) -> "Feedback":
+        if (self.satisfied is None) == (self.score is None):
+            raise ValueError("give exactly one of `satisfied` and `score`")
+        return self
+
+    @property
+    def value(self) -> float:
+        """Satisfaction from 0 to 1."""
+        return float(bool(self.satisfied)) if self.score is None else self.score
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A label that is durable."""
+
+    request_id: str
+    call_id: str
+    satisfaction: float
+
+
+class FeedbackDesk:
+    """Finds the request that feedback is for, and writes the label."""
+
+    def __init__(
+        self, database: AsyncEngine, journal: Journal, open_requests: OpenRequests
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._open = open_requests
+
+    async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
+        """Write the verdict; returns when it is durable.
+
+        Raises UnknownRequestError or NotYourRequestError, and SQLAlchemyError where the
+        database refuses.
+        """
+        request_id = await self.find(feedback.id, caller)
+        call_id = feedback.call_id or served_call_id(request_id)
+        await self._check_call(request_id, call_id)
+        label = LabelRecord(
+            label_id=uuid.uuid4().hex,
+            call_id=call_id,
+            request_id=request_id,
+            created_at=datetime.now(UTC),
+            source=SOURCE,
+            value=feedback.value,
+            comment=feedback.comment,
+        )
+        await self._journal.write_durably([label])
+        return Accepted(request_id, call_id, label.value)
+
+    async def find(self, given: str, caller: Caller) -> str:
+        """Our id of the caller's newest request that goes by ``given``.
+
+        Raises UnknownRequestError where there is none, NotYourRequestError where all are others'.
+        """
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            owners = await self._owners(given)
+            for request_id, key_hash in owners:
+                if caller.owns(key_hash):
+                    return request_id
+            if owners:
+                raise NotYourRequestError(given)
+            if time.monotonic() > deadline:
+                raise UnknownRequestError(given)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _owners(self, given: str) -> list[tuple[str, str | None]]:
+        remembered = [
+            (opened.record.request_id, opened.record.key_hash) for opened in self._open.find(given)
+        ]
+        if remembered:
+            return remembered
+        return [(row.request_id, row.key_hash) for row in await history.find(self._database, given)]
+
+    async def _check_call(self, request_id: str, call_id: str) -> None:
+        if call_id == served_call_id(request_id):
+            return
+        found = await history.history(self._database, request_id)
+        if found is None or call_id not in {call["call_id"] for call in found.calls}:
+            raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")

@@ -1,0 +1,58 @@
+"""Requests that this process decided lately: for retries, headers, outcomes and prompt feedback."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from litellm_messplus.records import RequestRecord
+
+METADATA_KEY = "messplus"
+REMEMBERED = 4096
+
+
+@dataclass(slots=True)
+class OpenRequest:
+    """A decided request. ``tried`` holds the ids of the deployments that failed it."""
+
+    record: RequestRecord
+    ranking: tuple[str, ...]
+    tried: set[str] = field(default_factory=set)
+    served: str | None = None
+    response_id: str | None = None
+
+
+class OpenRequests:
+    """Bounded: what is forgotten here is in the database."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._by_id: OrderedDict[str, OpenRequest] = OrderedDict()
+
+    def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
+        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again."""
+        metadata[METADATA_KEY] = {"request_id": opened.record.request_id}
+        self._by_id[opened.record.request_id] = opened
+        while len(self._by_id) > self._remembered:
+            self._by_id.popitem(last=False)
+
+    def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
+        """The request that the metadata of a hook belongs to.
+
+        A client can write into the metadata, so the call must be the one that we marked.
+        """
+        mark = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
+        request_id = mark.get("request_id") if isinstance(mark, dict) else None
+        found = self._by_id.get(request_id) if isinstance(request_id, str) else None
+        if found is None or found.record.litellm_call_id != litellm_call_id:
+            return None
+        return found
+
+    def find(self, given: str) -> Iterator[OpenRequest]:
+        """Those whose own id, LiteLLM call id or response id is ``given``, newest first."""
+        direct = self._by_id.get(given)
+        if direct is not None:
+            yield direct
+        for opened in reversed(self._by_id.values()):
+            if given in (opened.record.litellm_call_id, opened.response_id):
+                yield opened

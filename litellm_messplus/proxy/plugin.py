@@ -1,0 +1,190 @@
+"""What LiteLLM calls: the hooks, each of which lets the request through whatever happens here."""
+
+from typing import Any
+
+from litellm.integrations.custom_logger import CustomLogger
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.engine import Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import answers, outcomes
+from litellm_messplus.proxy.deployment_index import DeploymentIndex
+from litellm_messplus.proxy.explorer import Explorer
+from litellm_messplus.proxy.feedback import FeedbackDesk
+from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
+from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
+from litellm_messplus.settings.schema import MessplusSettings
+
+
+class MessplusPlugin(CustomLogger):  # type: ignore[misc]
+    """One a worker process. Hooks are found by LiteLLM on the class, parameters by their names."""
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        engines: dict[str, Engine],
+        database: AsyncEngine,
+        position: int,
+    ) -> None:
+        super().__init__()
+        self.engines = engines
+        self.counters = Counters()
+        self._settings = settings
+        self._database = database
+        self._journal = Journal(
+            database,
+            engines,
+            self.counters,
+            flush_seconds=settings.flush_seconds,
+            snapshot_every=settings.snapshot_every,
+            position=position,
+        )
+        self._open = OpenRequests()
+        self._index = DeploymentIndex()
+        self._pricing = answers.Pricing(
+            {name: engine.zoo for name, engine in engines.items()}, self._index.prices
+        )
+        self._explorer = Explorer(
+            self._pricing,
+            self._journal,
+            self.counters,
+            concurrent=settings.concurrent_explorations,
+            charge_caller=settings.charge_explorations,
+            store_text=settings.store_text,
+        )
+        self._router = RequestRouter(
+            settings, engines, self._journal, self._open, self._explorer, self.counters
+        )
+
+    def attach(self) -> None:
+        """Join the running proxy: its event loop, its routes, its shutdown."""
+        from litellm.proxy import proxy_server
+
+        self._journal.start()
+        desk = FeedbackDesk(self._database, self._journal, self._open)
+        proxy_server.app.include_router(build_routes(self._database, desk, self.counters))
+        shut_down_proxy = proxy_server.proxy_shutdown_event
+
+        async def shut_down(*arguments: Any, **keywords: Any) -> None:
+            # The one place that LiteLLM passes on SIGTERM; looked up there at call time.
+            await self.close()
+            await shut_down_proxy(*arguments, **keywords)
+
+        proxy_server.proxy_shutdown_event = shut_down
+
+    async def close(self) -> None:
+        """Let exploration calls and log events finish, then write everything."""
+        try:
+            await self._explorer.close()
+            await _flush_log_events()
+        except Exception:
+            self.counters.failure("shutdown_failures", "calls under way were not waited for")
+        await self._journal.close()
+        await self._database.dispose()
+
+    async def async_filter_deployments(
+        self,
+        model: str,
+        healthy_deployments: list[Any],
+        messages: list[Any] | None,
+        request_kwargs: dict[str, Any] | None = None,
+        parent_otel_span: Any = None,
+    ) -> list[Any]:
+        """Rank the healthy deployments of a zoo. On any failure LiteLLM's own choice stands."""
+        try:
+            engine = self.engines.get(model)
+            if engine is None:
+                return healthy_deployments
+            self._index.see(healthy_deployments, engine.zoo.settings.cost_unit)
+            return list(self._router.route(model, healthy_deployments, messages, request_kwargs))
+        except MissedDeadlineError as missed:
+            self.counters.failure("deadlines_missed", f"a decision took {missed}")
+        except Exception:
+            self.counters.failure("routing_failures", "a request was not routed")
+        return healthy_deployments
+
+    async def async_post_call_response_headers_hook(
+        self,
+        data: dict[str, Any],
+        user_api_key_dict: Any,
+        response: Any,
+        request_headers: dict[str, str] | None = None,
+        litellm_call_info: dict[str, Any] | None = None,
+    ) -> dict[str, str] | None:
+        """Tell the client what served, under which promise, and where feedback goes."""
+        try:
+            opened = self._opened(data)
+            if opened is None:
+                return None
+            opened.response_id = answers.response_id(response) or opened.response_id
+            return self._headers(opened, litellm_call_info or {})
+        except Exception:
+            self.counters.failure("header_failures", "an answer went without our headers")
+            return None
+
+    async def async_log_success_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """The served call has ended, after retries and fallbacks; streams at their end."""
+        try:
+            opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+            if opened is None:
+                return
+            self._journal.write(
+                outcomes.succeeded(
+                    opened,
+                    kwargs["standard_logging_object"],
+                    response_obj,
+                    self._index.candidates,
+                    self._pricing,
+                    store_text=self._settings.store_text,
+                )
+            )
+        except Exception:
+            self.counters.failure("outcome_failures", "a served call was not recorded")
+
+    async def async_post_call_failure_hook(
+        self,
+        request_data: dict[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """The user got an error: every retry and fallback has failed."""
+        try:
+            opened = self._opened(request_data)
+            if opened is not None:
+                self._journal.write(outcomes.failed(opened, original_exception))
+        except Exception:
+            self.counters.failure("outcome_failures", "a failed request was not recorded")
+
+    def _opened(
+        self, data: dict[str, Any], call: dict[str, Any] | None = None
+    ) -> OpenRequest | None:
+        call_id = (call or data).get("litellm_call_id")
+        for name in ("litellm_metadata", "metadata"):
+            opened = self._open.get(data.get(name), call_id)
+            if opened is not None:
+                return opened
+        return None
+
+    def _headers(self, opened: OpenRequest, call_info: dict[str, Any]) -> dict[str, str]:
+        record = opened.record
+        info = call_info.get("model_info") or {}
+        served = call_info.get("model_id") or info.get("id")
+        return {
+            "x-messplus-request-id": record.request_id,
+            "x-messplus-model": self._index.candidates.get(str(served), str(served)),
+            "x-messplus-service-level": record.service_level,
+            "x-messplus-exploration": str(record.is_exploration).lower(),
+            "x-messplus-feedback": FEEDBACK_PATH,
+        }
+
+
+async def _flush_log_events() -> None:
+    """LiteLLM 1.106 drops the log events that are queued at its end."""
+    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
+
+    await GLOBAL_LOGGING_WORKER.flush()

@@ -1,0 +1,141 @@
+"""Routing one request: LiteLLM's healthy deployments in, a ranking out; logged and explored."""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.engine import Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import ranking
+from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.explorer import Explorer, exploration_target
+from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.service_levels import service_level
+from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.settings.schema import MessplusSettings
+
+
+class MissedDeadlineError(Exception):
+    """The decision took longer than the operator allows."""
+
+
+class RequestRouter:
+    """Holds no state of its own beyond the requests that are open."""
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        engines: Mapping[str, Engine],
+        journal: Journal,
+        open_requests: OpenRequests,
+        explorer: Explorer,
+        counters: Counters,
+    ) -> None:
+        self._settings = settings
+        self._engines = engines
+        self._journal = journal
+        self._open = open_requests
+        self._explorer = explorer
+        self._counters = counters
+
+    def route(
+        self,
+        group: str,
+        deployments: Sequence[Deployment],
+        messages: Sequence[Mapping[str, Any]] | None,
+        kwargs: Mapping[str, Any] | None,
+    ) -> Sequence[Deployment]:
+        """The deployments in the order in which they are to be tried.
+
+        Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
+        Raises MissedDeadlineError when the decision took too long; then nothing was changed.
+        """
+        engine = self._engines.get(group)
+        if engine is None or not deployments:
+            return deployments
+        target = exploration_target.get()
+        if target is not None:
+            return ranking.only(deployments, target)
+        request = read_request(messages, kwargs)
+        if request is None:
+            return deployments
+        opened = self._open.get(request.metadata, request.litellm_call_id)
+        if opened is None:
+            opened = self._decide(engine, deployments, request)
+        else:
+            opened.tried.update(_failed(request))
+        target_order = request.kwargs.get("_target_order")
+        if target_order is not None:
+            return ranking.best_of_order(deployments, opened.ranking, target_order)
+        return ranking.ranked(deployments, opened.ranking, opened.tried)
+
+    def _decide(
+        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest:
+        started = time.perf_counter()
+        level = service_level(engine.zoo, request.metadata, self._counters)
+        text = request.prompt_text()
+        features = engine.encoder.encode(text)
+        known = {candidate_of(deployment) for deployment in deployments}
+        candidates = [name for name in engine.zoo.candidates if name in known]
+        situation = engine.situation(level, features, len(text), candidates)
+        request_id = uuid.uuid4().hex
+        decision = engine.decide(request_id, level, situation)
+        seconds = time.perf_counter() - started
+        if seconds > self._settings.deadline_seconds:
+            engine.forget(request_id)
+            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
+        record = RequestRecord(
+            request_id=request_id,
+            created_at=datetime.now(UTC),
+            zoo=engine.zoo.name,
+            service_level=level.name,
+            t=situation.t,
+            alpha=level.alpha,
+            policy=engine.zoo.settings.policy,
+            litellm_call_id=request.litellm_call_id,
+            key_hash=request.key_hash,
+            team_id=request.team_id,
+            call_type=request.call_type,
+            is_stream=request.is_stream,
+            encoder=engine.encoder.name,
+            features=features,
+            prompt_characters=len(text),
+            queue=situation.queue,
+            chosen=decision.chosen,
+            largest=engine.zoo.largest,
+            is_exploration=decision.is_exploration,
+            exploration_probability=decision.exploration_probability,
+            reason=decision.reason,
+            decision_seconds=seconds,
+            prompt=text if self._settings.store_text else None,
+            **_estimates(situation),
+        )
+        return self._open_request(record, decision, request)
+
+    def _open_request(
+        self, record: RequestRecord, decision: Decision, request: IncomingRequest
+    ) -> OpenRequest:
+        opened = OpenRequest(record, decision.ranking)
+        self._open.add(opened, request.metadata)
+        self._journal.write(record)
+        self._explorer.start(record, decision.explored, request)
+        return opened
+
+
+def _estimates(situation: Situation) -> dict[str, Any]:
+    return {
+        "estimated_cost": {e.candidate: e.cost for e in situation.estimates},
+        "estimated_satisfaction": {e.candidate: e.satisfaction for e in situation.estimates},
+    }
+
+
+def _failed(request: IncomingRequest) -> list[str]:
+    """The deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
+    last = request.metadata.get("model_info")
+    return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

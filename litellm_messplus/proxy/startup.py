@@ -1,0 +1,72 @@
+"""Starting inside the proxy: the configuration, the database, the engines, then the plugin.
+
+LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
+must be awaited before the first request (migrations, restoring the state) runs in a thread with a
+loop of its own.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.journal import restore
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.proxy.deployments import build_zoos
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store.database import create_engine, migrate
+
+T = TypeVar("T")
+
+
+def start() -> MessplusPlugin:
+    """The plugin for the running proxy; what it cannot honour ends the process with the reason."""
+    try:
+        return _start(_proxy_configuration())
+    except ConfigurationError as error:
+        _stop(error)
+
+
+def _start(config: Mapping[str, Any]) -> MessplusPlugin:
+    settings = load_settings(config)
+    zoos = build_zoos(settings, config.get("model_list") or [])
+    encoder = HashedNgrams()
+    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
+    position = _run_in_thread(_open_database(settings, engines))
+    plugin = MessplusPlugin(settings, engines, create_engine(settings.database), position)
+    plugin.attach()
+    return plugin
+
+
+async def _open_database(settings: MessplusSettings, engines: Mapping[str, Engine]) -> int:
+    database = create_engine(settings.database)
+    try:
+        await migrate(database)
+        return await restore(database, engines)
+    finally:
+        await database.dispose()
+
+
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def _proxy_configuration() -> Mapping[str, Any]:
+    from litellm.proxy import proxy_server
+
+    config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
+    return config
+
+
+def _stop(error: ConfigurationError) -> NoReturn:
+    """One message in place of the traceback, and no worker that would be started again."""
+    print(f"\nmessplus: the configuration cannot be honoured.\n  {error}\n", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(1)

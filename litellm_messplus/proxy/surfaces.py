@@ -1,0 +1,88 @@
+"""Reading a request as LiteLLM's router sees it, on each of the four surfaces."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages", "aresponses"})
+"""Chat completions, text completions, Anthropic messages, responses."""
+METADATA_OF_OTHERS = frozenset({"anthropic_messages", "aresponses"})
+"""Surfaces on which `metadata` is the client's and goes upstream; LiteLLM's is beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRequest:
+    """One request of a surface that is routed. ``metadata`` is LiteLLM's own, and mutable."""
+
+    call_type: str
+    litellm_call_id: str
+    metadata: dict[str, Any]
+    messages: Sequence[Mapping[str, Any]] | None
+    kwargs: Mapping[str, Any]
+
+    @property
+    def is_stream(self) -> bool:
+        return bool(self.kwargs.get("stream"))
+
+    @property
+    def key_hash(self) -> str | None:
+        found = self.metadata.get("user_api_key_hash") or self.metadata.get("user_api_key")
+        return None if found is None else str(found)
+
+    @property
+    def team_id(self) -> str | None:
+        found = self.metadata.get("user_api_key_team_id")
+        return None if found is None else str(found)
+
+    def prompt_text(self) -> str:
+        """The prompt as one text: every turn's words in order."""
+        return "\n".join(_texts(self._prompt()))
+
+    def _prompt(self) -> object:
+        system = self.kwargs.get("system") or self.kwargs.get("instructions")
+        content = self.kwargs.get("input") if self.messages is None else self.messages
+        return content if system is None else [system, content]
+
+
+def read_request(
+    messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
+) -> IncomingRequest | None:
+    """The request behind the router's arguments; None for what is not routed.
+
+    Token counting and embeddings are not routed, nor is a response that continues an earlier one:
+    that must stay on its deployment.
+    """
+    if kwargs is None or kwargs.get("previous_response_id"):
+        return None
+    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
+    call_id = kwargs.get("litellm_call_id")
+    if call_type not in CALL_TYPES or not call_id:
+        return None
+    metadata = kwargs.get(metadata_name(call_type))
+    if not isinstance(metadata, dict):
+        return None
+    return IncomingRequest(call_type, str(call_id), metadata, messages, kwargs)
+
+
+def metadata_name(call_type: str) -> str:
+    """Where LiteLLM keeps its own metadata in the arguments of a call."""
+    return "litellm_metadata" if call_type in METADATA_OF_OTHERS else "metadata"
+
+
+def _texts(content: object) -> Iterator[str]:
+    """The texts in any nesting of messages and content parts; other parts by their type."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        yield from _texts_of_part(content)
+    elif isinstance(content, Sequence) and not isinstance(content, bytes):
+        for part in content:
+            yield from _texts(part)
+
+
+def _texts_of_part(part: Mapping[str, Any]) -> Iterator[str]:
+    found = part.get("content", part.get("text"))
+    if found is not None:
+        yield from _texts(found)
+    elif "type" in part:
+        yield f"[{part['type']}]"

@@ -1,0 +1,118 @@
+"""What is logged: requests, calls and labels. Everyone's words, nobody's code.
+
+The log is ordered: each record gets a position when it becomes durable, and the state of the
+router is the fold of the records in that order.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from litellm_messplus.prediction.encoder import Features
+
+
+class CallRole(StrEnum):
+    """Whether the user saw the answer."""
+
+    SERVED = "served"
+    EXPLORATION = "exploration"
+
+
+class CallStatus(StrEnum):
+    """How a call ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+class CostSource(StrEnum):
+    """Where a call's cost comes from. Unmeasured is not zero."""
+
+    MEASURED = "measured"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """One user call and the decision that was made for it."""
+
+    request_id: str
+    created_at: datetime
+    zoo: str
+    service_level: str
+    t: int
+    alpha: float
+    policy: str
+    litellm_call_id: str
+    key_hash: str | None
+    team_id: str | None
+    call_type: str
+    is_stream: bool
+    encoder: str
+    features: Features
+    prompt_characters: int
+    estimated_cost: dict[str, float]
+    estimated_satisfaction: dict[str, float]
+    queue: float
+    chosen: str
+    largest: str
+    is_exploration: bool
+    exploration_probability: float
+    reason: str
+    decision_seconds: float
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One model invoked for a request, when it has ended.
+
+    ``candidate`` is None where a fallback outside the zoo served. Tokens are None where the
+    endpoint reported none.
+    """
+
+    call_id: str
+    request_id: str
+    ended_at: datetime
+    role: CallRole
+    status: CallStatus
+    candidate: str | None
+    deployment_id: str | None
+    model: str | None
+    response_id: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    cost_source: CostSource
+    seconds: float | None
+    is_cache_hit: bool = False
+    error: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRecord:
+    """Somebody's verdict on one call; a later one of the same source replaces it."""
+
+    label_id: str
+    call_id: str
+    request_id: str
+    created_at: datetime
+    source: str
+    value: float
+    weight: float = 1.0
+    comment: str | None = None
+
+
+Record = RequestRecord | CallRecord | LabelRecord
+
+
+def served_call_id(request_id: str) -> str:
+    """The id of the call that the user saw: known before it has ended, so it can be labelled."""
+    return f"{request_id}.0"
+
+
+def exploration_call_id(request_id: str, number: int) -> str:
+    """The id of the ``number``-th exploration call of a request, counted from 1."""
+    return f"{request_id}.{number}"

@@ -1,0 +1,57 @@
+"""Policy `paper`: Algorithm 1 of MESS+, exactly."""
+
+from litellm_messplus.routing.decision import Decision, Estimate, Situation
+from litellm_messplus.routing.exploration import exploration_probability
+
+
+def decide(situation: Situation, V: float, c: float) -> Decision:
+    """Explore every candidate, or serve the one that minimises V E + Q (alpha - s-hat).
+
+    At t = 1, and with probability p_t, all candidates are called and the user gets the answer of
+    the largest (Section 2.3). ``V`` has the unit queue per cost, so it must fit the zoo's unit:
+    the paper's 1e-4 is per joule.
+    """
+    probability = 1.0 if situation.t == 1 else exploration_probability(situation.t, c)
+    if situation.exploration_draw < probability:
+        return _explore(situation, probability)
+    ranked = sorted(
+        situation.estimates, key=lambda estimate: _penalty(estimate, situation.queue, V)
+    )
+    return Decision(
+        ranking=tuple(estimate.candidate for estimate in ranked),
+        explored=(),
+        is_exploration=False,
+        exploration_probability=probability,
+        reason=_reason(ranked[0], situation.queue, V),
+    )
+
+
+def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, str]:
+    """Drift plus penalty of one candidate (Eq. 3); the constant Q alpha orders nothing.
+
+    Equal penalties go to the cheaper, then to the first by name, so that a decision never depends
+    on the order in which LiteLLM lists the deployments.
+    """
+    drift_plus_penalty = V * estimate.cost - queue * estimate.satisfaction
+    return drift_plus_penalty, estimate.cost, estimate.candidate
+
+
+def _explore(situation: Situation, probability: float) -> Decision:
+    ranked = sorted(situation.estimates, key=lambda e: (-e.cost, e.candidate))
+    names = [estimate.candidate for estimate in ranked]
+    if situation.largest in names:
+        names.remove(situation.largest)
+        names.insert(0, situation.largest)
+    return Decision(
+        ranking=tuple(names),
+        explored=tuple(names[1:]),
+        is_exploration=True,
+        exploration_probability=probability,
+        reason="first request" if situation.t == 1 else "exploration",
+    )
+
+
+def _reason(best: Estimate, queue: float, V: float) -> str:
+    if queue == 0.0:
+        return "cheapest: no debt"
+    return f"least V*E - Q*s = {V:g}*{best.cost:.6g} - {queue:.4g}*{best.satisfaction:.4f}"

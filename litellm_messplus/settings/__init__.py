@@ -1,0 +1,1 @@
+"""The `messplus:` section of the proxy's configuration: what may stand there, and its checks."""

@@ -1,0 +1,55 @@
+"""From the proxy's parsed configuration to checked settings."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.settings.schema import MessplusSettings, ServiceLevelSettings, ZooSettings
+
+SECTION = "messplus"
+
+
+def load_settings(config: Mapping[str, object]) -> MessplusSettings:
+    """The checked `messplus:` section of a whole proxy configuration.
+
+    Raises ConfigurationError naming the first key that cannot be honoured.
+    """
+    section = config.get(SECTION)
+    if not isinstance(section, Mapping):
+        raise ConfigurationError(SECTION, section, "a section with `zoos:` in it")
+    try:
+        return MessplusSettings.model_validate(section)
+    except ValidationError as error:
+        raise _first_problem(error, section) from error
+
+
+def _first_problem(error: ValidationError, section: Mapping[str, object]) -> ConfigurationError:
+    problem = error.errors()[0]
+    key = ".".join([SECTION, *map(str, problem["loc"])])
+    if problem["type"] == "extra_forbidden":
+        allowed = "no such key; known here: " + ", ".join(_known_keys(problem["loc"]))
+        return ConfigurationError(key, problem["input"], allowed)
+    given = "nothing" if problem["type"] == "missing" else problem["input"]
+    return ConfigurationError(key, given, _allowed(problem))
+
+
+def _allowed(problem: ErrorDetails) -> str:
+    message = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    bounds = {
+        "alpha": "a share greater than 0 and less than 1",
+        "V": "a number greater than 0",
+        "c": "a number of at least 0",
+    }
+    return bounds.get(str(problem["loc"][-1]), message)
+
+
+def _known_keys(location: Sequence[int | str]) -> list[str]:
+    """The fields of the model in which the unknown key stands."""
+    models: dict[int, type[BaseModel]] = {
+        1: MessplusSettings,
+        3: ZooSettings,
+        5: ServiceLevelSettings,
+    }
+    return sorted(models[len(location)].model_fields)

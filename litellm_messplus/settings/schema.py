@@ -1,0 +1,138 @@
+"""Every setting, its default and what is allowed. Unknown keys are refused."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from litellm_messplus.costs.price import CostUnit
+
+DEFAULT_LEVEL = "default"
+
+Alpha = Annotated[float, Field(gt=0.0, lt=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ServiceLevelSettings(_Settings):
+    """A named promise. What is left out is taken from its zoo."""
+
+    alpha: Alpha | None = Field(
+        default=None, description="The share of requests that must be satisfied."
+    )
+    V: Positive | None = Field(
+        default=None, description="The weight of cost against the virtual queue, per unit of cost."
+    )
+    c: NotNegative | None = Field(
+        default=None, description="Scales the exploration probability c / t^(1/4)."
+    )
+
+
+class ZooSettings(_Settings):
+    """The deployments behind one model name of `model_list`. Defaults are the paper's."""
+
+    alpha: Alpha = Field(description="The share of requests that must be satisfied.")
+    policy: Literal["paper"] = Field(
+        default="paper", description="`paper` is Algorithm 1 of MESS+, exactly."
+    )
+    V: Positive = Field(
+        default=1e-4,
+        description="The weight of cost against the virtual queue, per unit of cost. "
+        "The default is the paper's and per joule: in another unit, set another.",
+    )
+    c: NotNegative = Field(
+        default=0.1, description="Scales the exploration probability c / t^(1/4)."
+    )
+    learning_rate: Positive = Field(default=0.06, description="Of the predictor's SGD.")
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        default=0.9, description="Of the predictor's SGD."
+    )
+    weight_decay: NotNegative = Field(
+        default=0.01, description="The paper's mu, the strength of the regularisation."
+    )
+    cost_unit: CostUnit = Field(
+        default=CostUnit.USD,
+        description="What cost is counted in: `usd` by LiteLLM's prices, `joule` by the energy "
+        "per token that `model_info.messplus` states.",
+    )
+    largest: str | None = Field(
+        default=None,
+        description="The candidate whose answer the user gets when all are called, and against "
+        "which savings are stated. Left out: the dearest by price.",
+    )
+    service_levels: dict[str, ServiceLevelSettings] = Field(
+        default_factory=dict,
+        description="Further promises, by the name that a key's or team's metadata gives under "
+        "`messplus_service_level`.",
+    )
+
+    @model_validator(mode="after")
+    def _default_is_the_zoo_itself(self) -> "ZooSettings":
+        if DEFAULT_LEVEL in self.service_levels:
+            raise ValueError(
+                f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
+            )
+        return self
+
+    def level(self, name: str) -> "ServiceLevel":
+        """The promise of that name, with what it leaves out taken from the zoo.
+
+        Raises KeyError for a name that is not configured.
+        """
+        own = ServiceLevelSettings() if name == DEFAULT_LEVEL else self.service_levels[name]
+        return ServiceLevel(
+            name=name,
+            alpha=self.alpha if own.alpha is None else own.alpha,
+            V=self.V if own.V is None else own.V,
+            c=self.c if own.c is None else own.c,
+        )
+
+
+class ServiceLevel(_Settings):
+    """A promise with every value filled in."""
+
+    name: str
+    alpha: Alpha
+    V: Positive
+    c: NotNegative
+
+
+class MessplusSettings(_Settings):
+    """The whole section."""
+
+    zoos: dict[str, ZooSettings] = Field(
+        min_length=1, description="By the `model_name` that the deployments share in `model_list`."
+    )
+    database: str = Field(
+        default="sqlite+aiosqlite:///messplus.db",
+        description="SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`.",
+    )
+    encoder: Literal["hashed-ngrams"] = Field(
+        default="hashed-ngrams", description="What turns a prompt into features."
+    )
+    seed: int = Field(default=0, description="Of the exploration draws.")
+    deadline_seconds: Positive = Field(
+        default=0.05,
+        description="A decision that took longer is dropped and LiteLLM's own choice stands.",
+    )
+    flush_seconds: Positive = Field(
+        default=0.1,
+        description="How long decisions and calls may wait to be written. Feedback never waits.",
+    )
+    snapshot_every: Annotated[int, Field(ge=1)] = Field(
+        default=1000, description="Log records between two snapshots of the state."
+    )
+    store_text: bool = Field(
+        default=False, description="Whether prompts and answers are kept in the database."
+    )
+    concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
+        default=16,
+        description="Exploration calls under way at once; more are left out and counted.",
+    )
+    charge_explorations: bool = Field(
+        default=False,
+        description="Whether LiteLLM's spend for exploration calls goes to the caller's key.",
+    )

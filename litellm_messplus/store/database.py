@@ -1,0 +1,94 @@
+"""Opening the database: the engine, and the migrations up to this code's version."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event, make_url, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from litellm_messplus.errors import ConfigurationError
+
+SETTING = "messplus.database"
+ASYNC_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
+BUSY_MILLISECONDS = 10_000
+POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
+
+
+def create_engine(url: str) -> AsyncEngine:
+    """An engine for the running event loop.
+
+    Raises ConfigurationError for a URL that is none, or of another driver.
+    """
+    try:
+        driver = make_url(url).drivername
+    except ArgumentError as error:
+        raise ConfigurationError(SETTING, url, "an SQLAlchemy URL") from error
+    if driver not in ASYNC_DRIVERS:
+        raise ConfigurationError(SETTING, url, f"a URL of {' or '.join(ASYNC_DRIVERS)}")
+    engine = create_async_engine(url)
+    if driver == "sqlite+aiosqlite":
+        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Readers beside a writer, several processes on one file, and durable once committed."""
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+async def migrate(engine: AsyncEngine) -> None:
+    """Bring the schema to this code's version; the workers of one proxy take turns.
+
+    Raises ConfigurationError where the database cannot be opened, or is newer than the code.
+    """
+    try:
+        async with engine.connect() as connection:
+            await connection.run_sync(_upgrade)
+            await connection.commit()
+    except (SQLAlchemyError, OSError) as error:
+        reason = str(getattr(error, "orig", None) or error)
+        raise ConfigurationError(
+            SETTING, engine.url.render_as_string(), f"a database that opens ({reason})"
+        ) from error
+
+
+def _upgrade(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        # Taken before the version is read: a second worker waits here, then finds nothing to do.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({POSTGRES_MIGRATION_LOCK})"))
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    _refuse_newer(connection, ScriptDirectory.from_config(config))
+    command.upgrade(config, "head")
+
+
+def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:
+    current = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if current is not None and current not in known:
+        raise ConfigurationError(
+            SETTING,
+            connection.engine.url.render_as_string(),
+            f"a database of this version or older (its revision {current} is not known here: "
+            "upgrade litellm-messplus)",
+        )
+
+
+def migrations_folder() -> Path:
+    """`migrations/`: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "migrations"
+    return installed if installed.is_dir() else package.parent / "migrations"

@@ -1,0 +1,69 @@
+"""Looking requests up: by any id that a client may hold."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import RowMapping, or_, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.store.tables import calls, labels, requests
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A request that an id belongs to, and whose it is."""
+
+    request_id: str
+    key_hash: str | None
+
+
+async def find(engine: AsyncEngine, given: str) -> list[Found]:
+    """Every request whose own id, LiteLLM call id or response id is ``given``, newest first.
+
+    The latter two may repeat: a client sets the one, independent servers the other.
+    """
+    answered = select(calls.c.request_id).where(
+        calls.c.response_id == given, calls.c.role == "served"
+    )
+    query = (
+        select(requests.c.request_id, requests.c.key_hash)
+        .where(
+            or_(
+                requests.c.request_id == given,
+                requests.c.litellm_call_id == given,
+                requests.c.request_id.in_(answered),
+            )
+        )
+        .order_by(requests.c.position.desc())
+    )
+    async with engine.connect() as connection:
+        return [Found(*found) for found in await connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One request with its calls and labels, as rows."""
+
+    request: RowMapping
+    calls: list[RowMapping]
+    labels: list[RowMapping]
+
+
+async def history(engine: AsyncEngine, request_id: str) -> History | None:
+    """Everything logged about a request; None for an id that is not ours."""
+    async with engine.connect() as connection:
+
+        async def rows(query: Any) -> list[RowMapping]:
+            return list((await connection.execute(query)).mappings())
+
+        found = await rows(select(requests).where(requests.c.request_id == request_id))
+        if not found:
+            return None
+        of_request = calls.c.request_id == request_id
+        return History(
+            request=found[0],
+            calls=await rows(select(calls).where(of_request).order_by(calls.c.call_id)),
+            labels=await rows(
+                select(labels).where(labels.c.request_id == request_id).order_by(labels.c.position)
+            ),
+        )

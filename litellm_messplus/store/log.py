@@ -1,0 +1,57 @@
+"""Appending to the log: every record gets the next position, in one transaction a batch."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Table, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.records import Record
+from litellm_messplus.store.rows import TABLE_OF, row
+from litellm_messplus.store.tables import log_head
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The positions that a batch took: after ``before``, up to ``last``."""
+
+    before: int
+    last: int
+
+
+async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
+    """Write the records durably, in the order given.
+
+    The head of the log is one row, locked from here to the commit: writers in any number of
+    processes take turns, so a reader never sees a position before a lower one.
+
+    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written.
+    """
+    async with engine.begin() as connection:
+        last: int = (
+            await connection.execute(
+                update(log_head)
+                .values(position=log_head.c.position + len(records))
+                .returning(log_head.c.position)
+            )
+        ).scalar_one()
+        before = last - len(records)
+        for table, rows in _by_table(records, before).items():
+            await connection.execute(insert(table), rows)
+    return Appended(before, last)
+
+
+async def head(engine: AsyncEngine) -> int:
+    """Position of the newest record; 0 for an empty log."""
+    async with engine.connect() as connection:
+        position: int = (await connection.execute(select(log_head.c.position))).scalar_one()
+    return position
+
+
+def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[dict[str, Any]]]:
+    grouped: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for position, record in enumerate(records, start=before + 1):
+        grouped[TABLE_OF[type(record)]].append(row(record, position))
+    return grouped

@@ -1,0 +1,156 @@
+"""The tables. Every column's comment is its documentation, in the database too."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy.types import TypeDecorator
+
+metadata = MetaData()
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time: aware in Python, UTC in the database, on SQLite (which has no zones) too."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Position = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _required(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
+    return Column(name, kind, nullable=False, comment=comment, **options)
+
+
+def _optional(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
+    return Column(name, kind, nullable=True, comment=comment, **options)
+
+
+log_head = Table(
+    "log_head",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Always 1: the table has one row."),
+    _required("position", Position, "Position of the newest record in the log."),
+    comment="Hands out log positions: a writer holds this row until it commits, so that records "
+    "become visible in the order of their positions.",
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("request_id", String(64), primary_key=True, comment="Our own id of the request."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("created_at", UtcDateTime, "When it was decided, UTC.", index=True),
+    _required("zoo", String(255), "The `model_name` that was asked for."),
+    _required("service_level", String(255), "The promise that it counts towards."),
+    _required("t", BigInteger, "Its number within the service level, from 1."),
+    _required("alpha", Float, "The share promised at that time."),
+    _required("policy", String(64), "The policy that decided."),
+    _required(
+        "litellm_call_id",
+        String(255),
+        "LiteLLM's id (`x-litellm-call-id`). A client may set it, so it may repeat.",
+        index=True,
+    ),
+    _optional("key_hash", String(255), "Hash of the key that asked."),
+    _optional("team_id", String(255), "The key's team."),
+    _required("call_type", String(64), "LiteLLM's call type, such as `acompletion`."),
+    _required("is_stream", Boolean, "Whether the answer was streamed."),
+    _required("encoder", String(255), "The encoder that made the features."),
+    _required("features", LargeBinary, "Features of the prompt: little-endian float32."),
+    _required("prompt_characters", Integer, "Length of the prompt's text."),
+    _required("estimated_cost", JSON, "Expected cost per healthy candidate, in the zoo's unit."),
+    _required(
+        "estimated_satisfaction",
+        JSON,
+        "Predicted probability of satisfaction per healthy candidate.",
+    ),
+    _optional(
+        "estimated_cost_largest", Float, "Expected cost of the largest candidate, for savings."
+    ),
+    _required("queue", Float, "The virtual queue at the decision."),
+    _required("chosen", String(255), "The candidate that was to serve."),
+    _required("largest", String(255), "The zoo's largest candidate at that time."),
+    _required("is_exploration", Boolean, "Whether other candidates were called beside it."),
+    _required("exploration_probability", Float, "p_t: how likely the exploration was."),
+    _required("reason", Text, "Why this candidate, in words."),
+    _required("decision_seconds", Float, "How long the decision took."),
+    _optional("prompt", Text, "The prompt's text, where `store_text` is on."),
+    comment="One row a user's request: what was decided, from which estimates, and why.",
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("call_id", String(80), primary_key=True, comment="The request's id, a dot, a number."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("request_id", String(64), "The request it was made for.", index=True),
+    _required("ended_at", UtcDateTime, "When it ended, UTC."),
+    _required("role", String(16), "`served` (the user saw it) or `exploration`."),
+    _required("status", String(16), "`success` or `failure`."),
+    _optional("candidate", String(255), "The candidate; NULL where a fallback outside served."),
+    _optional("deployment_id", String(255), "LiteLLM's id of the deployment."),
+    _optional("model", String(255), "The model as LiteLLM names it."),
+    _optional("response_id", String(255), "The `id` in the answer.", index=True),
+    _optional("prompt_tokens", Integer, "Tokens read; NULL where the endpoint reported none."),
+    _optional("completion_tokens", Integer, "Tokens written; NULL where none were reported."),
+    _optional("cost", Float, "In the zoo's unit; NULL where unknown, which is not zero."),
+    _required("cost_source", String(16), "`measured`, `estimated` or `unknown`."),
+    _optional("seconds", Float, "From the start of the call to its end."),
+    _required("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
+    _optional("error", Text, "What went wrong."),
+    _optional("answer", Text, "The answer's text, where `store_text` is on."),
+    comment="One row a model that was invoked: the served call, and exploration calls.",
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("label_id", String(64), primary_key=True, comment="Our own id of the verdict."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("call_id", String(80), "The call that it judges.", index=True),
+    _required("request_id", String(64), "The request of that call.", index=True),
+    _required("created_at", UtcDateTime, "When it was given, UTC."),
+    _required("source", String(64), "Who judged: `feedback`."),
+    _required("value", Float, "Satisfaction from 0 to 1."),
+    _required("weight", Float, "How much it counts."),
+    _optional("comment", Text, "The user's words."),
+    comment="Every verdict ever given; the newest of a call and source is the one that counts.",
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("zoo", String(255), primary_key=True, comment="The zoo whose state it is."),
+    Column("position", Position, primary_key=True, comment="The log is folded up to here."),
+    _required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    _required("created_at", UtcDateTime, "When it was taken, UTC."),
+    _required("state", LargeBinary, "Predictor, queues and running means."),
+    comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
+)

@@ -1,0 +1,1 @@
+"""What the tests share: a scripted upstream and a real proxy process."""

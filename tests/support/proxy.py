@@ -1,0 +1,164 @@
+"""A real LiteLLM proxy process with the plugin, driven over real HTTP."""
+
+import os
+import secrets
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.support.ports import free_port
+
+START_SECONDS = 90.0
+Config = dict[str, Any]
+
+
+def zoo_config(
+    upstream_url: str, folder: Path, *, zoo: Config | None = None, **section: Any
+) -> Config:
+    """Three models behind `zoo`, priced 1 : 10 : 100 a token, and the plugin."""
+    prices = {"tiny": 1e-6, "middle": 1e-5, "huge": 1e-4}
+    return {
+        "model_list": [
+            deployment("zoo", name, upstream_url, price) for name, price in prices.items()
+        ],
+        "litellm_settings": {"callbacks": ["litellm_messplus.plugin.instance"]},
+        "general_settings": {"master_key": f"sk-{secrets.token_hex(16)}"},
+        "messplus": {
+            "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
+            "zoos": {"zoo": {"alpha": 0.7, "V": 100.0, **(zoo or {})}},
+            **section,
+        },
+    }
+
+
+def deployment(group: str, model: str, url: str, price: float, **params: Any) -> Config:
+    return {
+        "model_name": group,
+        "litellm_params": {
+            "model": f"openai/{model}",
+            "api_base": url,
+            "api_key": "none",
+            **params,
+        },
+        "model_info": {"input_cost_per_token": price, "output_cost_per_token": price},
+    }
+
+
+@dataclass
+class Proxy:
+    """Starts on a configuration written to ``folder``; ``log`` is what the process printed."""
+
+    config: Config
+    folder: Path
+    port: int = field(default_factory=free_port)
+    arguments: tuple[str, ...] = ()
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def master_key(self) -> str:
+        return str(self.config["general_settings"]["master_key"])
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "proxy.log").read_text(errors="replace")
+
+    def start(self) -> "Proxy":
+        self.launch()
+        until(self._is_ready, START_SECONDS, lambda: self.log[-4000:])
+        return self
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start the process without waiting for it to serve."""
+        path = self.folder / "config.yaml"
+        path.write_text(yaml.safe_dump(self.config, sort_keys=False))
+        command = [str(Path(sys.executable).parent / "litellm"), "--config", str(path)]
+        command += ["--port", str(self.port), "--host", "127.0.0.1", *self.arguments]
+        environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(self.folder), environment.get("PYTHONPATH", "")]
+        )
+        with (self.folder / "proxy.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                command, stdout=output, stderr=output, env=environment, cwd=self.folder
+            )
+        return self._process
+
+    def stop(self) -> int:
+        """SIGTERM, as an operator would; returns the exit status."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> int:
+        """SIGKILL, as a machine's failure would."""
+        return self._end(signal.SIGKILL)
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.url,
+            headers={"authorization": f"Bearer {key or self.master_key}"},
+            timeout=60,
+        )
+
+    def database(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.folder / "messplus.db")
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def rows(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
+        connection = self.database()
+        try:
+            return [dict(row) for row in connection.execute(query, parameters)]
+        finally:
+            connection.close()
+
+    def wait_for_rows(self, query: str, count: int, *parameters: Any) -> list[dict[str, Any]]:
+        """Until the query gives at least so many rows: outcomes are written in batches."""
+        until(lambda: len(self.rows(query, *parameters)) >= count, 15.0, lambda: self.log[-4000:])
+        return self.rows(query, *parameters)
+
+    def _end(self, sign: signal.Signals) -> int:
+        if self._process is None:
+            return 0
+        self._process.send_signal(sign)
+        status = self._process.wait(timeout=60)
+        self._process = None
+        return status
+
+    def _is_ready(self) -> bool:
+        if self._process is not None and self._process.poll() is not None:
+            raise AssertionError(f"the proxy ended at its start:\n{self.log[-4000:]}")
+        try:
+            return httpx.get(f"{self.url}/health/liveliness", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def until(
+    holds: Callable[[], bool], seconds: float, explain: Callable[[], str] = lambda: ""
+) -> None:
+    """Wait until it holds; AssertionError with the explanation after that many seconds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"did not hold within {seconds} s\n{explain()}")
+        time.sleep(0.05)
+
+
+def ask(client: httpx.Client, prompt: str = "hello", **body: Any) -> httpx.Response:
+    """One chat completion of the zoo."""
+    return client.post(
+        "/v1/chat/completions",
+        json={"model": "zoo", "messages": [{"role": "user", "content": prompt}], **body},
+    )

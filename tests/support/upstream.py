@@ -1,0 +1,117 @@
+"""A scripted OpenAI-compatible upstream on a real port, in a thread of the test process."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from tests.support.ports import free_port
+
+
+@dataclass
+class Reply:
+    """What one model answers."""
+
+    text: str = "fine"
+    prompt_tokens: int = 10
+    completion_tokens: int = 5
+    status: int = 200
+    delay_seconds: float = 0.0
+    with_usage: bool = True
+
+
+Script = Callable[[str, dict[str, Any]], Reply]
+
+
+@dataclass
+class Upstream:
+    """``requests`` holds the bodies received; ``script`` maps (model, body) to a reply."""
+
+    script: Script = lambda model, body: Reply()
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    port: int = field(default_factory=free_port)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def models_called(self) -> list[str]:
+        return [str(body["model"]) for body in self.requests]
+
+    def start(self) -> None:
+        app = FastAPI()
+        app.post("/v1/chat/completions")(self._chat)
+        app.post("/v1/completions")(self._completion)
+        config = uvicorn.Config(app, port=self.port, log_level="error", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+
+    async def _chat(self, request: Request) -> Response:
+        return await self._answer(request, "chat.completion", _chat_choice)
+
+    async def _completion(self, request: Request) -> Response:
+        return await self._answer(request, "text_completion", _text_choice)
+
+    async def _answer(
+        self, request: Request, kind: str, choice: Callable[[str], dict[str, Any]]
+    ) -> Response:
+        import asyncio
+
+        body = await request.json()
+        self.requests.append(body)
+        reply = self.script(str(body["model"]), body)
+        await asyncio.sleep(reply.delay_seconds)
+        if reply.status != 200:
+            error = {"error": {"message": "scripted failure", "type": "server_error"}}
+            return JSONResponse(error, status_code=reply.status)
+        head = {
+            "id": f"cmpl-{len(self.requests)}-{time.time_ns()}",
+            "created": int(time.time()),
+            "model": body["model"],
+        }
+        usage = {
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        }
+        if body.get("stream"):
+            chunks = _chunks({**head, "object": f"{kind}.chunk"}, reply, usage)
+            return StreamingResponse(chunks, media_type="text/event-stream")
+        answer = {**head, "object": kind, "choices": [choice(reply.text)]}
+        return JSONResponse({**answer, "usage": usage} if reply.with_usage else answer)
+
+
+def _chat_choice(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"index": 0, "message": message, "finish_reason": "stop"}
+
+
+def _text_choice(text: str) -> dict[str, Any]:
+    return {"index": 0, "text": text, "finish_reason": "stop"}
+
+
+def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, int]) -> Iterator[str]:
+    for character in reply.text:
+        delta = {"role": "assistant", "content": character}
+        yield _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    if reply.with_usage:
+        yield _event({**head, "choices": [], "usage": usage})
+    yield "data: [DONE]\n\n"
+
+
+def _event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data)}\n\n"
