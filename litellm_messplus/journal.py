@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -22,14 +23,28 @@ logger = logging.getLogger(__name__)
 BATCH = 500
 """Records written in one transaction."""
 LONGEST_BACKLOG = 100_000
-"""Records held while the database is away; beyond, the oldest are dropped and counted."""
+"""Records held while the database is away; what comes on top is dropped and counted."""
 FOLLOW_SECONDS = 1.0
 """How often to look for what other workers wrote."""
 RETRY_SECONDS = 0.5
 CLOSE_SECONDS = 10.0
 """How long a stop waits for a database that does not answer."""
 
-_Waiting = tuple[Record, asyncio.Future[None] | None]
+
+@dataclass(slots=True)
+class _Waiting:
+    """A record in the backlog, and what to resolve when it is written."""
+
+    record: Record
+    written: asyncio.Future[None] | None = None
+
+    def resolve(self) -> None:
+        if self.written is not None and not self.written.done():
+            self.written.set_result(None)
+
+    def refuse(self, error: Exception) -> None:
+        if self.written is not None and not self.written.done():
+            self.written.set_exception(error)
 
 
 class Journal:
@@ -65,21 +80,27 @@ class Journal:
 
     def write(self, record: Record) -> None:
         """Hand over a record; it is written within the flush interval."""
-        self._add(record, None)
+        self._add(_Waiting(record))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._wake.set)
 
-    async def write_durably(self, records: Sequence[Record]) -> None:
-        """Return when the records, and all handed over before, are committed and folded in.
+    async def write_durably(self, record: Record) -> None:
+        """Return when the record, and all handed over before, are committed and folded in.
 
-        Raises sqlalchemy.exc.SQLAlchemyError where the database refuses one of them.
+        Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it.
         """
-        loop = asyncio.get_running_loop()
-        written = [loop.create_future() for _ in records]
-        for record, future in zip(records, written, strict=True):
-            self._add(record, future)
+        self._add(_Waiting(record))
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Return when everything handed over so far is written."""
+        if not self._backlog:
+            return
+        last = self._backlog[-1]
+        if last.written is None:
+            last.written = asyncio.get_running_loop().create_future()
         self._wake.set()
-        await asyncio.gather(*written)
+        await asyncio.shield(last.written)
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop."""
@@ -93,11 +114,11 @@ class Journal:
                 return
         await self._save_snapshots()
 
-    def _add(self, record: Record, written: asyncio.Future[None] | None) -> None:
-        self._backlog.append((record, written))
-        if len(self._backlog) > LONGEST_BACKLOG:
-            dropped, waiter = self._backlog.popleft()
-            self._drop(dropped, waiter, RuntimeError("the journal's backlog is full"))
+    def _add(self, waiting: _Waiting) -> None:
+        if len(self._backlog) >= LONGEST_BACKLOG:
+            self._drop(waiting, RuntimeError("the journal's backlog is full"))
+        else:
+            self._backlog.append(waiting)
 
     async def _run(self) -> None:
         while self._backlog or not self._closing:
@@ -126,7 +147,7 @@ class Journal:
         """One transaction. What it holds stays in the backlog until it is committed."""
         batch = [self._backlog[index] for index in range(min(BATCH, len(self._backlog)))]
         try:
-            appended = await log.append(self._database, [record for record, _ in batch])
+            appended = await log.append(self._database, [waiting.record for waiting in batch])
         except (IntegrityError, DataError):
             await self._write_singly(batch)
             return
@@ -136,31 +157,30 @@ class Journal:
 
     async def _write_singly(self, batch: Sequence[_Waiting]) -> None:
         """One record that the database will never take must not hold up the others."""
-        for record, written in batch:
+        for waiting in batch:
             try:
-                appended = await log.append(self._database, [record])
+                appended = await log.append(self._database, [waiting.record])
             except (IntegrityError, DataError) as error:
                 self._backlog.popleft()
-                self._drop(record, written, error)
+                self._drop(waiting, error)
                 continue
             self._backlog.popleft()
-            await self._fold_written([(record, written)], appended)
+            await self._fold_written([waiting], appended)
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
         try:
             await self._fold(upto=appended.last)
         finally:  # committed is committed: what could not be read back now is folded in later
-            for _, written in batch:
-                if written is not None and not written.done():
-                    written.set_result(None)
+            for waiting in batch:
+                waiting.resolve()
 
-    def _drop(self, record: Record, written: asyncio.Future[None] | None, error: Exception) -> None:
+    def _drop(self, waiting: _Waiting, error: Exception) -> None:
+        record = waiting.record
         self._counters.add("records_dropped")
         logger.error("dropped a record that cannot be written: %s (%r)", error, record)
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
-        if written is not None and not written.done():
-            written.set_exception(error)
+        waiting.refuse(error)
 
     async def _fold(self, upto: int) -> None:
         async for entry in read_entries(self._database, self.position, upto):
@@ -190,30 +210,3 @@ class Journal:
                 ),
             )
         self._snapshot_position = self.position
-
-
-async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
-    """Bring fresh engines to the head of the log; returns its position.
-
-    Each goes on from the newest snapshot that fits its settings, or folds the whole log.
-    """
-    reached = {name: await _load_snapshot(database, engine) for name, engine in engines.items()}
-    head = await log.head(database)
-    async for entry in read_entries(database, min(reached.values(), default=head), head):
-        if entry.position > reached.get(entry.zoo, head):
-            engines[entry.zoo].apply(entry)
-    return head
-
-
-async def _load_snapshot(database: AsyncEngine, engine: Engine) -> int:
-    fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
-    found = await snapshots.newest(database, engine.zoo.name, fingerprint)
-    if found is None:
-        return 0
-    try:
-        engine.state = snapshot.load(found.state, engine.empty_state())
-    except (ValueError, KeyError, OSError):
-        logger.exception("the snapshot at %d is unreadable; folding the whole log", found.position)
-        engine.state = engine.empty_state()
-        return 0
-    return found.position

@@ -22,6 +22,8 @@ WAIT_SECONDS = 1.0
 """How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
 id of a streamed answer only after the client has it."""
 POLL_SECONDS = 0.05
+DURABLE_SECONDS = 5.0
+"""How long a client waits for a database that does not answer."""
 
 
 class Feedback(BaseModel):
@@ -78,8 +80,8 @@ class FeedbackDesk:
     async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         """Write the verdict; returns when it is durable.
 
-        Raises UnknownRequestError or NotYourRequestError, and SQLAlchemyError where the
-        database refuses.
+        Raises UnknownRequestError or NotYourRequestError; TimeoutError or SQLAlchemyError where
+        the database does not take it.
         """
         request_id = await self.find(feedback.id, caller)
         call_id = feedback.call_id or served_call_id(request_id)
@@ -93,8 +95,20 @@ class FeedbackDesk:
             value=feedback.value,
             comment=feedback.comment,
         )
-        await self._journal.write_durably([label])
+        await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
         return Accepted(request_id, call_id, label.value)
+
+    async def look_up(self, given: str, caller: Caller) -> history.History:
+        """Everything logged about the caller's request, what was just decided included.
+
+        Raises UnknownRequestError or NotYourRequestError.
+        """
+        request_id = await self.find(given, caller)
+        await asyncio.wait_for(self._journal.flush(), DURABLE_SECONDS)
+        found = await history.history(self._database, request_id)
+        if found is None:  # dropped: the database refused it
+            raise UnknownRequestError(given)
+        return found
 
     async def find(self, given: str, caller: Caller) -> str:
         """Our id of the caller's newest request that goes by ``given``.

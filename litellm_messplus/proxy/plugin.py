@@ -64,7 +64,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
         self._journal.start()
         desk = FeedbackDesk(self._database, self._journal, self._open)
-        proxy_server.app.include_router(build_routes(self._database, desk, self.counters))
+        proxy_server.app.include_router(build_routes(desk, self.counters))
         shut_down_proxy = proxy_server.proxy_shutdown_event
 
         async def shut_down(*arguments: Any, **keywords: Any) -> None:

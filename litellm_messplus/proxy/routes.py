@@ -5,19 +5,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
 from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
-from litellm_messplus.store import history
 
 FEEDBACK_PATH = "/messplus/feedback"
 HIDDEN_COLUMNS = frozenset({"features", "position", "key_hash"})
 
 
-def build_routes(database: AsyncEngine, desk: FeedbackDesk, counters: Counters) -> APIRouter:
+def build_routes(desk: FeedbackDesk, counters: Counters) -> APIRouter:
     """All routes; each asks LiteLLM's own authentication first."""
     router = APIRouter(tags=["messplus"])
 
@@ -30,7 +28,7 @@ def build_routes(database: AsyncEngine, desk: FeedbackDesk, counters: Counters) 
             return asdict(await desk.accept(body, asking))
         except (UnknownRequestError, NotYourRequestError) as error:
             raise _refusal(error) from error
-        except SQLAlchemyError as error:
+        except (TimeoutError, SQLAlchemyError) as error:
             counters.failure("feedback_failures", "feedback could not be written")
             raise HTTPException(503, "the feedback could not be stored: send it again") from error
 
@@ -38,11 +36,9 @@ def build_routes(database: AsyncEngine, desk: FeedbackDesk, counters: Counters) 
     async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> dict[str, Any]:
         """The decision for a request: estimates, costs, queue, probability and reason."""
         try:
-            found = await history.history(database, await desk.find(given, asking))
+            found = await desk.look_up(given, asking)
         except (UnknownRequestError, NotYourRequestError) as error:
             raise _refusal(error) from error
-        if found is None:
-            raise HTTPException(404, f"request {given!r} is not written yet: ask again")
         return {
             **_shown(found.request),
             "calls": [_shown(call) for call in found.calls],

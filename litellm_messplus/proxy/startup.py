@@ -14,10 +14,10 @@ from typing import Any, NoReturn, TypeVar
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.journal import restore
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine, migrate

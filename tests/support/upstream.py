@@ -1,5 +1,6 @@
 """A scripted OpenAI-compatible upstream on a real port, in a thread of the test process."""
 
+import asyncio
 import json
 import threading
 import time
@@ -48,6 +49,7 @@ class Upstream:
         app = FastAPI()
         app.post("/v1/chat/completions")(self._chat)
         app.post("/v1/completions")(self._completion)
+        app.post("/v1/responses")(self._response)
         config = uvicorn.Config(app, port=self.port, log_level="error", ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
@@ -65,18 +67,23 @@ class Upstream:
     async def _completion(self, request: Request) -> Response:
         return await self._answer(request, "text_completion", _text_choice)
 
+    async def _response(self, request: Request) -> Response:
+        body = await request.json()
+        self.requests.append(body)
+        reply = self.script(str(body["model"]), body)
+        if reply.status != 200:
+            return _failure(reply.status)
+        return JSONResponse(_response_object(body, reply))
+
     async def _answer(
         self, request: Request, kind: str, choice: Callable[[str], dict[str, Any]]
     ) -> Response:
-        import asyncio
-
         body = await request.json()
         self.requests.append(body)
         reply = self.script(str(body["model"]), body)
         await asyncio.sleep(reply.delay_seconds)
         if reply.status != 200:
-            error = {"error": {"message": "scripted failure", "type": "server_error"}}
-            return JSONResponse(error, status_code=reply.status)
+            return _failure(reply.status)
         head = {
             "id": f"cmpl-{len(self.requests)}-{time.time_ns()}",
             "created": int(time.time()),
@@ -92,6 +99,34 @@ class Upstream:
             return StreamingResponse(chunks, media_type="text/event-stream")
         answer = {**head, "object": kind, "choices": [choice(reply.text)]}
         return JSONResponse({**answer, "usage": usage} if reply.with_usage else answer)
+
+
+def _failure(status: int) -> Response:
+    error = {"error": {"message": "scripted failure", "type": "server_error"}}
+    return JSONResponse(error, status_code=status)
+
+
+def _response_object(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    return {
+        "id": f"resp_{time.time_ns()}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "completed",
+        "model": body["model"],
+        "output": [{**message, "content": content}],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": reply.prompt_tokens,
+            "output_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
 
 
 def _chat_choice(text: str) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Routing never breaks serving: where our code fails, LiteLLM's own choice stands."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.broken_plugins import BROKEN, SLOW
+from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.upstream import Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.mark.parametrize(
+    ("plugin", "counter"), [(BROKEN, "routing_failures"), (SLOW, "deadlines_missed")]
+)
+def test_a_plugin_that_fails_or_is_slow_is_counted_and_serving_goes_on(
+    upstream: Upstream, tmp_path: Path, plugin: str, counter: str
+) -> None:
+    (tmp_path / "failing.py").write_text(plugin)
+    config = zoo_config(upstream.url, tmp_path)
+    config["litellm_settings"]["callbacks"] = ["failing.instance"]
+    proxy = Proxy(config, tmp_path).start()
+    try:
+        with proxy.client() as client:
+            answers = [ask(client) for _ in range(6)]
+            counts = client.get("/messplus/health").json()
+    finally:
+        proxy.stop()
+
+    assert [answer.status_code for answer in answers] == [200] * 6
+    assert not any("x-messplus-model" in answer.headers for answer in answers)
+    assert counts[counter] == 6
+    assert counter in proxy.log
+    assert proxy.rows("SELECT * FROM requests") == []
+
+
+def test_a_database_that_goes_away_stops_feedback_only(upstream: Upstream, tmp_path: Path) -> None:
+    proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
+    try:
+        with proxy.client() as client:
+            call_id = ask(client).headers["x-litellm-call-id"]
+            proxy.wait_for_rows("SELECT * FROM calls", 3)
+            blocker = proxy.database()
+            blocker.execute("ALTER TABLE labels RENAME TO mislaid")
+            blocker.commit()
+            verdict = {"id": call_id, "satisfied": True}
+
+            refused = client.post("/messplus/feedback", json=verdict)
+
+            assert refused.status_code == 503
+            assert ask(client).status_code == 200
+            blocker.execute("ALTER TABLE mislaid RENAME TO labels")
+            blocker.commit()
+            assert client.post("/messplus/feedback", json=verdict).status_code == 200
+            assert client.get("/messplus/health").json()["journal_failures"] >= 1
+    finally:
+        proxy.stop()
+
+    assert len(proxy.rows("SELECT * FROM current_labels")) == 1

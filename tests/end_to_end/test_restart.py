@@ -1,0 +1,181 @@
+"""State is a fold of the log: nothing acknowledged is lost, whatever ends the process."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.learning.snapshot import load
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.proxy.deployments import build_zoos
+from litellm_messplus.restore import restore
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store.database import create_engine
+from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.upstream import Reply, Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+ZOO: dict[str, Any] = {"alpha": 0.7, "c": 0.6}
+
+
+def fresh_engine(proxy: Proxy) -> Engine:
+    """An engine that has seen nothing, as a start of the proxy builds it."""
+    zoos = build_zoos(load_settings(proxy.config), proxy.config["model_list"])
+    return Engine(zoos["zoo"], HashedNgrams(), seed=0)
+
+
+def fold_of_the_log(proxy: Proxy) -> Engine:
+    """The whole log, folded from its first record into an engine; snapshots are not read."""
+    engine = fresh_engine(proxy)
+
+    async def fold() -> None:
+        database = create_engine(f"sqlite+aiosqlite:///{proxy.folder}/messplus.db")
+        connection = proxy.database()
+        connection.execute("DELETE FROM snapshots")
+        connection.commit()
+        connection.close()
+        await restore(database, {"zoo": engine})
+        await database.dispose()
+
+    asyncio.run(fold())
+    return engine
+
+
+class Traffic:
+    """Clients that ask and judge until they are told to stop, or the proxy is gone."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.acknowledged: list[tuple[str, float]] = []
+        self._proxy = proxy
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(n,)) for n in range(4)]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(timeout=30)
+
+    def _run(self, number: int) -> None:
+        with self._proxy.client() as client:
+            for turn in range(1000):
+                if self._stop.is_set():
+                    return
+                try:
+                    self._ask_and_judge(client, f"client {number} asks for the {turn}. time")
+                except httpx.TransportError:
+                    return
+
+    def _ask_and_judge(self, client: httpx.Client, prompt: str) -> None:
+        answer = ask(client, prompt)
+        if answer.status_code != 200:
+            return
+        request_id = answer.headers["x-messplus-request-id"]
+        satisfied = "huge" in answer.text or len(prompt) % 3 == 0
+        verdict = {"id": request_id, "satisfied": satisfied}
+        if client.post("/messplus/feedback", json=verdict).status_code == 200:
+            self.acknowledged.append((request_id, float(satisfied)))
+
+
+def assert_every_acknowledged_label_is_there(proxy: Proxy, traffic: Traffic) -> None:
+    labels = {row["request_id"]: row["value"] for row in proxy.rows("SELECT * FROM current_labels")}
+    assert len(traffic.acknowledged) > 20
+    assert {name: labels.get(name) for name, _ in traffic.acknowledged} == dict(
+        traffic.acknowledged
+    )
+
+
+def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    config = zoo_config(upstream.url, tmp_path, zoo=ZOO, snapshot_every=40)
+    proxy = Proxy(config, tmp_path).start()
+    traffic = Traffic(proxy)
+    until(lambda: len(traffic.acknowledged) > 60, 60, lambda: proxy.log[-3000:])
+    proxy.kill()
+    traffic.end()
+    assert_every_acknowledged_label_is_there(proxy, traffic)
+    assert proxy.rows("SELECT * FROM snapshots"), "no snapshot to start from: the test is blunt"
+    requests = proxy.rows("SELECT COUNT(*) AS n FROM requests")[0]["n"]
+
+    proxy.start()
+    with proxy.client() as client:
+        answer = ask(client, "after the kill")
+        request_id = answer.headers["x-messplus-request-id"]
+        shown = client.get(f"/messplus/requests/{request_id}").json()
+    proxy.kill()
+
+    # What it decided from is the fold of the log before it: t, queue and predictions.
+    connection = proxy.database()
+    position = shown_position(proxy, request_id)
+    for table in ("requests", "calls", "labels"):
+        connection.execute(f"DELETE FROM {table} WHERE position >= ?", (position,))
+    connection.execute("UPDATE log_head SET position = ?", (position - 1,))
+    connection.commit()
+    connection.close()
+    engine = fold_of_the_log(proxy)
+    situation = engine.situation(
+        engine.zoo.levels["default"],
+        HashedNgrams().encode("after the kill"),
+        len("after the kill"),
+        engine.zoo.candidates,
+    )
+    assert shown["t"] == situation.t == requests + 1
+    assert shown["queue"] == situation.queue
+    assert shown["estimated_satisfaction"] == {
+        estimate.candidate: estimate.satisfaction for estimate in situation.estimates
+    }
+    assert shown["estimated_cost"] == {
+        estimate.candidate: estimate.cost for estimate in situation.estimates
+    }
+
+
+def shown_position(proxy: Proxy, request_id: str) -> int:
+    (row,) = proxy.rows("SELECT position FROM requests WHERE request_id = ?", request_id)
+    return int(row["position"])
+
+
+def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}", delay_seconds=0.3)
+    config = zoo_config(upstream.url, tmp_path, zoo={"c": 10.0}, flush_seconds=30.0)
+    proxy = Proxy(config, tmp_path).start()
+    with proxy.client() as client:
+        answers = [ask(client, f"request {number}") for number in range(5)]
+    proxy.stop()
+
+    assert [answer.status_code for answer in answers] == [200] * 5
+    assert len(proxy.rows("SELECT * FROM requests")) == 5
+    # Every request explored: one served call and two exploration calls each.
+    assert len(proxy.rows("SELECT * FROM calls WHERE status = 'success'")) == 15
+    (snapshot,) = proxy.rows("SELECT * FROM snapshots ORDER BY position DESC LIMIT 1")
+    assert snapshot["position"] == proxy.rows("SELECT position FROM log_head")[0]["position"]
+    saved = load(snapshot["state"], fresh_engine(proxy).empty_state())
+    folded = fold_of_the_log(proxy).state
+    assert saved.levels == folded.levels
+    assert saved.estimators == folded.estimators
+    assert np.array_equal(saved.heads.weights, folded.heads.weights)
+
+
+def test_two_workers_share_one_state(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    config = zoo_config(upstream.url, tmp_path, zoo={"c": 0.0})
+    proxy = Proxy(config, tmp_path, arguments=("--num_workers", "2")).start()
+    try:
+        traffic = Traffic(proxy)
+        until(lambda: len(traffic.acknowledged) > 40, 60, lambda: proxy.log[-3000:])
+        traffic.end()
+    finally:
+        proxy.stop()
+
+    assert_every_acknowledged_label_is_there(proxy, traffic)
+    numbers = [row["t"] for row in proxy.rows("SELECT t FROM requests ORDER BY position")]
+    # Each worker numbers by the log as it last saw it, so they agree up to what is in flight.
+    assert numbers[-1] == pytest.approx(len(numbers), abs=16)
