@@ -58,11 +58,14 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             settings, engines, self._journal, self._open, self._explorer, self.counters
         )
 
+    def start(self) -> None:
+        """Begin writing the log, in the running event loop."""
+        self._journal.start()
+
     def attach(self) -> None:
-        """Join the running proxy: its event loop, its routes, its shutdown."""
+        """Join the running proxy: its routes and its shutdown."""
         from litellm.proxy import proxy_server
 
-        self._journal.start()
         desk = FeedbackDesk(self._database, self._journal, self._open)
         proxy_server.app.include_router(build_routes(desk, self.counters))
         shut_down_proxy = proxy_server.proxy_shutdown_event

@@ -1,5 +1,7 @@
 """The plugin's own routes on the proxy."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -24,23 +26,17 @@ def build_routes(desk: FeedbackDesk, counters: Counters) -> APIRouter:
         body: Feedback, asking: Annotated[Caller, Depends(caller)]
     ) -> dict[str, Any]:
         """Say whether an answer satisfied. The reply comes when the verdict is durable."""
-        try:
+        with _refusals(counters):
             return asdict(await desk.accept(body, asking))
-        except (UnknownRequestError, NotYourRequestError) as error:
-            raise _refusal(error) from error
-        except (TimeoutError, SQLAlchemyError) as error:
-            counters.failure("feedback_failures", "feedback could not be written")
-            raise HTTPException(503, "the feedback could not be stored: send it again") from error
 
     @router.get("/messplus/requests/{given}")
     async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> dict[str, Any]:
         """The decision for a request: estimates, costs, queue, probability and reason."""
-        try:
+        with _refusals(counters):
             found = await desk.look_up(given, asking)
-        except (UnknownRequestError, NotYourRequestError) as error:
-            raise _refusal(error) from error
         return {
             **_shown(found.request),
+            "outcome": _shown(found.outcome),
             "calls": [_shown(call) for call in found.calls],
             "labels": [_shown(label) for label in found.labels],
         }
@@ -53,10 +49,18 @@ def build_routes(desk: FeedbackDesk, counters: Counters) -> APIRouter:
     return router
 
 
-def _refusal(error: Exception) -> HTTPException:
-    if isinstance(error, NotYourRequestError):
-        return HTTPException(403, f"request {error} was made with another key")
-    return HTTPException(404, f"no request is known as {error}")
+@contextmanager
+def _refusals(counters: Counters) -> Iterator[None]:
+    """Our errors as the answers that a client can act on."""
+    try:
+        yield
+    except UnknownRequestError as error:
+        raise HTTPException(404, f"no request is known as {error}") from error
+    except NotYourRequestError as error:
+        raise HTTPException(403, f"request {error} was made with another key") from error
+    except (TimeoutError, SQLAlchemyError) as error:
+        counters.failure("database_failures", "a client was told to try again")
+        raise HTTPException(503, "the database does not answer: try again") from error
 
 
 def _shown(row: Any) -> dict[str, Any]:

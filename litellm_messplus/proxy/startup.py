@@ -40,6 +40,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))
     plugin = MessplusPlugin(settings, engines, create_engine(settings.database), position)
+    plugin.start()
     plugin.attach()
     return plugin
 

@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, or_, select
+from sqlalchemy import RowMapping, column, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.tables import calls, labels, requests
+
+OUTCOME = table(
+    "request_outcomes",
+    *map(column, ("request_id", "served", "status", "satisfaction", "cost", "cost_largest")),
+)
+"""The view, as far as it is read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,10 @@ async def find(engine: AsyncEngine, given: str) -> list[Found]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One request with its calls and labels, as rows."""
+    """One request with its calls and labels, as rows; ``outcome`` sums them up."""
 
     request: RowMapping
+    outcome: RowMapping
     calls: list[RowMapping]
     labels: list[RowMapping]
 
@@ -62,6 +69,7 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
         of_request = calls.c.request_id == request_id
         return History(
             request=found[0],
+            outcome=(await rows(select(OUTCOME).where(OUTCOME.c.request_id == request_id)))[0],
             calls=await rows(select(calls).where(of_request).order_by(calls.c.call_id)),
             labels=await rows(
                 select(labels).where(labels.c.request_id == request_id).order_by(labels.c.position)

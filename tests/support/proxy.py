@@ -72,6 +72,12 @@ class Proxy:
         return str(self.config["general_settings"]["master_key"])
 
     @property
+    def process_id(self) -> int:
+        if self._process is None:
+            raise RuntimeError("the proxy is not running")
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         return (self.folder / "proxy.log").read_text(errors="replace")
 

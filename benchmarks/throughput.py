@@ -1,0 +1,132 @@
+"""Throughput of one proxy worker with the plugin, over that of the same proxy without it.
+
+    python -m benchmarks.throughput [ROUNDS]
+
+Two real proxies over one upstream take turns in short slices, so that a drift of the machine hits
+both; the ratio is taken slice by slice. The budget is a median ratio of 0.9.
+"""
+
+import asyncio
+import copy
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.support.ports import free_port
+from tests.support.proxy import Config, Proxy, until, zoo_config
+
+SLICE_SECONDS = 4.0
+CONCURRENT = 8
+BUDGET = 0.9
+PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
+
+
+@contextmanager
+def upstream() -> Iterator[str]:
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.upstream", str(port)])
+    try:
+        until(lambda: _answers(port), 20)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        return httpx.post(f"http://127.0.0.1:{port}/", json={}).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def without_plugin(config: Config) -> Config:
+    plain = copy.deepcopy(config)
+    del plain["litellm_settings"], plain["messplus"]
+    return plain
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Of one proxy: requests a second, and its CPU seconds a request."""
+
+    rate: float
+    cpu: float
+
+
+def cpu_seconds(proxy: Proxy) -> float:
+    """User and system time of the proxy's process so far."""
+    fields = Path(f"/proc/{proxy.process_id}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def slice_of(proxy: Proxy) -> Slice:
+    """Load on one proxy for a slice's time."""
+    headers = {"authorization": f"Bearer {proxy.master_key}"}
+    body = {"model": "zoo", "messages": [{"role": "user", "content": PROMPT}]}
+    ends = time.perf_counter() + SLICE_SECONDS
+
+    async def ask(client: httpx.AsyncClient) -> int:
+        answered = 0
+        while time.perf_counter() < ends:
+            answer = await client.post("/v1/chat/completions", json=body)
+            answer.raise_for_status()
+            answered += 1
+        return answered
+
+    before = cpu_seconds(proxy)
+    async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
+        answered = sum(await asyncio.gather(*(ask(client) for _ in range(CONCURRENT))))
+    return Slice(answered / SLICE_SECONDS, (cpu_seconds(proxy) - before) / answered)
+
+
+def compare(rounds: int, folder: Path) -> list[tuple[Slice, Slice]]:
+    """Slices (with, without) the plugin, a pair a round; the first round warms up."""
+    with upstream() as url:
+        config = zoo_config(url, folder, zoo={"c": 0.0})
+        proxies = []
+        for name, chosen in (("with", config), ("without", without_plugin(config))):
+            own = folder / name
+            own.mkdir()
+            proxies.append(Proxy(chosen, own).start())
+        try:
+            pairs = []
+            for number in range(rounds + 1):
+                order = proxies if number % 2 else proxies[::-1]
+                slices = {id(proxy): asyncio.run(slice_of(proxy)) for proxy in order}
+                ours, plain = (slices[id(proxy)] for proxy in proxies)
+                pairs.append((ours, plain))
+                print(f"  with {shown(ours)}   without {shown(plain)}", flush=True)
+            return pairs[1:]
+        finally:
+            for proxy in proxies:
+                proxy.stop()
+
+
+def shown(measured: Slice) -> str:
+    return f"{measured.rate:6.1f}/s {measured.cpu * 1000:5.2f} ms CPU"
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 8
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = compare(rounds, Path(folder))
+    ratios = sorted(ours.rate / plain.rate for ours, plain in pairs)
+    median = statistics.median(ratios)
+    cpu = statistics.median(ours.cpu / plain.cpu for ours, plain in pairs)
+    print(f"CPU seconds a request: median ratio {cpu:.3f}")
+    print(f"ratio: median {median:.3f} (budget {BUDGET}), from {ratios[0]:.3f} to {ratios[-1]:.3f}")
+    raise SystemExit(median < BUDGET)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The `messplus` command and its sub-commands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from litellm_messplus.cli import keys
+
+app = typer.Typer(
+    help="Hold a promised share of satisfied requests at the lowest cost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def messplus() -> None:
+    """Hold a promised share of satisfied requests at the lowest cost."""
+
+
+@app.command()
+def up(
+    port: Annotated[int, typer.Option(help="Of the LiteLLM proxy.")] = 4000,
+    zoo_port: Annotated[int, typer.Option(help="Of the tiny zoo's server.")] = 8001,
+    folder: Annotated[Path, typer.Option(help="The tiny zoo's folder.")] = Path(
+        "examples/tiny_zoo"
+    ),
+) -> None:
+    """Serve the tiny zoo behind a LiteLLM proxy with the plugin, until Ctrl-C."""
+    from litellm_messplus.cli.up import run
+
+    raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
+
+
+@app.command()
+def demo(
+    requests: Annotated[int, typer.Option(min=1, help="How many requests to send.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the tasks.")] = 0,
+    url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
+    model: Annotated[str, typer.Option(help="The zoo's model name.")] = "tiny-zoo",
+    key: Annotated[
+        str | None, typer.Option(help=f"A key of the proxy; left out, that of {keys.FILE}.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object in place of the table.")
+    ] = False,
+) -> None:
+    """Send real requests through the running proxy, check every answer, and show the result."""
+    from litellm_messplus.demo.command import run
+
+    known = key or keys.find()
+    raise typer.Exit(
+        run(url=url, key=known, model=model, requests=requests, seed=seed, as_json=as_json)
+    )
