@@ -4,7 +4,8 @@ The proxy and the replay are two drivers of this one class, so that what a repla
 production does.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry
@@ -16,6 +17,8 @@ from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from litellm_messplus.routing.exploration import draw
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.zoo import Zoo
+
+logger = logging.getLogger(__name__)
 
 
 class Engine:
@@ -90,3 +93,20 @@ class Engine:
         return self.zoo.prices[candidate].of(
             estimator.prompt_tokens(prompt_characters), estimator.completion_tokens.value
         )
+
+
+def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:
+    """Fold an entry into the engine of its zoo; False where that failed, which is logged.
+
+    One entry that makes no sense must not hold up the log, now or at any later start. Entries of a
+    zoo that is no longer configured are passed over.
+    """
+    engine = engines.get(entry.zoo)
+    if engine is None:
+        return True
+    try:
+        engine.apply(entry)
+    except Exception:
+        logger.exception("an entry of the log could not be folded in: %r", entry)
+        return False
+    return True

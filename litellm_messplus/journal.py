@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, fold
 from litellm_messplus.learning import snapshot
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
@@ -89,8 +89,10 @@ class Journal:
 
         Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it.
         """
-        self._add(_Waiting(record))
-        await self.flush()
+        written = asyncio.get_running_loop().create_future()
+        self._add(_Waiting(record, written))
+        self._wake.set()
+        await asyncio.shield(written)
 
     async def flush(self) -> None:
         """Return when everything handed over so far is written."""
@@ -112,7 +114,10 @@ class Journal:
             except TimeoutError:
                 logger.error("closed with %d records unwritten", len(self._backlog))
                 return
-        await self._save_snapshots()
+        try:
+            await self._save_snapshots()
+        except SQLAlchemyError:  # the log is written; a start will fold it
+            self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
     def _add(self, waiting: _Waiting) -> None:
         if len(self._backlog) >= LONGEST_BACKLOG:
@@ -148,7 +153,9 @@ class Journal:
         batch = [self._backlog[index] for index in range(min(BATCH, len(self._backlog)))]
         try:
             appended = await log.append(self._database, [waiting.record for waiting in batch])
-        except (IntegrityError, DataError):
+        except Exception as error:
+            if not _is_the_records_fault(error):
+                raise
             await self._write_singly(batch)
             return
         for _ in batch:
@@ -160,7 +167,9 @@ class Journal:
         for waiting in batch:
             try:
                 appended = await log.append(self._database, [waiting.record])
-            except (IntegrityError, DataError) as error:
+            except Exception as error:
+                if not _is_the_records_fault(error):
+                    raise
                 self._backlog.popleft()
                 self._drop(waiting, error)
                 continue
@@ -189,14 +198,8 @@ class Journal:
         self.position = max(self.position, upto)
 
     def _apply(self, entry: Entry) -> None:
-        engine = self._engines.get(entry.zoo)
-        if engine is None:  # a zoo that was configured once
-            return
-        try:
-            engine.apply(entry)
-        except Exception:
+        if not fold(self._engines, entry):
             self._counters.add("fold_failures")
-            logger.exception("an entry of the log could not be folded in: %r", entry)
 
     async def _save_snapshots(self) -> None:
         for name, engine in self._engines.items():
@@ -210,3 +213,10 @@ class Journal:
                 ),
             )
         self._snapshot_position = self.position
+
+
+def _is_the_records_fault(error: Exception) -> bool:
+    """Whether the database will never take the record, rather than not now."""
+    if isinstance(error, OperationalError | OSError | TimeoutError):
+        return False
+    return not (isinstance(error, DBAPIError) and error.connection_invalidated)

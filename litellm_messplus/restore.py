@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, fold
 from litellm_messplus.learning import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import read_entries
@@ -22,7 +22,7 @@ async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
     head = await log.head(database)
     async for entry in read_entries(database, min(reached.values(), default=head), head):
         if entry.position > reached.get(entry.zoo, head):
-            engines[entry.zoo].apply(entry)
+            fold(engines, entry)
     return head
 
 

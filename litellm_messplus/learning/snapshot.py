@@ -4,6 +4,7 @@ import io
 import json
 from hashlib import sha256
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -60,11 +61,15 @@ def load(data: bytes, empty: ZooState) -> ZooState:
 
     Raises ValueError for bytes that are no such state.
     """
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        plain: dict[str, Any] = json.loads(arrays["plain"].tobytes())
-        rows = [plain["candidates"].index(name) for name in empty.heads.candidates]
-        empty.heads.weights[:] = arrays["weights"][rows]
-        empty.heads.velocity[:] = arrays["velocity"][rows]
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            plain: dict[str, Any] = json.loads(arrays["plain"].tobytes())
+            weights, velocity = arrays["weights"], arrays["velocity"]
+    except (BadZipFile, EOFError, KeyError) as error:
+        raise ValueError(f"not a snapshot: {error}") from error
+    rows = [plain["candidates"].index(name) for name in empty.heads.candidates]
+    empty.heads.weights[:] = weights[rows]
+    empty.heads.velocity[:] = velocity[rows]
     for name, (queue, requests) in plain["levels"].items():
         empty.levels[name] = LevelState(queue, requests)
     for name, (characters, completion) in plain["estimators"].items():

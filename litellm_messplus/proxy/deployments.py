@@ -103,9 +103,12 @@ def _build_zoo(name: str, settings: ZooSettings, model_list: Sequence[Deployment
 
 
 def _required_price(deployment: Deployment, unit: CostUnit) -> TokenPrice:
-    price = token_price(deployment, unit)
+    try:
+        price = token_price(deployment, unit)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(_price_key(deployment), str(error), "prices as numbers") from error
     if price is not None:
-        if min(price.prompt, price.completion) < 0:
+        if not min(price.prompt, price.completion) >= 0:  # which no comparison with NaN is
             raise ConfigurationError(_price_key(deployment), price, "prices of at least 0")
         return price
     needed = (

@@ -42,7 +42,8 @@ def _allowed(problem: ErrorDetails) -> str:
         "V": "a number greater than 0",
         "c": "a number of at least 0",
     }
-    return bounds.get(str(problem["loc"][-1]), message)
+    is_a_number = problem["type"] not in ("model_type", "dict_type")
+    return bounds.get(str(problem["loc"][-1]), message) if is_a_number else "a section"
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:

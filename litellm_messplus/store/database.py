@@ -1,5 +1,8 @@
 """Opening the database: the engine, and the migrations up to this code's version."""
 
+import asyncio
+import re
+import time
 from pathlib import Path
 
 from alembic import command
@@ -8,7 +11,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -28,9 +31,9 @@ def create_engine(url: str) -> AsyncEngine:
     try:
         driver = make_url(url).drivername
     except ArgumentError as error:
-        raise ConfigurationError(SETTING, url, "an SQLAlchemy URL") from error
+        raise ConfigurationError(SETTING, _masked(url), "an SQLAlchemy URL") from error
     if driver not in ASYNC_DRIVERS:
-        raise ConfigurationError(SETTING, url, f"a URL of {' or '.join(ASYNC_DRIVERS)}")
+        raise ConfigurationError(SETTING, _masked(url), f"a URL of {' or '.join(ASYNC_DRIVERS)}")
     engine = create_async_engine(url)
     if driver == "sqlite+aiosqlite":
         event.listen(engine.sync_engine, "connect", _prepare_sqlite)
@@ -38,12 +41,16 @@ def create_engine(url: str) -> AsyncEngine:
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Readers beside a writer, several processes on one file, and durable once committed."""
+    """Several processes on one file, and durable once committed."""
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.close()
+
+
+def _masked(url: str) -> str:
+    """Whatever was given, without a password in it."""
+    return re.sub(r":[^:/@]*@", ":***@", url)
 
 
 async def migrate(engine: AsyncEngine) -> None:
@@ -52,6 +59,8 @@ async def migrate(engine: AsyncEngine) -> None:
     Raises ConfigurationError where the database cannot be opened, or is newer than the code.
     """
     try:
+        if engine.dialect.name == "sqlite":
+            await _allow_readers_beside_a_writer(engine)
         async with engine.connect() as connection:
             await connection.run_sync(_upgrade)
             await connection.commit()
@@ -60,6 +69,21 @@ async def migrate(engine: AsyncEngine) -> None:
         raise ConfigurationError(
             SETTING, engine.url.render_as_string(), f"a database that opens ({reason})"
         ) from error
+
+
+async def _allow_readers_beside_a_writer(engine: AsyncEngine) -> None:
+    """WAL, which a file keeps. SQLite refuses the change at once, without waiting its busy time,
+    while another worker makes it too."""
+    deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            async with engine.connect() as connection:
+                await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)
 
 
 def _upgrade(connection: Connection) -> None:

@@ -137,10 +137,14 @@ class Proxy:
     def _end(self, sign: signal.Signals) -> int:
         if self._process is None:
             return 0
-        self._process.send_signal(sign)
-        status = self._process.wait(timeout=60)
-        self._process = None
-        return status
+        process, self._process = self._process, None
+        process.send_signal(sign)
+        try:
+            return process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
 
     def _is_ready(self) -> bool:
         if self._process is not None and self._process.poll() is not None:

@@ -1,0 +1,67 @@
+"""Who may import whom: the rooms of docs/design.md, checked on the code's own imports."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
+PURE = ("routing", "prediction", "costs", "learning")
+IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
+ALLOWED = {
+    "routing": set(),
+    "prediction": set(),
+    "costs": set(),
+    "learning": {"routing", "prediction", "costs", "zoo"},
+    "settings": {"costs", "errors"},
+    "store": {"learning", "prediction", "records", "errors"},
+    "cli": {"demo"},
+    "demo": set(),
+}
+"""Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""
+
+
+def imports(room: str) -> Iterator[tuple[Path, str]]:
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                yield from ((path, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield path, node.module
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_what_decides_knows_no_framework_and_no_clock(room: str) -> None:
+    found = [
+        (path.name, name) for path, name in imports(room) if name.split(".")[0] in IMPURE_IMPORTS
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_imports_run_one_way(room: str) -> None:
+    for path, name in imports(room):
+        parts = name.split(".")
+        if parts[0] == "litellm_messplus" and len(parts) > 1:
+            assert parts[1] in ALLOWED[room] | {room}, f"{path} imports {name}"
+
+
+def test_only_the_proxy_knows_litellm() -> None:
+    rooms = [path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "proxy"]
+    found = [
+        (path.name, name)
+        for room in rooms
+        for path, name in imports(room)
+        if name.split(".")[0] == "litellm"
+    ]
+
+    assert found == []
+
+
+def test_every_room_is_in_the_picture() -> None:
+    picture = (PACKAGE.parent / "docs" / "design.md").read_text()
+    rooms = [path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
+
+    assert [room for room in rooms if f"{room}/" not in picture] == []

@@ -1,0 +1,46 @@
+"""Everything that goes wrong is counted; the log gets one trace a minute of each kind."""
+
+import logging
+
+import pytest
+
+from litellm_messplus.counters import LOG_SECONDS, Counters
+
+
+def test_counts_by_name_in_order() -> None:
+    counters = Counters()
+    for name in ("b", "a", "b"):
+        counters.add(name)
+    assert list(counters.as_dict().items()) == [("a", 1), ("b", 2)]
+
+
+def test_nothing_counted_is_nothing_shown() -> None:
+    assert Counters().as_dict() == {}
+
+
+def test_every_failure_counts_and_the_first_of_a_minute_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("litellm_messplus.counters.time.monotonic", lambda: now)
+    counters = Counters()
+    for _ in range(5):
+        counters.failure("routing_failures", "a request was not routed")
+    assert len(caplog.records) == 1
+    counters.failure("other_failures", "something else")
+    assert len(caplog.records) == 2
+    now += LOG_SECONDS
+    counters.failure("routing_failures", "a request was not routed")
+    assert caplog.messages[-1] == "a request was not routed (routing_failures so far: 6)"
+    assert counters.as_dict() == {"other_failures": 1, "routing_failures": 6}
+
+
+def test_the_log_shows_the_exception_that_is_being_handled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    try:
+        raise RuntimeError("the cause")
+    except RuntimeError:
+        Counters().failure("failures", "it failed")
+    assert caplog.records[0].levelno == logging.WARNING
+    assert "the cause" in caplog.text

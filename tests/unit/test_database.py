@@ -1,0 +1,149 @@
+"""Opening a database: its schema is the code's, and what cannot be opened is refused in words."""
+
+import asyncio
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.store.database import create_engine, migrate, migrations_folder
+from litellm_messplus.store.tables import metadata
+
+
+async def refusal(url: str) -> ConfigurationError:
+    engine = create_engine(url)
+    try:
+        with pytest.raises(ConfigurationError) as caught:
+            await migrate(engine)
+    finally:
+        await engine.dispose()
+    return caught.value
+
+
+async def test_the_migrations_make_exactly_the_tables_of_the_code(database: AsyncEngine) -> None:
+    def difference(connection: Connection) -> list[Any]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+    async with database.connect() as connection:
+        assert await connection.run_sync(difference) == []
+
+
+async def test_every_table_of_the_database_is_known_to_the_code(database: AsyncEngine) -> None:
+    def names(connection: Connection) -> set[str]:
+        return set(inspect(connection).get_table_names())
+
+    async with database.connect() as connection:
+        assert await connection.run_sync(names) == {*metadata.tables, "alembic_version"}
+
+
+def test_every_table_and_column_says_what_it_holds() -> None:
+    for table in metadata.tables.values():
+        assert table.comment, table.name
+        for column in table.columns:
+            assert column.comment, f"{table.name}.{column.name}"
+
+
+def test_the_database_gets_the_same_comments_as_the_code() -> None:
+    """SQLite keeps no comments, so this reads what the migrations would send to Postgres."""
+    buffer = io.StringIO()
+    context = MigrationContext.configure(
+        dialect_name="postgresql", opts={"as_sql": True, "output_buffer": buffer}
+    )
+    with Operations.context(context):
+        for script in reversed(list(ScriptDirectory(str(migrations_folder())).walk_revisions())):
+            script.module.upgrade()
+    sent = dict(re.findall(r"COMMENT ON \w+ ([\w.]+) IS '((?:[^']|'')*)'", buffer.getvalue()))
+    known: dict[str, str | None] = {table.name: table.comment for table in metadata.sorted_tables}
+    for table in metadata.sorted_tables:
+        known |= {f"{table.name}.{column.name}": column.comment for column in table.columns}
+    assert {name: comment.replace("''", "'") for name, comment in sent.items()} == known
+
+
+async def test_migrating_again_changes_nothing(database: AsyncEngine) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text("UPDATE log_head SET position = 7"))
+    await migrate(database)
+    async with database.connect() as connection:
+        assert (await connection.execute(text("SELECT position FROM log_head"))).all() == [(7,)]
+
+
+async def test_workers_that_start_together_take_turns(database_url: str) -> None:
+    engines = [create_engine(database_url) for _ in range(4)]
+    await asyncio.gather(*(migrate(engine) for engine in engines))
+    async with engines[0].connect() as connection:
+        assert (await connection.execute(text("SELECT id, position FROM log_head"))).all() == [
+            (1, 0)
+        ]
+    for engine in engines:
+        await engine.dispose()
+
+
+async def test_committed_is_durable_and_readers_do_not_wait(database: AsyncEngine) -> None:
+    async with database.connect() as connection:
+        assert (await connection.execute(text("PRAGMA synchronous"))).scalar_one() == 2  # FULL
+        assert (await connection.execute(text("PRAGMA journal_mode"))).scalar_one() == "wal"
+
+
+async def test_a_database_newer_than_the_code_is_refused(
+    database: AsyncEngine, database_url: str
+) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    error = await refusal(database_url)
+    assert error.key == "messplus.database"
+    assert error.given == database_url
+    assert "9999" in error.allowed
+    assert "upgrade litellm-messplus" in error.allowed
+    async with database.connect() as connection:
+        found = await connection.execute(text("SELECT version_num FROM alembic_version"))
+        assert found.scalar_one() == "9999"
+
+
+async def test_a_path_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/messplus.db"
+    error = await refusal(url)
+    assert (error.key, error.given) == ("messplus.database", url)
+    assert "unable to open database file" in error.allowed
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are notes, and no database. " * 100)
+    error = await refusal(f"sqlite+aiosqlite:///{path}")
+    assert error.key == "messplus.database"
+    assert "not a database" in error.allowed
+    assert path.read_text().startswith("These are notes")
+
+
+@pytest.mark.parametrize("url", ["", "messplus.db", "not a url", "://"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        create_engine(url)
+    assert (caught.value.key, caught.value.given) == ("messplus.database", url)
+    assert caught.value.allowed == "an SQLAlchemy URL"
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:///messplus.db", "postgresql://host/db", "mysql+aiomysql://host/db"]
+)
+def test_another_driver_is_refused_with_those_that_are_allowed(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        create_engine(url)
+    assert (caught.value.key, caught.value.given) == ("messplus.database", url)
+    assert caught.value.allowed == "a URL of sqlite+aiosqlite or postgresql+asyncpg"
+
+
+def test_a_refused_url_does_not_show_its_password() -> None:
+    """The commonest slip is the driver, and the message goes to the operator's log."""
+    with pytest.raises(ConfigurationError) as caught:
+        create_engine("postgresql://me:hunter2@host/db")
+    assert "hunter2" not in str(caught.value)

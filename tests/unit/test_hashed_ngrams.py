@@ -1,0 +1,142 @@
+"""The embedded encoder takes any text, always gives the same vector, and is bounded in work."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.hashed_ngrams import NGRAM_BUCKETS, HashedNgrams
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
+TEXT = "What is 17 + 25?\nAnswer in one Word, please. ÄÖ 你好 \ud800"
+
+PINNED = {
+    9: -0.2357,
+    10: -0.2357,
+    16: -0.2357,
+    23: 0.4714,
+    55: -0.2357,
+    56: -0.2357,
+    59: -0.2357,
+    70: 0.2357,
+    71: 0.2357,
+    84: 0.2357,
+    94: 0.2357,
+    97: -0.2357,
+    99: -0.2357,
+    111: 0.2357,
+    115: -0.2357,
+    124: 0.2944,
+    125: 0.0556,
+    126: 0.0556,
+    127: 0.15,
+}
+
+
+@pytest.fixture
+def encoder() -> HashedNgrams:
+    return HashedNgrams()
+
+
+@given(any_text)
+def test_any_text_becomes_a_finite_float32_vector_of_the_stated_dimension(text: str) -> None:
+    features = HashedNgrams().encode(text)
+    assert features.shape == (HashedNgrams.dimension,) == (128,)
+    assert features.dtype == np.float32
+    assert np.isfinite(features).all()
+
+
+@given(any_text)
+def test_the_ngrams_have_unit_length_or_there_are_none(text: str) -> None:
+    length = np.linalg.norm(HashedNgrams().encode(text)[:NGRAM_BUCKETS].astype(np.float64))
+    assert length == pytest.approx(1.0, abs=1e-6) or length == 0.0
+
+
+def test_words_give_ngrams_of_unit_length(encoder: HashedNgrams) -> None:
+    assert np.linalg.norm(encoder.encode("sort the list")[:NGRAM_BUCKETS]) == pytest.approx(1.0)
+
+
+def test_the_empty_text_is_the_zero_vector(encoder: HashedNgrams) -> None:
+    assert not encoder.encode("").any()
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00\x01\x1b[31m\x7f", "\ud800\udfff", "\ud800 word \x00", "   "]
+)
+def test_garbled_text_is_encoded(encoder: HashedNgrams, text: str) -> None:
+    assert np.isfinite(encoder.encode(text)).all()
+    assert encoder.encode(text).any()
+
+
+def test_a_hundred_thousand_characters_cost_no_more_than_ten_thousand(
+    encoder: HashedNgrams,
+) -> None:
+    """The middle is not read: two prompts that differ only there are the same."""
+    huge = "begin " * 10_000 + "middle" + " end" * 10_000
+    started = time.process_time()
+    features = encoder.encode(huge)
+    assert time.process_time() - started < 0.5
+    assert np.array_equal(features, encoder.encode(huge.replace("middle", "centre")))
+    assert not np.array_equal(features, encoder.encode("x" + huge))
+    assert not np.array_equal(features, encoder.encode(huge + "x"))
+
+
+def test_another_process_with_another_hash_seed_gives_the_same_bytes(
+    encoder: HashedNgrams,
+) -> None:
+    code = (
+        "import sys; from litellm_messplus.prediction.hashed_ngrams import HashedNgrams;"
+        f"sys.stdout.write(HashedNgrams().encode({TEXT!r}).tobytes().hex())"
+    )
+    for seed in ("1", "4242"):
+        printed = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert printed.stdout == encoder.encode(TEXT).tobytes().hex()
+
+
+def test_what_was_encoded_before_changes_nothing(encoder: HashedNgrams) -> None:
+    first = encoder.encode(TEXT)
+    encoder.encode("something else entirely")
+    assert encoder.encode(TEXT).tobytes() == first.tobytes()
+
+
+def test_the_meaning_of_the_features_is_pinned(encoder: HashedNgrams) -> None:
+    """Logs keep vectors under the encoder's name: whoever changes a value must change the name."""
+    features = encoder.encode("Reverse: a b, a\n7?")
+    buckets = {int(at): round(float(features[at]), 4) for at in features.nonzero()[0]}
+    assert encoder.name == "hashed-ngrams-1"
+    assert buckets == PINNED
+
+
+@pytest.mark.parametrize(
+    ("plain", "shaped", "feature"),
+    [
+        ("ab", "ab" * 50, 124),
+        ("sum of a", "sum of 9", 125),
+        ("sum of a", "sum of A", 126),
+        ("a b", "a?b", 127),
+        ("a b", "a\nb", 127),
+        ("a b", "a,b", 127),
+    ],
+)
+def test_length_digits_capitals_and_marks_each_raise_their_feature(
+    encoder: HashedNgrams, plain: str, shaped: str, feature: int
+) -> None:
+    assert encoder.encode(shaped)[feature] > encoder.encode(plain)[feature]
+
+
+def test_order_of_words_matters_and_case_does_not(encoder: HashedNgrams) -> None:
+    ngrams = slice(0, NGRAM_BUCKETS)
+    forward = encoder.encode("dog bites man")[ngrams]
+    assert not np.array_equal(forward, encoder.encode("man bites dog")[ngrams])
+    assert np.array_equal(forward, encoder.encode("Dog BITES man")[ngrams])

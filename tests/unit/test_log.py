@@ -1,0 +1,208 @@
+"""The log: contiguous positions, whole batches or none, and back out what went in."""
+
+import asyncio
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
+from litellm_messplus.store.tables import calls, labels, requests
+from tests.unit.builders import (
+    LARGE,
+    SMALL,
+    exploration_call,
+    label,
+    pair,
+    request,
+    served_call,
+    traffic,
+)
+from tests.unit.folding import read
+
+
+async def rows(database: AsyncEngine, table: Any) -> list[Any]:
+    async with database.connect() as connection:
+        found = await connection.execute(select(table).order_by(table.c.position))
+        return [SimpleNamespace(**row) for row in found.mappings()]
+
+
+async def positions(database: AsyncEngine) -> list[int]:
+    tables = (requests, calls, labels)
+    return sorted([row.position for table in tables for row in await rows(database, table)])
+
+
+async def test_an_empty_log_has_its_head_at_zero(database: AsyncEngine) -> None:
+    assert await log.head(database) == 0
+    assert await read(database, 0, 0) == []
+
+
+async def test_records_get_contiguous_positions_in_the_order_given(database: AsyncEngine) -> None:
+    first = await log.append(database, [request("a"), label("a"), served_call("a"), request("b")])
+    second = await log.append(database, [served_call("b")])
+    assert (first.before, first.last) == (0, 4)
+    assert (second.before, second.last) == (4, 5)
+    assert [(r.request_id, r.position) for r in await rows(database, requests)] == [
+        ("a", 1),
+        ("b", 4),
+    ]
+    assert [r.position for r in await rows(database, labels)] == [2]
+    assert [r.position for r in await rows(database, calls)] == [3, 5]
+    assert await log.head(database) == 5
+
+
+async def test_a_refused_batch_leaves_nothing_behind(database: AsyncEngine) -> None:
+    await log.append(database, [request("a")])
+    with pytest.raises(IntegrityError):
+        await log.append(database, [request("b"), label("b"), request("a")])
+    assert await log.head(database) == 1
+    assert await positions(database) == [1]
+
+
+async def test_writers_in_two_processes_share_one_sequence(
+    database: AsyncEngine, database_url: str
+) -> None:
+    other = create_engine(database_url)
+
+    async def write(engine: AsyncEngine, prefix: str) -> list[log.Appended]:
+        return [
+            await log.append(engine, [request(f"{prefix}{n}"), served_call(f"{prefix}{n}")])
+            for n in range(15)
+        ]
+
+    taken = await asyncio.gather(write(database, "a"), write(other, "b"))
+    await other.dispose()
+    assert await positions(database) == list(range(1, 61))
+    batches = sorted((each.before, each.last) for appended in taken for each in appended)
+    assert batches == [(start, start + 2) for start in range(0, 60, 2)]
+
+
+async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> None:
+    record = request(
+        t=2**40,
+        estimated_cost={SMALL: 0.1 + 0.2, LARGE: 5e-324},
+        created_at=datetime(2026, 3, 29, 2, 30, tzinfo=timezone(timedelta(hours=2))),
+        prompt="ünï cødé 你好",
+    )
+    await log.append(database, [record])
+    (found,) = await rows(database, requests)
+    for field in fields(RequestRecord):
+        if field.name != "features":
+            assert getattr(found, field.name) == getattr(record, field.name), field.name
+    assert found.created_at.tzinfo is UTC
+    assert found.features == record.features.tobytes()
+    assert found.estimated_cost_largest == 5e-324
+
+
+async def test_the_largest_may_not_have_been_healthy(database: AsyncEngine) -> None:
+    await log.append(database, [request(estimated_cost={SMALL: 1.0})])
+    (found,) = await rows(database, requests)
+    assert found.estimated_cost_largest is None
+
+
+async def test_a_call_and_a_label_come_back_as_they_were_written(database: AsyncEngine) -> None:
+    call = exploration_call(cost=None, prompt_tokens=None, answer="42", error="none")
+    verdict = label(value=0.3, number=1, comment="good", weight=0.5)
+    await log.append(database, [request(), call, verdict])
+    (found,) = await rows(database, calls)
+    assert {f.name: getattr(found, f.name) for f in fields(call)} == {
+        f.name: getattr(call, f.name) for f in fields(call)
+    }
+    (found,) = await rows(database, labels)
+    assert {f.name: getattr(found, f.name) for f in fields(verdict)} == {
+        f.name: getattr(verdict, f.name) for f in fields(verdict)
+    }
+
+
+@pytest.mark.parametrize(
+    ("garbled", "stored"), [("a\ud800b", "a?b"), ("a\0b", "a\ufffdb"), ("\udfff", "?")], ids=ascii
+)
+async def test_text_that_no_database_takes_is_written_with_marks(
+    database: AsyncEngine, garbled: str, stored: str
+) -> None:
+    await log.append(database, [request(prompt=garbled), label(comment=garbled)])
+    assert [r.prompt for r in await rows(database, requests)] == [stored]
+    assert [r.comment for r in await rows(database, labels)] == [stored]
+
+
+def test_features_are_little_endian_float32() -> None:
+    assert features_to_bytes(pair(1.0, -2.0)) == bytes.fromhex("0000803f000000c0")
+    back = features_from_bytes(features_to_bytes(pair(0.1, -0.7)))
+    assert back.dtype == np.float32
+    assert np.array_equal(back, pair(0.1, -0.7))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_an_entry_says_only_what_was_known_at_its_position(
+    database: AsyncEngine, seed: int
+) -> None:
+    """Read while it grows, record by record, the log is the same as read in one piece later."""
+    grown = []
+    for record in traffic(12, seed):
+        appended = await log.append(database, [record])
+        grown += await read(database, appended.before, appended.last)
+    assert grown == await read(database, 0, await log.head(database))
+    assert len(grown) == await log.head(database)
+
+
+async def test_a_long_log_is_read_in_pages(
+    database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await log.append(database, traffic(10))
+    head = await log.head(database)
+    whole = await read(database, 0, head)
+    monkeypatch.setattr("litellm_messplus.store.entries.PAGE", 3)
+    assert await read(database, 0, head) == whole
+    assert await read(database, 5, 11) == whole[5:11]
+
+
+async def test_a_label_that_came_first_is_brought_along_by_its_call(database: AsyncEngine) -> None:
+    await log.append(
+        database,
+        [
+            request(),
+            label(value=0.0, label_id="1"),
+            label(value=1.0, label_id="2"),
+            served_call(),
+            label(value=0.5, label_id="3"),
+        ],
+    )
+    _, first, second, call, third = await read(database, 0, 5)
+    assert (first["previous"], first["example"], first["is_served"]) == (None, None, True)
+    assert (second["previous"], second["example"]) == (0.0, None)
+    assert (call["satisfaction"], call["example"]["candidate"]) == (1.0, LARGE)
+    assert (third["previous"], third["example"]["candidate"]) == (1.0, LARGE)
+
+
+async def test_a_failed_call_teaches_nothing(database: AsyncEngine) -> None:
+    failed = served_call(status="failure")
+    await log.append(database, [request(), label(label_id="1"), failed, label(label_id="2")])
+    _, _, call, verdict = await read(database, 0, 4)
+    assert (call["example"], call["prompt_tokens"], call["completion_tokens"]) == (None, None, None)
+    assert (verdict["example"], verdict["is_served"]) == (None, True)
+
+
+async def test_an_answer_from_the_cache_says_nothing_about_tokens(database: AsyncEngine) -> None:
+    await log.append(database, [request(), served_call(is_cache_hit=True), label()])
+    _, call, verdict = await read(database, 0, 3)
+    assert (call["prompt_tokens"], call["completion_tokens"]) == (None, None)
+    assert verdict["example"]["candidate"] == LARGE
+
+
+async def test_the_label_of_an_exploration_is_not_the_served_ones(database: AsyncEngine) -> None:
+    await log.append(
+        database, [request(), served_call(), exploration_call(), label(), label(number=1)]
+    )
+    served, explored = await read(database, 3, 5)
+    assert (served["is_served"], served["example"]["candidate"]) == (True, LARGE)
+    assert (explored["is_served"], explored["example"]["candidate"]) == (False, SMALL)
+    assert explored["previous"] is None
