@@ -18,6 +18,10 @@ class ConfigurationError(MessplusError):
         super().__init__(f"{key}: given {given!r}; allowed: {allowed}")
 
 
+class JournalFullError(MessplusError):
+    """The database has been away for so long that nothing more is held for it."""
+
+
 class UnknownRequestError(MessplusError):
     """No request is known under the id that was given."""
 

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine, fold
+from litellm_messplus.errors import JournalFullError
 from litellm_messplus.learning import snapshot
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
@@ -121,7 +122,7 @@ class Journal:
 
     def _add(self, waiting: _Waiting) -> None:
         if len(self._backlog) >= LONGEST_BACKLOG:
-            self._drop(waiting, RuntimeError("the journal's backlog is full"))
+            self._drop(waiting, JournalFullError(f"{LONGEST_BACKLOG} records are waiting"))
         else:
             self._backlog.append(waiting)
 

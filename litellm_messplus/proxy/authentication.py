@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from fastapi import Request
+from fastapi import HTTPException, Request
 from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
 from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
 from starlette.types import Message
 
+KEY_HEADERS = ("authorization", "api-key", "x-api-key", "x-litellm-api-key")
 OPEN_TO_EVERY_KEY = b"/v1/models"
 _BODY_HEADERS = (b"content-length", b"content-type")
 
@@ -29,6 +30,9 @@ async def caller(request: Request) -> Caller:
     LiteLLM lets only administrators use a route that it does not know, so it is asked whether the
     key may list the models, which every valid key may (measured on 1.106.2).
     """
+    if not any(request.headers.get(name) for name in KEY_HEADERS):
+        # Without a database of its own, LiteLLM 1.106 answers 500 here.
+        raise HTTPException(401, "no key was given")
     key = await user_api_key_auth(
         request=_as_model_listing(request),
         api_key=request.headers.get("authorization", ""),

@@ -177,13 +177,16 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         record = opened.record
         info = call_info.get("model_info") or {}
         served = call_info.get("model_id") or info.get("id")
-        return {
+        headers = {
             "x-messplus-request-id": record.request_id,
-            "x-messplus-model": self._index.candidates.get(str(served), str(served)),
             "x-messplus-service-level": record.service_level,
             "x-messplus-exploration": str(record.is_exploration).lower(),
             "x-messplus-feedback": FEEDBACK_PATH,
         }
+        if served is None:  # an error, which no model served
+            return headers
+        # A fallback outside the zoo goes by LiteLLM's id of the deployment.
+        return {"x-messplus-model": self._index.candidates.get(served, str(served)), **headers}
 
 
 async def _flush_log_events() -> None:

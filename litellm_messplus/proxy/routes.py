@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, HTTPException
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
+from litellm_messplus.errors import JournalFullError, NotYourRequestError, UnknownRequestError
 from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
 
@@ -58,7 +58,7 @@ def _refusals(counters: Counters) -> Iterator[None]:
         raise HTTPException(404, f"no request is known as {error}") from error
     except NotYourRequestError as error:
         raise HTTPException(403, f"request {error} was made with another key") from error
-    except (TimeoutError, SQLAlchemyError) as error:
+    except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
         counters.failure("database_failures", "a client was told to try again")
         raise HTTPException(503, "the database does not answer: try again") from error
 

@@ -21,7 +21,7 @@ VIEWS = {
         SELECT
             requests.request_id,
             requests.created_at,
-            date(requests.created_at) AS day,
+            {day} AS day,
             requests.zoo,
             requests.service_level,
             requests.alpha,
@@ -44,7 +44,7 @@ VIEWS = {
         LEFT JOIN calls AS served
             ON served.request_id = requests.request_id AND served.role = 'served'
         LEFT JOIN current_labels AS verdict
-            ON verdict.call_id = served.call_id
+            ON verdict.call_id = requests.request_id || '.0' AND verdict.source = 'feedback'
         LEFT JOIN (
             SELECT
                 calls.request_id,
@@ -97,7 +97,7 @@ VIEWS = {
             SUM(cost_largest) - SUM(cost) AS saved,
             1 - SUM(cost) / NULLIF(SUM(cost_largest), 0) AS saved_share
         FROM request_outcomes
-        WHERE status = 'success'
+        WHERE status = 'success' AND served_cost IS NOT NULL AND cost_largest IS NOT NULL
         GROUP BY zoo, service_level
     """,
     "exploration_share": """
@@ -115,7 +115,7 @@ VIEWS = {
     "open_requests": """
         SELECT request_id, created_at, zoo, service_level, key_hash, served
         FROM request_outcomes
-        WHERE satisfaction IS NULL
+        WHERE satisfaction IS NULL AND (status IS NULL OR status = 'success')
     """,
 }
 
@@ -415,8 +415,12 @@ def upgrade() -> None:
         comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
     )
     op.execute("INSERT INTO log_head (id, position) VALUES (1, 0)")
+    # Postgres would take the day in the time zone of whoever asks.
+    day = {"postgresql": "date(requests.created_at AT TIME ZONE 'UTC')"}.get(
+        op.get_bind().dialect.name, "date(requests.created_at)"
+    )
     for name, query in VIEWS.items():
-        op.execute(f"CREATE VIEW {name} AS {query}")
+        op.execute(f"CREATE VIEW {name} AS {query.replace('{day}', day)}")
 
 
 def downgrade() -> None:

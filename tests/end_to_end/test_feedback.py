@@ -110,6 +110,8 @@ def test_an_invalid_key_is_refused(proxy: Proxy) -> None:
         refused = stranger.post("/messplus/feedback", json={"id": "x", "satisfied": True})
 
     assert refused.status_code == 401
+    keyless = httpx.post(f"{proxy.url}/messplus/feedback", json={"id": "x", "satisfied": True})
+    assert keyless.status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import journal as module
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
+from litellm_messplus.errors import JournalFullError
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning import snapshot
 from litellm_messplus.records import Record
@@ -304,7 +305,7 @@ async def test_a_label_that_the_full_backlog_drops_is_not_acknowledged(
     async with running(build(database, engine)) as journal:
         journal.write(request())
         async with asyncio.timeout(SOON):
-            with pytest.raises((RuntimeError, SQLAlchemyError)):
+            with pytest.raises(JournalFullError):
                 await journal.write_durably(label())
     assert seen_by_others(database, "labels") == []
 

@@ -1,0 +1,1 @@
+"""Worked examples that run without any paid provider."""

@@ -1,0 +1,1 @@
+"""Three small language models of our own that answer the demonstration tasks."""

@@ -1,0 +1,156 @@
+"""Requests of the tiny zoo's server and the models that answer them."""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, Field
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+
+
+class TextPart(BaseModel):
+    """One part of a message's content; other kinds than text are refused."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Message(BaseModel):
+    """One chat message."""
+
+    role: str
+    content: str | list[TextPart] | None = None
+
+    def text(self) -> str:
+        """The content as one string."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """What a stream carries besides the text."""
+
+    include_usage: bool = False
+
+
+class Sampling(BaseModel):
+    """The fields both kinds of request share; temperature 0 or none means greedy."""
+
+    model: str
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    seed: int | None = None
+    n: Literal[1] | None = None
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+
+    def token_limit(self) -> int:
+        """The most tokens to generate, 64 unless the request says otherwise."""
+        return self.max_completion_tokens or self.max_tokens or 64
+
+
+class ChatRequest(Sampling):
+    """Body of POST /v1/chat/completions."""
+
+    messages: list[Message]
+
+
+class CompletionRequest(Sampling):
+    """Body of POST /v1/completions."""
+
+    prompt: str
+
+
+class RequestError(Exception):
+    """A request that cannot be served, with its HTTP status and OpenAI error code."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def bad_request(message: str) -> RequestError:
+    """A RequestError for a request whose content does not make sense."""
+    return RequestError(HTTPStatus.BAD_REQUEST, "invalid_request", message)
+
+
+class TinyModel:
+    """A loaded model with its tokenizer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self.network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        self.network.eval()
+
+    def chat_prompt(self, messages: list[Message]) -> str:
+        """The text a chat is turned into; raises RequestError without a user message."""
+        if not any(message.role == "user" for message in messages):
+            raise bad_request("messages must hold a user message")
+        plain = [{"role": message.role, "content": message.text()} for message in messages]
+        prompt: str = self.tokenizer.apply_chat_template(plain, tokenize=False)
+        return prompt
+
+    @torch.inference_mode()
+    def next_scores(self, tokens: list[int], cache: DynamicCache) -> torch.Tensor:
+        """Scores [vocabulary] of what follows ``tokens``, which are added to ``cache``."""
+        output = self.network(
+            input_ids=torch.tensor([tokens]),
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        scores: torch.Tensor = output.logits[0, -1]
+        return scores
+
+
+class Generation:
+    """One reply in the making; iterating yields its text token by token.
+
+    ``finish_reason`` and ``usage()`` are final once the iteration has ended.  The token that ends
+    a reply counts as generated, as it does in vLLM.
+    """
+
+    def __init__(self, model: TinyModel, prompt: str, request: Sampling) -> None:
+        self.model, self.request = model, request
+        self.prompt_tokens: list[int] = model.tokenizer(prompt)["input_ids"]
+        room = model.network.config.max_position_embeddings - len(self.prompt_tokens)
+        if room < 1 or not self.prompt_tokens:
+            raise bad_request(f"the prompt has {len(self.prompt_tokens)} tokens; 1 to 511 fit")
+        self.limit = min(request.token_limit(), room)
+        self.completion_count = 0
+        self.finish_reason = "length"
+
+    def __iter__(self) -> Iterator[str]:
+        source = torch.Generator()
+        if self.request.seed is None:
+            source.seed()
+        else:
+            source.manual_seed(self.request.seed)
+        cache, tokens = DynamicCache(config=self.model.network.config), self.prompt_tokens
+        while self.completion_count < self.limit:
+            token = self._choose(self.model.next_scores(tokens, cache), source)
+            self.completion_count += 1
+            if token == self.model.tokenizer.eos_token_id:
+                self.finish_reason = "stop"
+                return
+            yield self.model.tokenizer.decode([token], skip_special_tokens=True)
+            tokens = [token]
+
+    def _choose(self, scores: torch.Tensor, source: torch.Generator) -> int:
+        if not self.request.temperature:
+            return int(scores.argmax())
+        chances = torch.softmax(scores / self.request.temperature, dim=-1)
+        return int(torch.multinomial(chances, 1, generator=source))
+
+    def usage(self) -> dict[str, int]:
+        """Token counts in OpenAI's form."""
+        prompt_count = len(self.prompt_tokens)
+        return {
+            "prompt_tokens": prompt_count,
+            "completion_tokens": self.completion_count,
+            "total_tokens": prompt_count + self.completion_count,
+        }

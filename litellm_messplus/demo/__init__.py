@@ -1,0 +1,1 @@
+"""Demonstration material: tasks of graded difficulty with answers a program can check."""

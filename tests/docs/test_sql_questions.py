@@ -1,0 +1,215 @@
+"""Every question in `docs/sql.md` runs, and its answer is what the seeded history says."""
+
+import sqlite3
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from litellm_messplus.records import CallRole, CallStatus
+from tests.docs.history import (
+    ALPHA,
+    COST,
+    LARGEST,
+    PREDICTED,
+    SMALL,
+    ZOO,
+    History,
+)
+from tests.docs.markdown import ROOT, Document
+
+SQL = Document(ROOT / "docs" / "sql.md")
+QUESTIONS = {block.headings[-1]: block.code for block in SQL.blocks if block.language == "sql"}
+LEVELS = list(ALPHA)
+
+Rows = list[dict[str, Any]]
+
+
+def answer(database: sqlite3.Connection, question: str) -> Rows:
+    return [dict(row) for row in database.execute(QUESTIONS[question])]
+
+
+def test_there_are_ten_questions_or_more_each_with_its_sql() -> None:
+    asked = [heading for heading in SQL.headings if heading.endswith("?")]
+
+    assert len(asked) >= 10
+    assert asked == list(QUESTIONS)
+    assert len(QUESTIONS) == sum(block.language == "sql" for block in SQL.blocks)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_is_answered(database: sqlite3.Connection, question: str) -> None:
+    rows = answer(database, question)
+
+    assert rows
+    assert not [name for name in rows[0] if all(row[name] is None for row in rows)]
+
+
+def test_the_promise_and_its_interval(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "Was the promise kept?")
+
+    assert [row["service_level"] for row in rows] == LEVELS
+    for row in rows:
+        level = row["service_level"]
+        verdicts = recorded.verdicts(level)
+        rate = sum(verdicts) / len(verdicts)
+        low, high = wilson(rate, len(verdicts))
+        assert (row["zoo"], row["alpha"]) == (ZOO, ALPHA[level])
+        assert row["requests"] == sum(r.service_level == level for r in recorded.requests)
+        assert row["answered"] == len(verdicts) < row["requests"]
+        assert row["rate"] == pytest.approx(rate)
+        assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
+        assert 0 <= row["low"] < row["rate"] < row["high"] <= 1
+        expected = "kept" if low >= ALPHA[level] else "missed" if high < ALPHA[level] else "open"
+        assert row["promise"] == expected
+
+
+def wilson(rate: float, count: int, z: float = 1.96) -> tuple[float, float]:
+    """The roots of (rate - p)^2 = z^2 p (1 - p) / count, which is how Wilson defines it."""
+    a, b, c = 1 + z * z / count, -(2 * rate + z * z / count), rate * rate
+    spread = sqrt(b * b - 4 * a * c)
+    return (-b - spread) / (2 * a), (-b + spread) / (2 * a)
+
+
+def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "What was saved against always calling the largest?")
+
+    assert [row["service_level"] for row in rows] == LEVELS
+    for row in rows:
+        answered = [
+            request
+            for request in recorded.requests
+            if request.service_level == row["service_level"]
+            and recorded.served(request).status is CallStatus.SUCCESS
+        ]
+        cost = sum(recorded.cost(request) for request in answered)
+        # Measured where the largest was called, as on every exploration; else estimated.
+        cost_largest = sum(
+            COST[LARGEST] if request.chosen == LARGEST else 1.1 * COST[LARGEST]
+            for request in answered
+        )
+        assert row["requests"] == len(answered)
+        assert row["cost"] == pytest.approx(cost)
+        assert row["cost_largest"] == pytest.approx(cost_largest)
+        assert row["saved"] == pytest.approx(cost_largest - cost)
+        assert row["saved_share"] == pytest.approx(1 - cost / cost_largest)
+
+
+def test_the_days_add_up_to_the_whole(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "How did satisfaction and cost go, day by day?")
+
+    assert len({row["day"] for row in rows}) == 3
+    assert [row["day"] for row in rows] == sorted(row["day"] for row in rows)
+    assert sum(row["requests"] for row in rows) == len(recorded.requests)
+    assert sum(row["cost"] for row in rows) == pytest.approx(
+        sum(c.cost or 0 for c in recorded.calls)
+    )
+    verdicts = [value for level in LEVELS for value in recorded.verdicts(level)]
+    assert sum(row["satisfaction"] * row["answered"] for row in rows) == pytest.approx(
+        sum(verdicts)
+    )
+
+
+def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "Which models were called, and what did they cost?")
+
+    served = {row["candidate"]: row["served"] for row in rows}
+    assert set(served) == {*COST, None}
+    assert served[None] == 1
+    assert sum(served.values()) == len(recorded.requests)
+    assert sum(row["explored"] for row in rows) == 2 * 8
+    assert sum(row["served_share"] for row in rows) == pytest.approx(1.0)
+
+
+def test_explorations_and_their_cost(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "How much was explored, and at what cost?")
+
+    explored = [call for call in recorded.calls if call.role is CallRole.EXPLORATION]
+    assert sum(row["explorations"] for row in rows) == 8
+    assert sum(row["exploration_cost"] for row in rows) == pytest.approx(
+        sum(call.cost or 0.0 for call in explored)
+    )
+
+
+def test_open_requests_are_those_without_a_verdict(
+    database: sqlite3.Connection, recorded: History
+) -> None:
+    rows = answer(database, "Which requests still wait for feedback?")
+
+    without = {
+        request.request_id
+        for request in recorded.requests
+        if recorded.verdict(recorded.served(request).call_id) is None
+        and recorded.served(request).status is CallStatus.SUCCESS
+    }
+    assert without <= {row["request_id"] for row in rows}
+    assert len(rows) < len(recorded.requests) / 2
+
+
+def test_who_sends_feedback(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "Who sends feedback?")
+
+    assert {(row["team_id"], row["key_hash"]) for row in rows} == {
+        ("team", "key-a"),
+        (None, "key-b"),
+    }
+    assert sum(row["answered"] for row in rows) == sum(len(recorded.verdicts(n)) for n in LEVELS)
+    assert all(0 < row["feedback_share"] < 1 for row in rows)
+
+
+def test_the_dearest_requests_of_the_last_day(
+    database: sqlite3.Connection, recorded: History
+) -> None:
+    rows = answer(database, "Which requests of yesterday cost most?")
+
+    last_day = max(request.created_at for request in recorded.requests).date()
+    costs = {
+        request.request_id: recorded.cost(request)
+        for request in recorded.requests
+        if request.created_at.date() == last_day
+    }
+    assert {row["request_id"] for row in rows} <= set(costs)
+    assert [row["cost"] for row in rows] == pytest.approx(
+        sorted(costs.values(), reverse=True)[: len(rows)]
+    )
+
+
+def test_every_verdict_stands_beside_its_prediction(
+    database: sqlite3.Connection, recorded: History
+) -> None:
+    rows = answer(database, "How good were the predictions?")
+
+    judged = {label.call_id for label in recorded.labels}
+    known = [call for call in recorded.calls if call.call_id in judged and call.candidate]
+    assert sum(row["verdicts"] for row in rows) == len(known)
+    by_candidate = {row["candidate"]: row for row in rows}
+    assert set(by_candidate) == set(PREDICTED)
+    for name, row in by_candidate.items():
+        assert row["predicted"] == pytest.approx(PREDICTED[name])
+        assert row["predicted_about"] == pytest.approx(round(PREDICTED[name], 1))
+        assert 0 < row["observed"] <= 1
+    assert by_candidate[SMALL]["observed"] < by_candidate[LARGEST]["observed"]
+
+
+def test_failures_and_changed_verdicts(database: sqlite3.Connection) -> None:
+    failed = answer(database, "Which models failed, and why?")
+    (changed,) = answer(database, "Which verdicts were changed?")
+
+    assert sorted(row["role"] for row in failed) == ["exploration", "served"]
+    assert all(row["failures"] == 1 < row["calls"] for row in failed)
+    assert all(row["an_error"] == "Timeout: no answer" for row in failed)
+    assert (changed["previous"], changed["value"]) == (1.0, 0.0)
+    assert (changed["request_id"], changed["comment"]) == ("request-01", "at second look")
+
+
+def test_decision_times_and_the_debt(database: sqlite3.Connection, recorded: History) -> None:
+    (times,) = answer(database, "How long did decisions take?")
+    debts = answer(database, "How did the debt develop?")
+
+    # 0.1, 0.2, ... 4.8 ms
+    assert times["median_ms"] == pytest.approx(2.4)
+    assert times["p95_ms"] == pytest.approx(4.6)
+    assert times["longest_ms"] == times["p99_ms"] == pytest.approx(4.8)
+    assert sum(row["requests"] for row in debts) == len(recorded.requests)
+    assert all(row["mean_queue"] < row["last_queue"] <= row["highest_queue"] for row in debts)
+    assert max(row["last_queue"] for row in debts) == pytest.approx(4.7)
