@@ -1,14 +1,14 @@
 """Short text tasks of graded difficulty whose answers a program can check.
 
-Every task is a line such as ``sort: 5 2 9 1`` with exactly one right answer (``1 2 5 9``).
+Every task is a line such as ``sort: 52 97 11`` with one right answer (``11 52 97``).
 There are five families, each in difficulties 1 (easiest) to 6; :func:`generate` draws family and
 difficulty uniformly.
 
 Training and evaluation never share a prompt: a prompt belongs to the held-out fifth when the
 first byte of its SHA-256 digest is divisible by five, whatever the seed that drew it.
 :func:`generate` yields only held-out prompts and :func:`generate_training` only the others.  Even
-the smallest group (one family at one difficulty) has close to a thousand prompts, so the rule
-needs no exception.
+the smallest group (one family at one difficulty) has 810 prompts, so the rule needs no
+exception.
 """
 
 import hashlib

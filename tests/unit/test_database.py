@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,15 @@ async def refusal(url: str) -> ConfigurationError:
             await migrate(engine)
     finally:
         await engine.dispose()
+        await workers_ended()
     return caught.value
+
+
+async def workers_ended() -> None:
+    """SQLAlchemy does not wait for a broken connection's thread, which reports to this loop."""
+    async with asyncio.timeout(5.0):
+        while any("_connection_worker" in each.name for each in threading.enumerate()):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 async def test_the_migrations_make_exactly_the_tables_of_the_code(database: AsyncEngine) -> None:
@@ -98,6 +107,7 @@ async def test_a_database_newer_than_the_code_is_refused(
 ) -> None:
     async with database.begin() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await database.dispose()
     error = await refusal(database_url)
     assert error.key == "messplus.database"
     assert error.given == database_url

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import make_url
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import journal as module
@@ -18,7 +24,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning import snapshot
-from litellm_messplus.records import Record
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import restore
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
@@ -94,17 +100,27 @@ async def reached(journal: Journal, position: int) -> None:
             await asyncio.sleep(0.005)
 
 
-def failing(times: int, append: Append = log.append) -> Append:
+class AsyncpgError(Exception):
+    """As SQLAlchemy's dialect hands asyncpg's on: a bare error with the server's SQLSTATE."""
+
+    def __init__(self, sqlstate: str) -> None:
+        super().__init__(f"error {sqlstate} of the server")
+        self.sqlstate = self.pgcode = sqlstate
+
+
+AWAY = OperationalError("INSERT", {}, Exception("the database is away"))
+
+
+def failing(times: int, error: Exception = AWAY) -> Append:
     """An append to a database that is away for the first few attempts."""
-    left = times
+    append, left = log.append, times
 
     async def away(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
         nonlocal left
         if left > 0:
             left -= 1
-            raise OperationalError("INSERT", {}, Exception("the database is away"))
-        appended: log.Appended = await append(database, records)
-        return appended
+            raise error
+        return await append(database, records)
 
     return away
 
@@ -273,6 +289,27 @@ async def test_whoever_waits_for_a_record_that_cannot_be_written_is_told(
     assert seen_by_others(database, "requests") == ["r1", "r5"]
 
 
+async def test_a_value_that_postgres_refuses_is_the_records_fault(
+    database: AsyncEngine, engine: Engine, counters: Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Class 22, such as a text that is too long, comes as a bare DBAPIError from asyncpg."""
+    append = log.append
+
+    async def postgres(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
+        if any(isinstance(r, RequestRecord) and len(r.litellm_call_id) > 255 for r in records):
+            raise DBAPIError("INSERT", {}, AsyncpgError("22001"))
+        return await append(database, records)
+
+    monkeypatch.setattr(log, "append", postgres)
+    async with running(build(database, engine, counters)) as journal:
+        for record in (request("r1"), request("r2", litellm_call_id="x" * 256), request("r3")):
+            journal.write(record)
+        async with asyncio.timeout(1.0):
+            await journal.flush()
+    assert seen_by_others(database, "requests") == ["r1", "r3"]
+    assert counters.as_dict() == {"records_dropped": 1}
+
+
 async def test_a_request_that_was_dropped_gives_its_number_back(
     database: AsyncEngine, engine: Engine
 ) -> None:
@@ -314,14 +351,36 @@ async def test_a_label_that_the_full_backlog_drops_is_not_acknowledged(
 
 
 @pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize(
+    "error",
+    [
+        AWAY,
+        ConnectionRefusedError(),
+        TimeoutError(),
+        DBAPIError("INSERT", {}, AsyncpgError("25006")),
+        DBAPIError("INSERT", {}, AsyncpgError("53100")),
+        DBAPIError("INSERT", {}, AsyncpgError("40P01")),
+        InterfaceError("INSERT", {}, Exception("closed"), connection_invalidated=True),
+    ],
+    ids=[
+        "SQLite's lock",
+        "refused",
+        "too slow",
+        "a Postgres standby that is read-only",
+        "a Postgres with a full disk",
+        "a Postgres deadlock",
+        "a connection that broke",
+    ],
+)
 async def test_nothing_is_lost_while_the_database_is_away(
     database: AsyncEngine,
     engine: Engine,
     counters: Counters,
     monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
     times: int,
 ) -> None:
-    monkeypatch.setattr(log, "append", failing(times))
+    monkeypatch.setattr(log, "append", failing(times, error))
     records = traffic(20)
     async with running(build(database, engine, counters)) as journal:
         for record in records:
