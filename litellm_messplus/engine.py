@@ -5,6 +5,7 @@ production does.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
@@ -30,6 +31,7 @@ class Engine:
         self._seed = seed
         self.state = self.empty_state()
         self._unfolded: dict[str, str] = {}
+        self._in_flight: Counter[str] = Counter()
 
     def empty_state(self) -> ZooState:
         """The state before any request."""
@@ -52,9 +54,8 @@ class Engine:
         candidates: Sequence[str],
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now."""
-        in_flight = sum(name == level.name for name in self._unfolded.values())
         state = self.state.level(level.name)
-        t = state.requests + in_flight + 1
+        t = state.requests + self._in_flight[level.name] + 1
         return Situation(
             t=t,
             queue=state.queue,
@@ -67,16 +68,19 @@ class Engine:
         """Decide, and number the request: it counts in ``t`` from now on."""
         decision = paper.decide(situation, V=level.V, c=level.c)
         self._unfolded[request_id] = level.name
+        self._in_flight[level.name] += 1
         return decision
 
     def forget(self, request_id: str) -> None:
-        """Take back the numbering of a request that will never reach the log."""
-        self._unfolded.pop(request_id, None)
+        """Count it as in flight no longer: it is in the log, or will never be."""
+        level = self._unfolded.pop(request_id, None)
+        if level is not None:
+            self._in_flight[level] -= 1
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
         if isinstance(entry, Decided):
-            self._unfolded.pop(entry.request_id, None)
+            self.forget(entry.request_id)
         self.state.apply(entry)
 
     def _estimates(

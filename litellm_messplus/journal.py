@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
@@ -187,7 +194,8 @@ class Journal:
     def _drop(self, waiting: _Waiting, error: Exception) -> None:
         record = waiting.record
         self._counters.add("records_dropped")
-        logger.error("dropped a record that cannot be written: %s (%r)", error, record)
+        # Named, not shown: it may hold a user's words.
+        logger.error("dropped a %s that cannot be written: %s", type(record).__name__, error)
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
         waiting.refuse(error)
@@ -218,6 +226,12 @@ class Journal:
 
 def _is_the_records_fault(error: Exception) -> bool:
     """Whether the database will never take the record, rather than not now."""
-    if isinstance(error, OperationalError | OSError | TimeoutError):
-        return False
-    return not (isinstance(error, DBAPIError) and error.connection_invalidated)
+    if not isinstance(error, DBAPIError):
+        return not isinstance(error, OSError)  # TimeoutError is one
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    if sqlstate is not None:  # Postgres, which says it: data exceptions, violated constraints
+        return str(sqlstate)[:2] in ("22", "23")
+    if isinstance(error, IntegrityError | DataError):
+        return True
+    refused_by_driver = isinstance(error, ProgrammingError | InterfaceError)
+    return refused_by_driver and not error.connection_invalidated

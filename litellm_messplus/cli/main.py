@@ -46,11 +46,18 @@ def demo(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,
+    svg: Annotated[Path | None, typer.Option(help="Also write the table as a picture.")] = None,
 ) -> None:
     """Send real requests through the running proxy, check every answer, and show the result."""
     from litellm_messplus.demo.command import run
 
-    known = key or keys.find()
-    raise typer.Exit(
-        run(url=url, key=known, model=model, requests=requests, seed=seed, as_json=as_json)
+    status = run(
+        url=url,
+        key=key or keys.find(),
+        model=model,
+        requests=requests,
+        seed=seed,
+        as_json=as_json,
+        svg=svg,
     )
+    raise typer.Exit(status)

@@ -1,6 +1,7 @@
 """`messplus demo`: real requests through the proxy, every answer checked, and what it comes to."""
 
 import json
+from pathlib import Path
 
 from openai import APIConnectionError, OpenAI
 from rich.console import Console
@@ -11,7 +12,9 @@ from litellm_messplus.demo.session import Session
 from litellm_messplus.demo.tasks import generate
 
 
-def run(*, url: str, key: str, model: str, requests: int, seed: int, as_json: bool) -> int:
+def run(
+    *, url: str, key: str, model: str, requests: int, seed: int, as_json: bool, svg: Path | None
+) -> int:
     """Send the tasks of the seed one after the other; print the table, or one JSON object.
 
     Returns the exit status. Raises SystemExit where no proxy answers.
@@ -32,5 +35,8 @@ def run(*, url: str, key: str, model: str, requests: int, seed: int, as_json: bo
     if as_json:
         print(json.dumps(report.as_dict()))
     else:
-        Console().print(table(report))
+        console = Console(record=svg is not None)
+        console.print(table(report))
+        if svg is not None:
+            console.save_svg(str(svg), title="messplus demo")
     return 0

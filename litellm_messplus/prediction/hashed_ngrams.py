@@ -6,73 +6,73 @@ the time.
 
 import math
 import re
-from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 
 NGRAM_BUCKETS = 124
 SHAPE_FEATURES = 4
-LONGEST_TEXT = 8_000
-"""Characters read of a prompt; its first and last half of this, so that the work is bounded."""
+HEAD_CHARACTERS = 1500
+TAIL_CHARACTERS = 4500
+"""Read of a longer prompt: its beginning and, where the question usually stands, its end."""
+MOST_WORDS = 1000
+LONGEST_WORD = 64
 
-_WORD = re.compile(r"[^\W\d_]+|\d|[^\w\s]")
-_CAPITAL = re.compile(r"[A-Z]")
+_WORD = re.compile(r"\w+|[^\w\s]")
+_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_PAIR = np.uint64(0x85EB_CA6B)
 
 
 class HashedNgrams:
-    """``dimension`` = 124 n-gram buckets of unit length, then length, digits, capitals, marks."""
+    """``dimension`` = 124 n-gram buckets of unit length, then four numbers of the text's shape."""
 
     name = "hashed-ngrams-1"
     dimension = NGRAM_BUCKETS + SHAPE_FEATURES
 
     def encode(self, text: str) -> Features:
-        """Shape (128,). Any text is accepted; the empty one gives the zero vector."""
-        text = _bounded(text)
+        """Shape (128,). Any text is accepted; one without words gives the zero vector."""
         features = np.zeros(self.dimension, dtype=np.float32)
-        if not text:
-            return features
-        features[:NGRAM_BUCKETS] = _ngram_counts(_WORD.findall(text.lower()))
-        features[NGRAM_BUCKETS:] = _shape(text)
+        words = _WORD.findall(_bounded(text).lower())[:MOST_WORDS]
+        if words:
+            features[:NGRAM_BUCKETS] = _ngrams(words)
+            features[NGRAM_BUCKETS:] = _shape(text, words)
         return features
 
 
 def _bounded(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
         return text
-    half = LONGEST_TEXT // 2
-    return text[:half] + text[-half:]
+    return text[:HEAD_CHARACTERS] + " " + text[-TAIL_CHARACTERS:]
 
 
-@lru_cache(maxsize=50_000)
-def _word_hash(word: str) -> int:
-    return crc32(word.encode("utf-8", "surrogatepass"))
+def _ngrams(words: list[str]) -> NDArray[np.float64]:
+    """Signed counts of words and of neighbouring pairs, scaled to length 1.
+
+    crc32 and not ``hash``, which differs from process to process; multiplied and folded, because
+    the low bits of a checksum are no hash yet.
+    """
+    codes = [crc32(word[:LONGEST_WORD].encode("utf-8", "surrogatepass")) for word in words]
+    single = np.array(codes, dtype=np.uint64) + np.uint64(1)
+    mixed = np.concatenate((single, single[:-1] * _PAIR + single[1:])) * _GOLDEN
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= _GOLDEN
+    buckets = ((mixed >> np.uint64(32)) % np.uint64(NGRAM_BUCKETS)).astype(np.intp)
+    signs = 1.0 - 2.0 * (mixed >> np.uint64(63)).astype(np.float64)
+    counts = np.bincount(buckets, weights=signs, minlength=NGRAM_BUCKETS).astype(np.float64)
+    length = math.sqrt(float(counts @ counts))
+    return counts / length if length > 0.0 else counts
 
 
-def _ngram_counts(words: list[str]) -> list[float]:
-    counts = [0.0] * NGRAM_BUCKETS
-    previous = 0
-    for word in words:
-        single = _word_hash(word)
-        counts[single % NGRAM_BUCKETS] += 1.0 if single & 0x8000_0000 else -1.0
-        # One multiplication mixes the pair as well as hashing its text would, for less time.
-        pair = ((previous * 0x9E37_79B1) ^ single) * 0x85EB_CA6B & 0xFFFF_FFFF
-        counts[(pair >> 8) % NGRAM_BUCKETS] += 1.0 if pair & 0x8000_0000 else -1.0
-        previous = single
-    length = math.sqrt(sum(count * count for count in counts))
-    return [count / length for count in counts] if length else counts
-
-
-def _shape(text: str) -> tuple[float, float, float, float]:
-    characters = len(text)
-    digits = sum(map(text.count, "0123456789"))
-    capitals = len(_CAPITAL.findall(text))
-    marks = text.count("?") + text.count("\n") + text.count(",")
+def _shape(text: str, words: list[str]) -> tuple[float, float, float, float]:
+    """Length, mean length of a word, share of single characters, and whether it asks; each
+    between 0 and about 1."""
+    count = len(words)
     return (
-        math.log1p(characters) / 10.0,
-        digits / characters,
-        capitals / characters,
-        min(1.0, marks / 20.0),
+        math.log1p(min(len(text), 1_000_000)) / 16.0,
+        min(sum(map(len, words)) / count, 20.0) / 10.0,
+        sum(1 for word in words if len(word) == 1) / count,
+        0.5 if "?" in words else 0.0,
     )

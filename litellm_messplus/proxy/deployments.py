@@ -99,6 +99,10 @@ def _build_zoo(name: str, settings: ZooSettings, model_list: Sequence[Deployment
     if settings.largest is not None and settings.largest not in grouped:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(grouped))
     prices = {candidate: average(prices) for candidate, prices in grouped.items()}
+    if settings.largest is None and len(set(prices.values())) == 1:
+        raise ConfigurationError(
+            f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
+        )
     return Zoo(name, settings, prices)
 
 

@@ -55,13 +55,14 @@ def test_a_candidate_may_be_named_to_join_or_part_replicas() -> None:
     zoo = build(
         deployment("hosted_vllm/a", messplus={"candidate": "mine"}),
         deployment("openai/b", messplus={"candidate": "mine"}),
-        deployment("openai/b"),
+        deployment("openai/b", prices=(5.0, 5.0)),
     )
     assert zoo.candidates == ("mine", "openai/b")
 
 
 def test_other_model_names_are_not_part_of_the_zoo() -> None:
-    zoo = build(deployment(SMALL), deployment(LARGE), deployment("openai/x", group="other"))
+    other = deployment("openai/x", group="other")
+    zoo = build(deployment(SMALL), deployment(LARGE, prices=(5.0, 5.0)), other)
     assert zoo.candidates == (SMALL, LARGE)
 
 
@@ -129,7 +130,9 @@ def test_a_price_that_is_no_number_is_refused(price: Any) -> None:
 
 def test_joules_are_read_from_our_own_part_of_model_info() -> None:
     own = {"joules_per_prompt_token": 0.5, "joules_per_completion_token": 3.0}
-    zoo = build(deployment(SMALL, messplus=own), deployment(LARGE, messplus=own), cost_unit="joule")
+    more = {"joules_per_prompt_token": 5.0, "joules_per_completion_token": 30.0}
+    small, large = deployment(SMALL, messplus=own), deployment(LARGE, messplus=more)
+    zoo = build(small, large, cost_unit="joule")
     assert zoo.prices[SMALL] == TokenPrice(0.5, 3.0)
 
 
@@ -161,3 +164,11 @@ def test_an_empty_model_list_has_no_groups() -> None:
 
 def test_a_candidate_is_its_model_where_nothing_is_named() -> None:
     assert candidate_of({"litellm_params": {"model": "openai/x"}, "model_info": None}) == "openai/x"
+
+
+def test_a_zoo_without_a_dearest_must_name_its_largest() -> None:
+    free = (deployment(SMALL, prices=(0.0, 0.0)), deployment(LARGE, prices=(0.0, 0.0)))
+    error = refusal(*free)
+    assert error.key == "messplus.zoos.llama.largest"
+    assert SMALL in error.allowed
+    assert build(*free, largest=LARGE).largest == LARGE

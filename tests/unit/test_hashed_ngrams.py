@@ -16,25 +16,24 @@ any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=30
 TEXT = "What is 17 + 25?\nAnswer in one Word, please. ÄÖ 你好 \ud800"
 
 PINNED = {
-    9: -0.2357,
-    10: -0.2357,
-    16: -0.2357,
-    23: 0.4714,
-    55: -0.2357,
-    56: -0.2357,
-    59: -0.2357,
-    70: 0.2357,
-    71: 0.2357,
-    84: 0.2357,
-    94: 0.2357,
-    97: -0.2357,
-    99: -0.2357,
-    111: 0.2357,
-    115: -0.2357,
-    124: 0.2944,
-    125: 0.0556,
-    126: 0.0556,
-    127: 0.15,
+    1: -0.2425,
+    3: 0.2425,
+    16: -0.2425,
+    33: 0.2425,
+    50: 0.2425,
+    52: -0.2425,
+    53: 0.2425,
+    55: -0.2425,
+    60: -0.4851,
+    84: -0.2425,
+    90: -0.2425,
+    112: 0.2425,
+    114: -0.2425,
+    118: -0.2425,
+    124: 0.184,
+    125: 0.175,
+    126: 0.875,
+    127: 0.5,
 }
 
 
@@ -61,13 +60,12 @@ def test_words_give_ngrams_of_unit_length(encoder: HashedNgrams) -> None:
     assert np.linalg.norm(encoder.encode("sort the list")[:NGRAM_BUCKETS]) == pytest.approx(1.0)
 
 
-def test_the_empty_text_is_the_zero_vector(encoder: HashedNgrams) -> None:
-    assert not encoder.encode("").any()
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_a_text_without_words_is_the_zero_vector(encoder: HashedNgrams, text: str) -> None:
+    assert not encoder.encode(text).any()
 
 
-@pytest.mark.parametrize(
-    "text", ["\x00\x01\x1b[31m\x7f", "\ud800\udfff", "\ud800 word \x00", "   "]
-)
+@pytest.mark.parametrize("text", ["\x00\x01\x1b[31m\x7f", "\ud800\udfff", "\ud800 word \x00"])
 def test_garbled_text_is_encoded(encoder: HashedNgrams, text: str) -> None:
     assert np.isfinite(encoder.encode(text)).all()
     assert encoder.encode(text).any()
@@ -121,15 +119,13 @@ def test_the_meaning_of_the_features_is_pinned(encoder: HashedNgrams) -> None:
 @pytest.mark.parametrize(
     ("plain", "shaped", "feature"),
     [
-        ("ab", "ab" * 50, 124),
-        ("sum of a", "sum of 9", 125),
-        ("sum of a", "sum of A", 126),
-        ("a b", "a?b", 127),
-        ("a b", "a\nb", 127),
-        ("a b", "a,b", 127),
+        ("ab", "ab " * 50, 124),
+        ("sum of a", "total of a", 125),
+        ("sum of ab", "sum of 9", 126),
+        ("a b", "a b?", 127),
     ],
 )
-def test_length_digits_capitals_and_marks_each_raise_their_feature(
+def test_length_words_single_characters_and_questions_each_raise_their_feature(
     encoder: HashedNgrams, plain: str, shaped: str, feature: int
 ) -> None:
     assert encoder.encode(shaped)[feature] > encoder.encode(plain)[feature]
