@@ -17,15 +17,20 @@ TABLE_OF = {
     LabelRecord: tables.labels,
 }
 
+COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}
+
 
 def row(record: Record, position: int) -> Row:
     """The row of any record. Unpaired surrogates, which no database takes, become marks."""
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    values = {name: getattr(record, name) for name in COLUMNS_OF[type(record)]}
     if isinstance(record, RequestRecord):
         values["features"] = features_to_bytes(record.features)
         values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
-    clean = {name: _storable(value) for name, value in values.items()}
-    return {**clean, "position": position}
+    values["position"] = position
+    return {
+        name: _storable(value) if isinstance(value, str) else value
+        for name, value in values.items()
+    }
 
 
 def features_to_bytes(features: Features) -> bytes:
@@ -38,7 +43,5 @@ def features_from_bytes(data: bytes) -> Features:
     return np.frombuffer(data, dtype="<f4")
 
 
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return str(value).replace("\0", "�").encode("utf-8", "replace").decode()
-    return value
+def _storable(text: str) -> str:
+    return str(text).replace("\0", "�").encode("utf-8", "replace").decode()

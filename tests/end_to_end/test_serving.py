@@ -48,6 +48,8 @@ def test_the_first_request_is_answered_by_the_largest_and_explored_on_all(
     request_id = answer.headers["x-messplus-request-id"]
     calls = proxy.wait_for_rows("SELECT * FROM calls WHERE request_id = ?", 3, request_id)
     assert sorted(upstream.models_called()) == ["huge", "middle", "tiny"]
+    bodies = [{**body, "model": "any"} for body in upstream.requests]
+    assert bodies[0] == bodies[1] == bodies[2]
     assert {call["candidate"]: call["role"] for call in calls} == {
         "openai/huge": "served",
         "openai/middle": "exploration",
@@ -88,6 +90,7 @@ def test_a_stream_is_routed_and_takes_feedback_the_moment_it_ends(
     assert served["cost_source"] == "measured"
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -97,11 +100,12 @@ def test_a_stream_is_routed_and_takes_feedback_the_moment_it_ends(
     ],
 )
 def test_every_surface_is_routed(
-    client: httpx.Client, proxy: Proxy, path: str, body: dict[str, Any]
+    client: httpx.Client, proxy: Proxy, path: str, body: dict[str, Any], stream: bool
 ) -> None:
-    answer = client.post(path, json={"model": "zoo", **body})
+    answer = client.post(path, json={"model": "zoo", "stream": stream, **body})
 
     assert answer.status_code == 200, answer.text
+    assert ("text/event-stream" in answer.headers["content-type"]) is stream
     assert answer.headers["x-messplus-model"] == "openai/tiny"
     call_id = answer.headers["x-litellm-call-id"]
     (served,) = proxy.wait_for_rows(SERVED, 1, answer.headers["x-messplus-request-id"])

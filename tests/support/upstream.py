@@ -73,7 +73,10 @@ class Upstream:
         reply = self.script(str(body["model"]), body)
         if reply.status != 200:
             return _failure(reply.status)
-        return JSONResponse(_response_object(body, reply))
+        whole = _response_object(body, reply)
+        if body.get("stream"):
+            return StreamingResponse(_response_events(whole), media_type="text/event-stream")
+        return JSONResponse(whole)
 
     async def _answer(
         self, request: Request, kind: str, choice: Callable[[str], dict[str, Any]]
@@ -127,6 +130,27 @@ def _response_object(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
             "output_tokens_details": {"reasoning_tokens": 0},
         },
     }
+
+
+def _response_events(whole: dict[str, Any]) -> Iterator[str]:
+    """The events that make up a streamed response, its text in one piece."""
+    (message,) = whole["output"]
+    (part,) = message["content"]
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    at = {"output_index": 0, "item_id": message["id"], "content_index": 0}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("response.created", {"response": begun}),
+        ("response.output_item.added", {"output_index": 0, "item": {**message, "content": []}}),
+        ("response.content_part.added", {**at, "part": {**part, "text": ""}}),
+        ("response.output_text.delta", {**at, "delta": part["text"]}),
+        ("response.output_text.done", {**at, "text": part["text"]}),
+        ("response.content_part.done", {**at, "part": part}),
+        ("response.output_item.done", {"output_index": 0, "item": message}),
+        ("response.completed", {"response": whole}),
+    ]
+    for number, (kind, event) in enumerate(events):
+        data = json.dumps({"type": kind, "sequence_number": number, **event})
+        yield f"event: {kind}\ndata: {data}\n\n"
 
 
 def _chat_choice(text: str) -> dict[str, Any]:
