@@ -48,7 +48,7 @@ def configuration(folder: Path) -> dict[str, Any]:
         ],
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "zoos": {"zoo": {"alpha": 0.8, "c": 0.0}},
+            "zoos": {"zoo": {"alpha": 0.8}},
         },
     }
 
@@ -59,7 +59,7 @@ async def measure(folder: Path) -> list[float]:
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     engines = {name: Engine(zoo, HashedNgrams(), settings.seed) for name, zoo in zoos.items()}
-    engines["zoo"].state.level("default").requests = 1  # the first request explores, and calls
+    engines["zoo"].state.requests["default"] = 1  # the first request explores, and calls
     database = create_engine(settings.database)
     await migrate(database)
     plugin = MessplusPlugin(settings, engines, database, await restore(database, engines))

@@ -92,7 +92,7 @@ async def slice_of(proxy: Proxy) -> Slice:
 def compare(rounds: int, folder: Path) -> list[tuple[Slice, Slice]]:
     """Slices (with, without) the plugin, a pair a round; the first round warms up."""
     with upstream() as url:
-        config = zoo_config(url, folder, zoo={"c": 0.0})
+        config = zoo_config(url, folder, zoo={"alpha": 0.8})
         proxies = []
         for name, chosen in (("with", config), ("without", without_plugin(config))):
             own = folder / name

@@ -5,15 +5,14 @@ production does.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry
+from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.encoder import Encoder, Features
-from litellm_messplus.prediction.linear_heads import LinearHeads
-from litellm_messplus.routing import paper
+from litellm_messplus.routing.aim import aim
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from litellm_messplus.routing.exploration import draw
 from litellm_messplus.settings.schema import ServiceLevel
@@ -23,28 +22,22 @@ logger = logging.getLogger(__name__)
 
 
 class Engine:
-    """``state`` is exactly the fold of the log so far; requests decided since are only counted."""
+    """``state`` is exactly the fold of the log so far. Requests decided since are numbered, and
+    count in the backlog with what is expected of them; ``newest`` holds each level's last."""
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
         self.zoo = zoo
         self.encoder = encoder
         self._seed = seed
         self.state = self.empty_state()
-        self._unfolded: dict[str, str] = {}
-        self._in_flight: Counter[str] = Counter()
+        self.newest: dict[str, Decision] = {}
+        self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
 
     def empty_state(self) -> ZooState:
         """The state before any request."""
-        settings = self.zoo.settings
-        heads = LinearHeads(
-            self.zoo.candidates,
-            self.encoder.dimension,
-            learning_rate=settings.learning_rate,
-            momentum=settings.momentum,
-            weight_decay=settings.weight_decay,
-        )
+        policy = build_policy(self.zoo.settings, self.zoo.candidates, self.encoder.dimension)
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        return ZooState(self.encoder.name, heads, estimators)
+        return ZooState(self.encoder.name, policy, estimators)
 
     def situation(
         self,
@@ -54,28 +47,32 @@ class Engine:
         candidates: Sequence[str],
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now."""
-        state = self.state.level(level.name)
-        t = state.requests + self._in_flight[level.name] + 1
+        unfolded = self._unfolded[level.name]
+        t = self.state.requests[level.name] + len(unfolded) + 1
+        stream = f"{self.zoo.name}/{level.name}"
         return Situation(
             t=t,
-            queue=state.queue,
+            alpha=self._aim(level),
+            queue=self.state.policy.queue(level.name),
+            in_flight=sum(unfolded.values()),
             estimates=self._estimates(features, prompt_characters, candidates),
             largest=self.zoo.largest,
-            exploration_draw=draw(self._seed, f"{self.zoo.name}/{level.name}", t),
+            exploration_draw=draw(self._seed, stream, t),
+            choice_draw=draw(self._seed, f"{stream}/choice", t),
         )
 
     def decide(self, request_id: str, level: ServiceLevel, situation: Situation) -> Decision:
         """Decide, and number the request: it counts in ``t`` from now on."""
-        decision = paper.decide(situation, V=level.V, c=level.c)
-        self._unfolded[request_id] = level.name
-        self._in_flight[level.name] += 1
+        decision = self.state.policy.decide(level, situation)
+        expected_shortfall = situation.alpha - decision.expected_satisfaction
+        self._unfolded[level.name][request_id] = expected_shortfall
+        self.newest[level.name] = decision
         return decision
 
     def forget(self, request_id: str) -> None:
         """Count it as in flight no longer: it is in the log, or will never be."""
-        level = self._unfolded.pop(request_id, None)
-        if level is not None:
-            self._in_flight[level] -= 1
+        for unfolded in self._unfolded.values():
+            unfolded.pop(request_id, None)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
@@ -83,19 +80,31 @@ class Engine:
             self.forget(entry.request_id)
         self.state.apply(entry)
 
+    def _aim(self, level: ServiceLevel) -> float:
+        return aim(
+            level.alpha,
+            margin=level.margin,
+            answered=self.state.policy.answered_requests(level.name),
+            label_noise=level.label_noise,
+        )
+
     def _estimates(
         self, features: Features, prompt_characters: int, candidates: Sequence[str]
     ) -> tuple[Estimate, ...]:
-        satisfactions = self.state.heads.predict(features, candidates)
+        satisfactions = self.state.policy.predict(features, candidates)
         return tuple(
-            Estimate(name, self._cost(name, prompt_characters), satisfaction)
+            self._estimate(name, prompt_characters, satisfaction)
             for name, satisfaction in zip(candidates, satisfactions, strict=True)
         )
 
-    def _cost(self, candidate: str, prompt_characters: int) -> float:
-        estimator = self.state.estimators[candidate]
-        return self.zoo.prices[candidate].of(
-            estimator.prompt_tokens(prompt_characters), estimator.completion_tokens.value
+    def _estimate(self, candidate: str, prompt_characters: int, satisfaction: float) -> Estimate:
+        estimator, price = self.state.estimators[candidate], self.zoo.prices[candidate]
+        completion_tokens = estimator.completion_tokens.value
+        return Estimate(
+            candidate,
+            price.of(estimator.tokens_of(prompt_characters), completion_tokens),
+            price.of(estimator.prompt_tokens.value, completion_tokens),
+            satisfaction,
         )
 
 
@@ -111,6 +120,7 @@ def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:
     try:
         engine.apply(entry)
     except Exception:
-        logger.exception("an entry of the log could not be folded in: %r", entry)
+        kind = type(entry).__name__
+        logger.exception("the %s at %d could not be folded in", kind, entry.position)
         return False
     return True

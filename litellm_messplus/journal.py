@@ -143,8 +143,8 @@ class Journal:
                 async with self._turn:
                     await self._flush()
             except Exception:
-                self._counters.add("journal_failures")
-                logger.exception("the log could not be written; %d waiting", len(self._backlog))
+                waiting = len(self._backlog)
+                self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
                 await asyncio.sleep(RETRY_SECONDS)
                 self._wake.set()
 

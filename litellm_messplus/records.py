@@ -61,6 +61,11 @@ class RequestRecord:
     exploration_probability: float
     reason: str
     decision_seconds: float
+    aim: float | None = None
+    expected_satisfaction: float | None = None
+    price: float | None = None
+    propensity: float | None = None
+    exploration_calls: int = 0
     prompt: str | None = None
 
 

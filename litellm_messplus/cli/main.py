@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.replay import replay
+from litellm_messplus.cli.status import status
 
 app = typer.Typer(
     help="Hold a promised share of satisfied requests at the lowest cost.",
@@ -32,6 +34,10 @@ def up(
     from litellm_messplus.cli.up import run
 
     raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
+
+
+app.command()(replay)
+app.command()(status)
 
 
 @app.command()

@@ -30,14 +30,22 @@ class TokenEstimator:
     characters_per_token: RunningMean = field(
         default_factory=lambda: RunningMean(CHARACTERS_PER_TOKEN)
     )
+    prompt_tokens: RunningMean = field(default_factory=lambda: RunningMean(0.0))
     completion_tokens: RunningMean = field(default_factory=lambda: RunningMean(COMPLETION_TOKENS))
 
-    def observe(self, prompt_characters: int, prompt_tokens: int, completion_tokens: int) -> None:
-        """Learn from the usage that a call reported."""
+    def observe(
+        self, prompt_characters: int, prompt_tokens: float, completion_tokens: float
+    ) -> None:
+        """Learn from the usage that a call reported; a recorded zoo's need not be whole."""
         if prompt_tokens > 0 and prompt_characters > 0:
             self.characters_per_token.add(prompt_characters / prompt_tokens)
+        self.prompt_tokens.add(prompt_tokens)
         self.completion_tokens.add(completion_tokens)
 
-    def prompt_tokens(self, prompt_characters: int) -> float:
+    def tokens_of(self, prompt_characters: int) -> float:
         """Tokens expected of a prompt."""
         return prompt_characters / self.characters_per_token.value
+
+    def means(self) -> tuple[RunningMean, ...]:
+        """All that is remembered, in a fixed order."""
+        return self.characters_per_token, self.prompt_tokens, self.completion_tokens

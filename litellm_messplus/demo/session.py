@@ -60,7 +60,7 @@ class Session:
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             found = self._messplus.get(f"/requests/{request_id}").raise_for_status().json()
-            expected = len(found["estimated_cost"]) if found["is_exploration"] else 1
+            expected = 1 + found["exploration_calls"]
             if len(found["calls"]) >= expected or time.monotonic() > deadline:
                 return dict(found)
             time.sleep(0.02)

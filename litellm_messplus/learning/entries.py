@@ -17,12 +17,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A request was numbered and decided."""
+    """A request was numbered and decided.
+
+    ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate.
+    """
 
     position: int
     zoo: str
     service_level: str
     request_id: str
+    expected_shortfall: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,14 @@ class Settled:
 
     position: int
     zoo: str
+    call_id: str
     candidate: str | None
     prompt_characters: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    prompt_tokens: float | None
+    completion_tokens: float | None
     example: Example | None
     satisfaction: float | None
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +56,13 @@ class Labelled:
     position: int
     zoo: str
     service_level: str
+    request_id: str
+    call_id: str
     alpha: float
     is_served: bool
     satisfaction: float
     previous: float | None
+    weight: float
     example: Example | None
 
 

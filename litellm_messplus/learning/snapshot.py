@@ -8,10 +8,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from litellm_messplus.learning.zoo_state import LevelState, ZooState
+from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
@@ -24,8 +24,9 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
     parts = [
         FORMAT,
         encoder,
-        sorted(zoo.candidates),
+        zoo.candidates,
         settings.policy,
+        settings.response_bias,
         settings.learning_rate,
         settings.momentum,
         settings.weight_decay,
@@ -36,23 +37,16 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
 def dump(state: ZooState) -> bytes:
     """All of the state, without pickling."""
     plain = {
-        "candidates": state.heads.candidates,
-        "levels": {name: [level.queue, level.requests] for name, level in state.levels.items()},
+        "requests": state.requests,
         "estimators": {
-            name: [
-                [mean.value, mean.count]
-                for mean in (estimator.characters_per_token, estimator.completion_tokens)
-            ]
+            name: [[mean.value, mean.count] for mean in estimator.means()]
             for name, estimator in state.estimators.items()
         },
+        "policy": state.policy.plain(),
     }
     buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        plain=np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8),
-        weights=state.heads.weights,
-        velocity=state.heads.velocity,
-    )
+    written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
+    np.savez(buffer, allow_pickle=False, plain=written, **state.policy.arrays())
     return buffer.getvalue()
 
 
@@ -62,18 +56,16 @@ def load(data: bytes, empty: ZooState) -> ZooState:
     Raises ValueError for bytes that are no such state.
     """
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            plain: dict[str, Any] = json.loads(arrays["plain"].tobytes())
-            weights, velocity = arrays["weights"], arrays["velocity"]
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        plain: dict[str, Any] = json.loads(arrays.pop("plain").tobytes())
     except (BadZipFile, EOFError, KeyError) as error:
         raise ValueError(f"not a snapshot: {error}") from error
-    rows = [plain["candidates"].index(name) for name in empty.heads.candidates]
-    empty.heads.weights[:] = weights[rows]
-    empty.heads.velocity[:] = velocity[rows]
-    for name, (queue, requests) in plain["levels"].items():
-        empty.levels[name] = LevelState(queue, requests)
-    for name, (characters, completion) in plain["estimators"].items():
-        estimator = empty.estimators[name]
-        estimator.characters_per_token.value, estimator.characters_per_token.count = characters
-        estimator.completion_tokens.value, estimator.completion_tokens.count = completion
+    if set(plain["estimators"]) != set(empty.estimators):
+        raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
+    empty.requests.update(plain["requests"])
+    for name, means in plain["estimators"].items():
+        for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
+            mean.value, mean.count = value, count
+    empty.policy.load(plain["policy"], arrays)
     return empty

@@ -1,39 +1,32 @@
 """Everything that is learned about one zoo."""
 
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
-from litellm_messplus.prediction.linear_heads import LinearHeads
-from litellm_messplus.routing import virtual_queue
-
-
-@dataclass(slots=True)
-class LevelState:
-    """Of one service level: its virtual queue, and how many requests were decided."""
-
-    queue: float = 0.0
-    requests: int = 0
+from litellm_messplus.learning.policy import Policy
 
 
 @dataclass(slots=True)
 class ZooState:
-    """The fold of the log for one zoo: ``apply`` is its only way to change."""
+    """The fold of the log for one zoo: ``apply`` is its only way to change.
+
+    ``requests`` counts the decided requests of each service level.
+    """
 
     encoder: str
-    heads: LinearHeads
+    policy: Policy
     estimators: dict[str, TokenEstimator]
-    levels: dict[str, LevelState] = field(default_factory=dict)
-
-    def level(self, name: str) -> LevelState:
-        """The state of a service level; a new one starts without debt."""
-        return self.levels.setdefault(name, LevelState())
+    requests: Counter[str] = field(default_factory=Counter)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
         match entry:
             case Decided():
-                self.level(entry.service_level).requests += 1
+                self.requests[entry.service_level] += 1
+                self.policy.decided(entry)
             case Settled():
                 self._settle(entry)
             case Labelled():
@@ -43,30 +36,21 @@ class ZooState:
         estimator = self.estimators.get(entry.candidate or "")
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
             estimator.observe(entry.prompt_characters, entry.prompt_tokens, entry.completion_tokens)
-        if entry.example is not None and entry.satisfaction is not None:
-            self._learn(entry.example, None, entry.satisfaction)
+        if entry.satisfaction is not None and self._can_teach(entry.example):
+            self.policy.learn(entry.example, entry.call_id, entry.satisfaction, None, entry.weight)
 
     def _label(self, entry: Labelled) -> None:
         if entry.is_served:
-            self._move_queue(entry)
-        if entry.example is not None:
-            self._learn(entry.example, entry.previous, entry.satisfaction)
-
-    def _move_queue(self, entry: Labelled) -> None:
-        level = self.level(entry.service_level)
-        if entry.previous is None:
-            level.queue = virtual_queue.after_answer(level.queue, entry.alpha, entry.satisfaction)
-        else:
-            level.queue = virtual_queue.after_revision(
-                level.queue, entry.previous, entry.satisfaction
+            self.policy.answered(entry)
+        if self._can_teach(entry.example):
+            self.policy.learn(
+                entry.example, entry.call_id, entry.satisfaction, entry.previous, entry.weight
             )
 
-    def _learn(self, example: Example, previous: float | None, satisfaction: float) -> None:
-        """Algorithm 1 trains on explorations only; features of another encoder mean nothing."""
-        known = example.candidate in self.estimators and example.encoder == self.encoder
-        if not (known and example.is_exploration):
-            return
-        if previous is None:
-            self.heads.learn(example.features, example.candidate, satisfaction)
-        else:
-            self.heads.revise(example.features, example.candidate, previous, satisfaction)
+    def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
+        """Of a candidate that there is, under the encoder that is in use."""
+        return (
+            example is not None
+            and example.candidate in self.estimators
+            and example.encoder == self.encoder
+        )

@@ -45,6 +45,14 @@ async def caller(request: Request) -> Caller:
     return _caller(key)
 
 
+async def administrator(request: Request) -> Caller:
+    """The caller, who must run the proxy: what is shown is about everybody's requests."""
+    asking = await caller(request)
+    if not asking.is_admin:
+        raise HTTPException(403, "only an administrator of the proxy may see this")
+    return asking
+
+
 def _as_model_listing(request: Request) -> Request:
     headers = [pair for pair in request.scope["headers"] if pair[0] not in _BODY_HEADERS]
     scope = {

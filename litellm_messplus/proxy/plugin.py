@@ -15,6 +15,7 @@ from litellm_messplus.proxy.feedback import FeedbackDesk
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
+from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.settings.schema import MessplusSettings
 
 
@@ -54,6 +55,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             charge_caller=settings.charge_explorations,
             store_text=settings.store_text,
         )
+        self._watch = StatusWatch(database, engines, self.counters)
         self._router = RequestRouter(
             settings, engines, self._journal, self._open, self._explorer, self.counters
         )
@@ -61,13 +63,14 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     def start(self) -> None:
         """Begin writing the log, in the running event loop."""
         self._journal.start()
+        self._watch.start()
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
         from litellm.proxy import proxy_server
 
         desk = FeedbackDesk(self._database, self._journal, self._open)
-        proxy_server.app.include_router(build_routes(desk, self.counters))
+        proxy_server.app.include_router(build_routes(desk, self.counters, self._watch))
         shut_down_proxy = proxy_server.proxy_shutdown_event
 
         async def shut_down(*arguments: Any, **keywords: Any) -> None:
@@ -80,6 +83,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         try:
+            await self._watch.close()
             await self._explorer.close()
             await _flush_log_events()
         except Exception:

@@ -113,6 +113,11 @@ class RequestRouter:
             exploration_probability=decision.exploration_probability,
             reason=decision.reason,
             decision_seconds=seconds,
+            aim=situation.alpha,
+            expected_satisfaction=decision.expected_satisfaction,
+            price=decision.price,
+            propensity=decision.propensity,
+            exploration_calls=len(decision.explored),
             prompt=text if self._settings.store_text else None,
             **_estimates(situation),
         )

@@ -5,19 +5,22 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException
+from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi.responses import PlainTextResponse
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.errors import JournalFullError, NotYourRequestError, UnknownRequestError
-from litellm_messplus.proxy.authentication import Caller, caller
+from litellm_messplus.proxy.authentication import Caller, administrator, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
+from litellm_messplus.proxy.watch import StatusWatch
+from litellm_messplus.status.build import WINDOW
 
 FEEDBACK_PATH = "/messplus/feedback"
 HIDDEN_COLUMNS = frozenset({"features", "position", "key_hash"})
 
 
-def build_routes(desk: FeedbackDesk, counters: Counters) -> APIRouter:
+def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
     """All routes; each asks LiteLLM's own authentication first."""
     router = APIRouter(tags=["messplus"])
 
@@ -41,8 +44,22 @@ def build_routes(desk: FeedbackDesk, counters: Counters) -> APIRouter:
             "labels": [_shown(label) for label in found.labels],
         }
 
-    @router.get("/messplus/health")
-    async def health(asking: Annotated[Caller, Depends(caller)]) -> dict[str, int]:
+    @router.get("/messplus/status", dependencies=[Depends(administrator)])
+    async def status(
+        window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
+    ) -> dict[str, Any]:
+        """Was each promise kept, at what cost, and what needs attention."""
+        with _refusals(counters):
+            return (await watch.read(window)).as_dict()
+
+    @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
+    async def metrics() -> PlainTextResponse:
+        """The same figures for Prometheus."""
+        with _refusals(counters):
+            return PlainTextResponse(await watch.metrics())
+
+    @router.get("/messplus/health", dependencies=[Depends(administrator)])
+    async def health() -> dict[str, int]:
         """What failed or was left out since the start, counted."""
         return counters.as_dict()
 

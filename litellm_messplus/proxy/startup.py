@@ -12,6 +12,8 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
+from threadpoolctl import threadpool_limits
+
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
@@ -34,6 +36,8 @@ def start() -> MessplusPlugin:
 
 
 def _start(config: Mapping[str, Any]) -> MessplusPlugin:
+    # Our matrices are small: on busy cores, threads of BLAS spend far more time than they save.
+    threadpool_limits(limits=1, user_api="blas")
     settings = load_settings(config)
     zoos = build_zoos(settings, config.get("model_list") or [])
     encoder = HashedNgrams()

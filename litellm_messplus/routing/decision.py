@@ -7,28 +7,34 @@ from dataclasses import dataclass
 class Estimate:
     """What is expected of one candidate for one request, before any call.
 
-    ``cost`` is in the zoo's unit; ``satisfaction`` is the paper's s-hat, a probability.
+    ``cost`` is of this request and ``typical_cost`` of an average one, in the zoo's unit;
+    ``satisfaction`` is the paper's s-hat, a probability.
     """
 
     candidate: str
     cost: float
+    typical_cost: float
     satisfaction: float
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a policy may look at for one request.
+    """Everything a policy may look at for one request, beside what it has learned.
 
-    ``t`` counts the requests of the service level from 1. ``estimates`` holds the healthy
-    candidates only. ``exploration_draw`` is uniform in [0, 1): randomness comes in as a number, so
-    that the same situation always gives the same decision.
+    ``t`` counts the requests of the service level from 1; ``alpha`` is what its queue aims at.
+    ``estimates`` holds the healthy candidates only. ``in_flight`` is the expected shortfall of
+    requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
+    randomness comes in as numbers, so that the same situation always gives the same decision.
     """
 
     t: int
+    alpha: float
     queue: float
+    in_flight: float
     estimates: tuple[Estimate, ...]
     largest: str
     exploration_draw: float
+    choice_draw: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,19 @@ class Decision:
 
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
     next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
+    ``propensity`` is the probability with which the first was chosen; ``price`` what one more
+    satisfied request might cost, where the policy has such a price.
     """
 
     ranking: tuple[str, ...]
     explored: tuple[str, ...]
     is_exploration: bool
     exploration_probability: float
+    expected_satisfaction: float
+    propensity: float
     reason: str
+    price: float | None = None
+    is_within_reach: bool = True
 
     @property
     def chosen(self) -> str:

@@ -22,6 +22,8 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
         explored=(),
         is_exploration=False,
         exploration_probability=probability,
+        expected_satisfaction=ranked[0].satisfaction,
+        propensity=1.0 - probability,
         reason=_reason(ranked[0], situation.queue, V),
     )
 
@@ -37,16 +39,18 @@ def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, 
 
 
 def _explore(situation: Situation, probability: float) -> Decision:
-    ranked = sorted(situation.estimates, key=lambda e: (-e.cost, e.candidate))
-    names = [estimate.candidate for estimate in ranked]
-    if situation.largest in names:
-        names.remove(situation.largest)
-        names.insert(0, situation.largest)
+    ranked = sorted(
+        situation.estimates,
+        key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),
+    )
+    names = tuple(estimate.candidate for estimate in ranked)
     return Decision(
-        ranking=tuple(names),
-        explored=tuple(names[1:]),
+        ranking=names,
+        explored=names[1:],
         is_exploration=True,
         exploration_probability=probability,
+        expected_satisfaction=ranked[0].satisfaction,
+        propensity=probability,
         reason="first request" if situation.t == 1 else "exploration",
     )
 

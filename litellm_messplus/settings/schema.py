@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from litellm_messplus.costs.price import CostUnit
 
 DEFAULT_LEVEL = "default"
+PAPER_ONLY = frozenset({"V", "c", "learning_rate", "momentum", "weight_decay"})
+ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 Alpha = Annotated[float, Field(gt=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
@@ -29,14 +31,35 @@ class ServiceLevelSettings(_Settings):
     c: NotNegative | None = Field(
         default=None, description="Scales the exploration probability c / t^(1/4)."
     )
+    margin: NotNegative | None = Field(
+        default=None, description="Standard errors of the rate to hold on top of alpha."
+    )
 
 
-class ZooSettings(_Settings):
+class LabelSettings(_Settings):
+    """What is known of a zoo's labels; read by `adaptive` only."""
+
+    margin: NotNegative = Field(
+        default=0.0,
+        description="Standard errors of the satisfaction rate to hold on top of alpha.",
+    )
+    response_bias: Positive = Field(
+        default=1.0,
+        description="How many times as often unsatisfied users answer as satisfied ones.",
+    )
+    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
+        default=0.0, description="The probability that a label is wrong."
+    )
+
+
+class ZooSettings(LabelSettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
-    policy: Literal["paper"] = Field(
-        default="paper", description="`paper` is Algorithm 1 of MESS+, exactly."
+    policy: Literal["adaptive", "paper"] = Field(
+        default="adaptive",
+        description="`adaptive` needs alpha alone; `paper` is Algorithm 1 of MESS+, exactly, and "
+        "the only one that reads V, c and the settings of its predictor's SGD.",
     )
     V: Positive = Field(
         default=1e-4,
@@ -70,6 +93,18 @@ class ZooSettings(_Settings):
     )
 
     @model_validator(mode="after")
+    def _every_setting_is_read(self) -> "ZooSettings":
+        levels = [level.model_fields_set for level in self.service_levels.values()]
+        unread, reader = (
+            (ADAPTIVE_ONLY, "adaptive") if self.policy == "paper" else (PAPER_ONLY, "paper")
+        )
+        given = unread.intersection(self.model_fields_set.union(*levels))
+        if given:
+            names = " and ".join(sorted(given))
+            raise ValueError(f"without {names}, which only `policy: {reader}` reads")
+        return self
+
+    @model_validator(mode="after")
     def _default_is_the_zoo_itself(self) -> "ZooSettings":
         if DEFAULT_LEVEL in self.service_levels:
             raise ValueError(
@@ -88,10 +123,13 @@ class ZooSettings(_Settings):
             alpha=self.alpha if own.alpha is None else own.alpha,
             V=self.V if own.V is None else own.V,
             c=self.c if own.c is None else own.c,
+            margin=self.margin if own.margin is None else own.margin,
+            response_bias=self.response_bias,
+            label_noise=self.label_noise,
         )
 
 
-class ServiceLevel(_Settings):
+class ServiceLevel(LabelSettings):
     """A promise with every value filled in."""
 
     name: str

@@ -8,7 +8,7 @@ one piece, or in many, at any later time, folds into the same state.
 from collections.abc import AsyncIterator
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, select
+from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
@@ -39,22 +39,26 @@ async def _page(connection: AsyncConnection, after: int, upto: int) -> list[Entr
 
 def _decided(after: int, upto: int) -> Select[Any]:
     return select(
-        requests.c.position, requests.c.zoo, requests.c.service_level, requests.c.request_id
+        requests.c.position,
+        requests.c.zoo,
+        requests.c.service_level,
+        requests.c.request_id,
+        func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0),
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
 def _settled_query(after: int, upto: int) -> Select[Any]:
     """Ended calls, each with the newest label given before it ended."""
-    earlier = (
-        select(labels.c.value)
-        .where(labels.c.call_id == calls.c.call_id, labels.c.position < calls.c.position)
-        .order_by(labels.c.position.desc())
-        .limit(1)
+    given = labels.alias("given")
+    newest = (
+        select(func.max(given.c.position))
+        .where(given.c.call_id == calls.c.call_id, given.c.position < calls.c.position)
         .scalar_subquery()
     )
     return (
         select(
             calls.c.position,
+            calls.c.call_id,
             calls.c.role,
             calls.c.status,
             calls.c.is_cache_hit,
@@ -66,9 +70,11 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             requests.c.encoder,
             requests.c.features,
             requests.c.is_exploration,
-            earlier.label("satisfaction"),
+            labels.c.value.label("satisfaction"),
+            labels.c.weight,
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
+        .outerjoin(labels, labels.c.position == newest)
         .where(calls.c.position > after, calls.c.position <= upto)
     )
 
@@ -80,12 +86,14 @@ def _settled(found: Row[Any]) -> Settled:
     return Settled(
         position=found.position,
         zoo=found.zoo,
+        call_id=found.call_id,
         candidate=found.candidate,
         prompt_characters=found.prompt_characters,
         prompt_tokens=found.prompt_tokens if used else None,
         completion_tokens=found.completion_tokens if used else None,
         example=_example(found) if labelled else None,
         satisfaction=found.satisfaction,
+        weight=1.0 if found.weight is None else found.weight,
     )
 
 
@@ -109,12 +117,14 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             labels.c.position,
             labels.c.value,
             labels.c.call_id,
+            labels.c.request_id,
+            labels.c.weight,
             calls.c.role,
             calls.c.status,
             calls.c.candidate,
             requests.c.zoo,
             requests.c.service_level,
-            requests.c.alpha,
+            func.coalesce(requests.c.aim, requests.c.alpha).label("alpha"),
             requests.c.encoder,
             requests.c.features,
             requests.c.is_exploration,
@@ -133,10 +143,13 @@ def _labelled(found: Row[Any]) -> Labelled:
         position=found.position,
         zoo=found.zoo,
         service_level=found.service_level,
+        request_id=found.request_id,
+        call_id=found.call_id,
         alpha=found.alpha,
         is_served=is_served,
         satisfaction=found.value,
         previous=found.previous,
+        weight=found.weight,
         example=_example(found) if found.status == CallStatus.SUCCESS else None,
     )
 

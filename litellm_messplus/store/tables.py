@@ -102,6 +102,21 @@ requests = Table(
     _required("reason", Text, "Why this candidate, in words."),
     _required("decision_seconds", Float, "How long the decision took."),
     _optional("prompt", Text, "The prompt's text, where `store_text` is on."),
+    _optional("aim", Float, "What the queue aimed at: alpha, a margin, and label noise corrected."),
+    _optional(
+        "expected_satisfaction",
+        Float,
+        "Predicted for the chosen candidate: what the queue carries until a label comes.",
+    ),
+    _optional(
+        "price",
+        Float,
+        "What one more satisfied request might cost; NULL under `paper`, which has V.",
+    ),
+    _optional("propensity", Float, "The probability with which the chosen candidate was chosen."),
+    _optional(
+        "exploration_calls", Integer, "Candidates that were to be called beside the chosen one."
+    ),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 

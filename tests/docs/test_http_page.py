@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from litellm_messplus.counters import Counters
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
 from litellm_messplus.proxy.routes import HIDDEN_COLUMNS, build_routes
+from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.store.history import OUTCOME
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.docs.markdown import ROOT, Document, code_of
@@ -39,7 +40,7 @@ def test_every_header_is_described() -> None:
 
 def test_every_route_is_described() -> None:
     desk = cast(FeedbackDesk, None)
-    router = build_routes(desk, Counters())
+    router = build_routes(desk, Counters(), cast(StatusWatch, None))
     routes = {
         f"{method} {re.sub('{.*}', '{id}', route.path)}"
         for route in router.routes

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.end_to_end
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
-    zoo = {"c": 0.0, "service_levels": {"gold": {"alpha": 0.9}}}
+    zoo = {**PAPER, "c": 0.0, "service_levels": {"gold": {"alpha": 0.9}}}
     config = zoo_config(upstream.url, folder, zoo=zoo, store_text=True)
     (folder / "keys.py").write_text(CUSTOM_AUTH)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
@@ -164,7 +164,8 @@ def test_the_service_level_is_the_keys_own(proxy: Proxy) -> None:
         assert ask(gold).headers["x-messplus-service-level"] == "gold"
         forged = ask(typo, metadata={"messplus_service_level": "gold"})
         assert forged.headers["x-messplus-service-level"] == "default"
-        counts = typo.get("/messplus/health").json()
+    with proxy.client("sk-operator") as operator:
+        counts = operator.get("/messplus/health").json()
     assert counts["unknown_service_levels"] >= 1
     assert "no service level 'glod'" in proxy.log
 
@@ -193,3 +194,28 @@ def test_the_decision_is_explained(alice: httpx.Client, proxy: Proxy) -> None:
     assert shown["alpha"] == 0.7
     assert shown["prompt"] == "explain this"
     assert shown["calls"][0]["cost_source"] == "measured"
+
+
+@pytest.mark.parametrize("path", ["status", "metrics", "health"])
+def test_what_is_about_everybody_is_for_operators_only(
+    proxy: Proxy, alice: httpx.Client, path: str
+) -> None:
+    with proxy.client("sk-operator") as operator:
+        assert operator.get(f"/messplus/{path}").status_code == 200
+    assert alice.get(f"/messplus/{path}").status_code == 403
+
+
+def test_the_status_tells_what_became_of_the_promise(proxy: Proxy) -> None:
+    with proxy.client("sk-operator") as operator:
+        levels = operator.get("/messplus/status").json()["levels"]
+        metrics = operator.get("/messplus/metrics").text
+
+    (default,) = [level for level in levels if level["service_level"] == "default"]
+    (row,) = proxy.rows(
+        "SELECT COUNT(*) AS requests, AVG(satisfaction) AS rate FROM request_outcomes"
+        " WHERE service_level = 'default'"
+    )
+    assert default["alpha"] == 0.7
+    assert default["overall"]["satisfaction"]["requests"] == row["requests"]
+    assert default["overall"]["satisfaction"]["rate"] == pytest.approx(row["rate"])
+    assert 'messplus_alpha{zoo="zoo",service_level="default"} 0.7' in metrics

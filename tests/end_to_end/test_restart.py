@@ -16,12 +16,12 @@ from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine
-from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-ZOO: dict[str, Any] = {"alpha": 0.7, "c": 0.6}
+ZOOS: list[dict[str, Any]] = [{**PAPER, "c": 0.6}, {"alpha": 0.7}]
 
 
 def fresh_engine(proxy: Proxy) -> Engine:
@@ -92,11 +92,12 @@ def assert_every_acknowledged_label_is_there(proxy: Proxy, traffic: Traffic) -> 
     )
 
 
+@pytest.mark.parametrize("zoo", ZOOS, ids=["paper", "adaptive"])
 def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
-    upstream: Upstream, tmp_path: Path
+    upstream: Upstream, tmp_path: Path, zoo: dict[str, Any]
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
-    config = zoo_config(upstream.url, tmp_path, zoo=ZOO, snapshot_every=40)
+    config = zoo_config(upstream.url, tmp_path, zoo=zoo, snapshot_every=40)
     proxy = Proxy(config, tmp_path).start()
     traffic = Traffic(proxy)
     until(lambda: len(traffic.acknowledged) > 60, 60, lambda: proxy.log[-3000:])
@@ -145,7 +146,7 @@ def shown_position(proxy: Proxy, request_id: str) -> int:
 
 def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}", delay_seconds=0.3)
-    config = zoo_config(upstream.url, tmp_path, zoo={"c": 10.0}, flush_seconds=30.0)
+    config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 10.0}, flush_seconds=30.0)
     proxy = Proxy(config, tmp_path).start()
     with proxy.client() as client:
         answers = [ask(client, f"request {number}") for number in range(5)]
@@ -159,14 +160,16 @@ def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
     assert snapshot["position"] == proxy.rows("SELECT position FROM log_head")[0]["position"]
     saved = load(snapshot["state"], fresh_engine(proxy).empty_state())
     folded = fold_of_the_log(proxy).state
-    assert saved.levels == folded.levels
+    assert saved.requests == folded.requests
     assert saved.estimators == folded.estimators
-    assert np.array_equal(saved.heads.weights, folded.heads.weights)
+    assert saved.policy.plain() == folded.policy.plain()
+    arrays = folded.policy.arrays()
+    assert all(np.array_equal(a, arrays[name]) for name, a in saved.policy.arrays().items())
 
 
 def test_two_workers_share_one_state(upstream: Upstream, tmp_path: Path) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
-    config = zoo_config(upstream.url, tmp_path, zoo={"c": 0.0})
+    config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 0.0})
     proxy = Proxy(config, tmp_path, arguments=("--num_workers", "2")).start()
     try:
         traffic = Traffic(proxy)

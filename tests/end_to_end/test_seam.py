@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.proxy import Proxy, ask, deployment, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, deployment, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -22,7 +22,7 @@ def replica() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, replica: Upstream, folder: Path) -> Iterator[Proxy]:
-    config = zoo_config(upstream.url, folder, zoo={"c": 0.0})
+    config = zoo_config(upstream.url, folder, zoo={**PAPER, "c": 0.0})
     config["model_list"] = [
         deployment("zoo", "tiny", upstream.url, 1e-6, tags=["default"], order=1),
         deployment("zoo", "tiny", replica.url, 1e-6, tags=["default"], order=1),

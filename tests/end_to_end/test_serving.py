@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.proxy import Proxy, ask, deployment, until, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, deployment, until, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -18,7 +18,7 @@ SERVED = "SELECT * FROM calls WHERE role = 'served' AND request_id = ?"
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     """Never explores after the first request, so that every test knows what is chosen."""
-    config = zoo_config(upstream.url, folder, zoo={"c": 0.0})
+    config = zoo_config(upstream.url, folder, zoo={**PAPER, "c": 0.0})
     config["model_list"] += [
         deployment("other", "other", upstream.url, 1e-6),
         deployment("backup", "backup", upstream.url, 1e-6),

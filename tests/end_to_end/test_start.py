@@ -12,11 +12,15 @@ pytestmark = pytest.mark.end_to_end
 
 
 def alpha(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"]["alpha"] = 1.5
+    config["messplus"]["zoos"]["zoo"] = {"alpha": 1.5}
 
 
 def unknown_key(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"]["aplha"] = 0.7
+    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "aplha": 0.7}
+
+
+def unread_setting(config: Config, folder: Path) -> None:
+    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "policy": "adaptive", "V": 1.0}
 
 
 def no_deployment(config: Config, folder: Path) -> None:
@@ -33,7 +37,7 @@ def no_price(config: Config, folder: Path) -> None:
 
 
 def joules_without_energy(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"]["cost_unit"] = "joule"
+    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "cost_unit": "joule"}
 
 
 def no_such_folder(config: Config, folder: Path) -> None:
@@ -57,6 +61,7 @@ def no_section(config: Config, folder: Path) -> None:
     [
         (alpha, "messplus.zoos.zoo.alpha", "1.5", "greater than 0 and less than 1"),
         (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "known here: V, alpha, c"),
+        (unread_setting, "messplus.zoos.zoo", "adaptive", "without V, which only `policy: paper`"),
         (no_deployment, "messplus.zoos.llamas", "llamas", "(there: zoo)"),
         (one_candidate, "messplus.zoos.zoo", "openai/tiny", "at least two different models"),
         (no_price, "model_list, zoo (openai/middle)", "no price", "`input_cost_per_token`"),

@@ -19,6 +19,8 @@ from tests.support.ports import free_port
 
 START_SECONDS = 90.0
 Config = dict[str, Any]
+PAPER: Config = {"alpha": 0.7, "policy": "paper", "V": 100.0}
+"""A zoo whose every choice can be worked out by hand."""
 
 
 def zoo_config(
@@ -34,7 +36,7 @@ def zoo_config(
         "general_settings": {"master_key": f"sk-{secrets.token_hex(16)}"},
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "zoos": {"zoo": {"alpha": 0.7, "V": 100.0, **(zoo or {})}},
+            "zoos": {"zoo": zoo or PAPER},
             **section,
         },
     }

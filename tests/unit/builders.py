@@ -3,13 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from litellm_messplus.costs.price import TokenPrice
 from litellm_messplus.engine import Engine
+from litellm_messplus.learning.adaptive import AdaptivePolicy
 from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
+from litellm_messplus.learning.paper import PaperPolicy
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
@@ -35,6 +37,8 @@ PRICES = {
     MEDIUM: TokenPrice(0.0, 0.03),
     LARGE: TokenPrice(0.0, 0.05),
 }
+POLICIES = get_args(ZooSettings.model_fields["policy"].annotation)
+"""What holds for every policy is tested with each of them."""
 
 
 class PairEncoder:
@@ -70,20 +74,37 @@ def build_state(zoo: Zoo | None = None) -> ZooState:
     return build_engine(zoo).empty_state()
 
 
+def paper_of(state: ZooState) -> PaperPolicy:
+    assert isinstance(state.policy, PaperPolicy)
+    return state.policy
+
+
+def adaptive_of(state: ZooState) -> AdaptivePolicy:
+    assert isinstance(state.policy, AdaptivePolicy)
+    return state.policy
+
+
 def situation(
     *estimates: tuple[str, float, float],
     t: int = 100,
+    alpha: float = 0.6,
     queue: float = 0.0,
+    in_flight: float = 0.0,
     largest: str = LARGE,
     exploration_draw: float = 0.999,
+    choice_draw: float = 0.0,
 ) -> Situation:
-    """Of (candidate, cost, satisfaction) each; by default one that does not explore."""
+    """Of (candidate, cost, satisfaction) each, for an average request; by default one that does not
+    explore."""
     return Situation(
         t=t,
+        alpha=alpha,
         queue=queue,
-        estimates=tuple(Estimate(*estimate) for estimate in estimates),
+        in_flight=in_flight,
+        estimates=tuple(Estimate(name, cost, cost, share) for name, cost, share in estimates),
         largest=largest,
         exploration_draw=exploration_draw,
+        choice_draw=choice_draw,
     )
 
 
@@ -177,20 +198,27 @@ def example(candidate: str = LARGE, **changed: Any) -> Example:
     return replace(built, **changed)
 
 
-def decided(level: str = "default", request_id: str = "r1", position: int = 1) -> Decided:
-    return Decided(position, "zoo", level, request_id)
+def decided(
+    level: str = "default",
+    request_id: str = "r1",
+    position: int = 1,
+    expected_shortfall: float = 0.0,
+) -> Decided:
+    return Decided(position, "zoo", level, request_id, expected_shortfall)
 
 
 def settled(candidate: str | None = LARGE, **changed: Any) -> Settled:
     entry = Settled(
         position=1,
         zoo="zoo",
+        call_id=served_call_id("r1"),
         candidate=candidate,
         prompt_characters=40,
         prompt_tokens=10,
         completion_tokens=100,
         example=None,
         satisfaction=None,
+        weight=1.0,
     )
     return replace(entry, **changed)
 
@@ -200,10 +228,13 @@ def labelled(satisfaction: float, **changed: Any) -> Labelled:
         position=1,
         zoo="zoo",
         service_level="default",
+        request_id="r1",
+        call_id=served_call_id("r1"),
         alpha=0.6,
         is_served=True,
         satisfaction=satisfaction,
         previous=None,
+        weight=1.0,
         example=None,
     )
     return replace(entry, **changed)
@@ -229,6 +260,7 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             features=features,
             is_exploration=explores,
             service_level=level,
+            expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),
         )
         call = served_call(
             request_id,
@@ -238,7 +270,12 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             is_cache_hit=random.random() < 0.1,
         )
         verdicts = [
-            label(request_id, random.choice([0.0, 0.3, 1.0]), label_id=f"{request_id}-{again}")
+            label(
+                request_id,
+                random.choice([0.0, 0.3, 1.0]),
+                label_id=f"{request_id}-{again}",
+                weight=random.choice([1.0, 0.5]),
+            )
             for again in range(random.choice([0, 1, 1, 2]))
         ]
         records.append(asked)

@@ -8,6 +8,8 @@ from hypothesis import settings
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.zoo import Zoo
+from tests.unit.builders import POLICIES, build_zoo
 
 settings.register_profile("unit", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("unit")
@@ -25,3 +27,9 @@ async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
     await migrate(engine)
     yield engine
     await engine.dispose()
+
+
+@pytest.fixture(params=POLICIES)
+def zoo(request: pytest.FixtureRequest) -> Zoo:
+    """The same zoo under each policy in turn."""
+    return build_zoo(policy=request.param)

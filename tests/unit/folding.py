@@ -41,5 +41,10 @@ def bits(engine: Engine) -> bytes:
     return snapshot.dump(engine.state)
 
 
+def taught(engine: Engine) -> dict[str, bytes]:
+    """What labels have taught the predictor."""
+    return {name: array.tobytes() for name, array in engine.state.policy.arrays().items()}
+
+
 def only_zoo(engine: Engine) -> Mapping[str, Engine]:
     return {engine.zoo.name: engine}

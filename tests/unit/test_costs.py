@@ -31,14 +31,14 @@ def test_there_is_no_average_of_nothing() -> None:
 
 def test_before_the_first_call_four_characters_are_a_token_and_an_answer_has_a_hundred() -> None:
     estimator = TokenEstimator()
-    assert estimator.prompt_tokens(40) == 10.0
+    assert estimator.tokens_of(40) == 10.0
     assert estimator.completion_tokens.value == 100.0
 
 
 def test_the_first_call_replaces_the_guess() -> None:
     estimator = TokenEstimator()
     estimator.observe(prompt_characters=30, prompt_tokens=10, completion_tokens=7)
-    assert estimator.prompt_tokens(60) == 20.0
+    assert estimator.tokens_of(60) == 20.0
     assert estimator.completion_tokens.value == 7.0
 
 
@@ -64,9 +64,9 @@ def test_a_ratio_that_means_nothing_is_not_learned(characters: int, tokens: int)
     """An image has no characters; an endpoint may report no prompt tokens: no division by zero."""
     estimator = TokenEstimator()
     estimator.observe(characters, tokens, 50)
-    assert estimator.prompt_tokens(40) == 10.0
+    assert estimator.tokens_of(40) == 10.0
     assert estimator.completion_tokens.value == 50.0
 
 
 def test_an_empty_prompt_has_no_tokens() -> None:
-    assert TokenEstimator().prompt_tokens(0) == 0.0
+    assert TokenEstimator().tokens_of(0) == 0.0

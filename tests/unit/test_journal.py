@@ -29,8 +29,9 @@ from litellm_messplus.restore import restore
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.zoo import Zoo
 from tests.unit.builders import build_engine, label, pair, request, served_call, traffic
-from tests.unit.folding import bits, fold_all, only_zoo
+from tests.unit.folding import bits, fold_all, only_zoo, taught
 
 SOON = 5.0
 """Seconds that anything may take before a test gives up on it."""
@@ -51,8 +52,8 @@ def counters() -> Counters:
 
 
 @pytest.fixture
-def engine() -> Engine:
-    return build_engine()
+def engine(zoo: Zoo) -> Engine:
+    return build_engine(zoo)
 
 
 def build(
@@ -170,7 +171,7 @@ async def test_what_is_written_durably_is_seen_by_another_connection_on_return(
         assert seen_by_others(database, "requests") == ["r1"]
         assert seen_by_others(database, "calls") == ["r1.0"]
         assert seen_by_others(database, "labels") == ["label-r1-0"]
-        assert engine.state.level("default").queue == 0.6
+        assert engine.state.policy.queue("default") == 0.6
 
 
 async def test_a_durable_write_does_not_return_before_the_commit(
@@ -190,7 +191,7 @@ async def test_a_durable_write_does_not_return_before_the_commit(
             await entered.wait()
             await asyncio.sleep(0.05)
             assert not writing.done()
-            assert engine.state.levels == {}
+            assert bits(engine) == bits(build_engine(engine.zoo))
             let_go.set()
             await writing
         assert seen_by_others(database, "requests") == ["r1"]
@@ -223,9 +224,10 @@ async def test_the_state_is_the_fold_of_the_log(database: AsyncEngine, engine: E
                 await journal.flush()
         await journal.flush()
         assert journal.position == await log.head(database)
-    assert bits(engine) == bits(await fold_all(database))
-    assert engine.state.heads.weights.any()
-    assert engine.state.level("gold").requests + engine.state.level("default").requests == 60
+    assert bits(engine) == bits(await fold_all(database, engine.zoo))
+    assert bits(engine) != bits(build_engine(engine.zoo))
+    assert taught(engine) != taught(build_engine(engine.zoo))
+    assert engine.state.requests["gold"] + engine.state.requests["default"] == 60
 
 
 async def test_a_request_counts_once_before_and_after_it_is_written(
@@ -273,7 +275,7 @@ async def test_a_record_that_cannot_be_written_is_dropped_and_does_not_hold_up_t
         assert seen_by_others(database, "calls") == []
         assert counters.as_dict()["records_dropped"] == 1
         assert await log.head(database) == journal.position == 4
-    assert bits(engine) == bits(await fold_all(database))
+    assert bits(engine) == bits(await fold_all(database, engine.zoo))
 
 
 @UNWRITABLE
@@ -389,7 +391,7 @@ async def test_nothing_is_lost_while_the_database_is_away(
             await journal.write_durably(label("r1", 0.0, label_id="last"))
     assert counters.as_dict() == {"journal_failures": times}
     assert await log.head(database) == len(records) + 1
-    assert bits(engine) == bits(await fold_all(database))
+    assert bits(engine) == bits(await fold_all(database, engine.zoo))
 
 
 async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
@@ -413,8 +415,8 @@ async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
             await journal.write_durably(label(value=0.0))
         assert seen_by_others(database, "labels") == ["label-r1-0"]
         await reached(journal, 2)
-    assert bits(engine) == bits(await fold_all(database))
-    assert engine.state.level("default").queue == 0.6
+    assert bits(engine) == bits(await fold_all(database, engine.zoo))
+    assert engine.state.policy.queue("default") == 0.6
 
 
 async def test_an_entry_that_cannot_be_folded_is_counted_and_passed_over(
@@ -422,12 +424,12 @@ async def test_an_entry_that_cannot_be_folded_is_counted_and_passed_over(
 ) -> None:
     wrong = request("r1", features=pair(1, 0)[:1])  # of another dimension under the same name
     async with running(build(database, engine, counters)) as journal:
-        for record in (wrong, served_call("r1"), label("r1"), request("r2"), label("r2", 0.0)):
+        for record in (wrong, served_call("r1"), label("r1", 0.6), request("r2"), label("r2", 0.0)):
             journal.write(record)
         await journal.flush()
         assert counters.as_dict() == {"fold_failures": 1}
         assert journal.position == 5
-    assert engine.state.level("default").queue == 0.6
+    assert engine.state.policy.queue("default") == 0.6
 
 
 async def test_a_zoo_that_is_configured_no_more_is_passed_over(
@@ -438,16 +440,18 @@ async def test_a_zoo_that_is_configured_no_more_is_passed_over(
         await journal.write_durably(request("mine"))
         assert journal.position == await log.head(database)
     assert counters.as_dict() == {}
-    assert engine.state.level("default").requests == 1
+    assert engine.state.requests["default"] == 1
 
 
 # Two workers on one database
 
 
-async def test_two_workers_end_in_the_same_state(database: AsyncEngine, database_url: str) -> None:
+async def test_two_workers_end_in_the_same_state(
+    database: AsyncEngine, database_url: str, zoo: Zoo
+) -> None:
     """And in that of a third, which starts afterwards."""
     databases = [database, create_engine(database_url)]
-    engines = [build_engine(), build_engine()]
+    engines = [build_engine(zoo), build_engine(zoo)]
 
     async def work(journal: Journal, prefix: str) -> None:
         for number, record in enumerate(traffic(40, prefix=prefix)):
@@ -464,9 +468,10 @@ async def test_two_workers_end_in_the_same_state(database: AsyncEngine, database
         head = await log.head(database)
         await reached(first, head)
         await reached(second, head)
-    third = build_engine()
+    third = build_engine(zoo)
     assert await restore(database, only_zoo(third)) == head
-    assert bits(engines[0]) == bits(engines[1]) == bits(third) == bits(await fold_all(database))
+    assert bits(engines[0]) == bits(engines[1]) == bits(third)
+    assert bits(third) == bits(await fold_all(database, zoo))
     await databases[1].dispose()
 
     order = [request_id[0] for request_id in seen_by_others(database, "requests")]
@@ -479,8 +484,8 @@ async def test_an_idle_worker_follows_what_others_write(
     async with running(build(database, engine)) as journal:
         await log.append(database, [request(), label(value=0.0)])
         await reached(journal, 2)
-        assert engine.state.level("default").queue == 0.6
-        assert engine.state.level("default").requests == 1
+        assert engine.state.policy.queue("default") == 0.6
+        assert engine.state.requests["default"] == 1
 
 
 # Closing, and snapshots
@@ -500,7 +505,7 @@ async def test_closing_writes_everything_and_takes_a_snapshot(
     taken = await newest_snapshot(database, engine)
     assert taken is not None
     assert taken.position == len(records)
-    assert taken.state == bits(engine) == bits(await fold_all(database))
+    assert taken.state == bits(engine) == bits(await fold_all(database, engine.zoo))
 
 
 async def test_closing_waits_for_a_database_that_comes_back(

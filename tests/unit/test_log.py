@@ -206,3 +206,32 @@ async def test_the_label_of_an_exploration_is_not_the_served_ones(database: Asyn
     assert (served["is_served"], served["example"]["candidate"]) == (True, LARGE)
     assert (explored["is_served"], explored["example"]["candidate"]) == (False, SMALL)
     assert explored["previous"] is None
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"alpha": 0.6, "aim": 0.75, "expected_satisfaction": 0.5}, 0.25),
+        ({"alpha": 0.6, "aim": 0.75, "expected_satisfaction": None}, 0.0),
+        ({"alpha": 0.6, "aim": None, "expected_satisfaction": None}, 0.0),
+    ],
+    ids=["as decided", "no prediction", "from before there was an aim"],
+)
+async def test_a_decision_brings_what_was_expected_of_it(
+    database: AsyncEngine, told: dict[str, float | None], expected: float
+) -> None:
+    await log.append(database, [request("r1", **told), label("r1", 1.0, weight=0.5)])
+    entered, judged = await read(database, 0, 2)
+    assert entered["expected_shortfall"] == expected
+    assert judged["alpha"] == (told["aim"] or told["alpha"])
+    assert (judged["request_id"], judged["call_id"], judged["weight"]) == ("r1", "r1.0", 0.5)
+
+
+async def test_a_call_brings_the_weight_of_the_label_that_came_first(database: AsyncEngine) -> None:
+    early = label("r1", 0.0, weight=0.5)
+    newer = label("r1", 1.0, weight=0.25, label_id="newer")
+    await log.append(database, [request("r1"), early, newer, served_call("r1")])
+    await log.append(database, [request("r2"), served_call("r2")])
+    _, _, _, settled, _, bare = await read(database, 0, 6)
+    assert (settled["call_id"], settled["satisfaction"], settled["weight"]) == ("r1.0", 1.0, 0.25)
+    assert bare["satisfaction"] is None

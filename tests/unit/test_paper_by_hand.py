@@ -28,6 +28,7 @@ from tests.unit.builders import (
     example,
     labelled,
     pair,
+    paper_of,
     settled,
 )
 
@@ -69,10 +70,10 @@ class Walk:
 
     @property
     def queue(self) -> float:
-        return self.engine.state.level("default").queue
+        return self.engine.state.policy.queue("default")
 
     def head(self, name: str) -> list[float]:
-        heads = self.engine.state.heads
+        heads = paper_of(self.engine.state).heads
         return [float(weight) for weight in heads.weights[heads.candidates.index(name)]]
 
 
@@ -81,6 +82,7 @@ def walk(monkeypatch: pytest.MonkeyPatch) -> Walk:
     monkeypatch.setattr("litellm_messplus.engine.draw", lambda seed, stream, t: DRAWS[t])
     zoo = build_zoo(
         {SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]},
+        policy="paper",
         alpha=0.6,
         V=0.03,
         c=0.5,

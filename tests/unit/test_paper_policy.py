@@ -22,10 +22,15 @@ def situations(draw: st.DrawFn) -> Situation:
     satisfactions = st.integers(0, 4).map(lambda quarters: quarters / 4)
     return Situation(
         t=draw(st.integers(1, 1000)),
+        alpha=0.6,
         queue=draw(st.integers(0, 20)) / 4,
-        estimates=tuple(Estimate(name, draw(costs), draw(satisfactions)) for name in names),
+        in_flight=draw(st.integers(-4, 4)) / 4,
+        estimates=tuple(
+            Estimate(name, draw(costs), draw(costs), draw(satisfactions)) for name in names
+        ),
         largest=draw(st.sampled_from(NAMES)),
         exploration_draw=draw(st.floats(0.0, 1.0, exclude_max=True)),
+        choice_draw=draw(st.floats(0.0, 1.0, exclude_max=True)),
     )
 
 
@@ -130,6 +135,36 @@ def test_an_exploration_without_the_largest_serves_the_dearest_of_the_healthy() 
 def test_an_exploration_of_one_healthy_candidate_calls_it_alone() -> None:
     decision = decide(situation((SMALL, 1, 0.9), t=1), V=1.0, c=0.1)
     assert (decision.ranking, decision.explored) == ((SMALL,), ())
+
+
+@given(situations(), situations(), st.floats(0.0, 2.0))
+def test_what_algorithm_1_does_not_know_decides_nothing(
+    given: Situation, other: Situation, c: float
+) -> None:
+    """Neither alpha (Q alpha orders nothing), nor what is in flight, nor another draw."""
+    told = replace(given, alpha=0.99, in_flight=other.in_flight, choice_draw=other.choice_draw)
+    typical = (replace(estimate, typical_cost=7.0) for estimate in given.estimates)
+    told = replace(told, estimates=tuple(typical))
+    assert decide(told, V=0.5, c=c) == decide(given, V=0.5, c=c)
+
+
+@given(situations(), st.floats(0.0, 2.0))
+def test_the_propensity_is_the_chance_of_the_way_that_was_taken(given: Situation, c: float) -> None:
+    explored, plain = (
+        decide(replace(given, exploration_draw=draw), V=0.5, c=c) for draw in (0.0, 1.0 - 2**-53)
+    )
+    if explored.is_exploration == plain.is_exploration:
+        assert explored.propensity == plain.propensity == pytest.approx(1.0)
+    else:
+        assert explored.propensity + plain.propensity == pytest.approx(1.0)
+        assert explored.propensity == explored.exploration_probability
+
+
+@given(situations(), st.floats(0.0, 2.0))
+def test_what_is_expected_is_the_prediction_for_the_chosen(given: Situation, c: float) -> None:
+    decision = decide(given, V=0.5, c=c)
+    predicted = {estimate.candidate: estimate.satisfaction for estimate in given.estimates}
+    assert decision.expected_satisfaction == predicted[decision.chosen]
 
 
 def test_the_reason_shows_the_numbers_that_decided() -> None:

@@ -7,6 +7,7 @@ import pytest
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import (
+    PAPER_ONLY,
     MessplusSettings,
     ServiceLevelSettings,
     ZooSettings,
@@ -19,6 +20,11 @@ def load(zoo: dict[str, Any] | None = None, **section: Any) -> MessplusSettings:
     """A whole configuration with one zoo `llama`; what is given is added or replaced."""
     zoos = {"llama": {"alpha": 0.9, **(zoo or {})}}
     return load_settings({"model_list": [], "messplus": {"zoos": zoos, **section}})
+
+
+def load_paper(zoo: dict[str, Any]) -> MessplusSettings:
+    """With the policy that reads V, c and the settings of the SGD."""
+    return load({"policy": "paper", **zoo})
 
 
 def refusal(config: dict[str, Any]) -> ConfigurationError:
@@ -35,9 +41,14 @@ def refusal_of(zoo: dict[str, Any] | None = None, **section: Any) -> Configurati
 
 def test_the_defaults_are_the_papers() -> None:
     zoo = load().zoos["llama"]
-    assert (zoo.V, zoo.c, zoo.policy) == (1e-4, 0.1, "paper")
+    assert (zoo.V, zoo.c) == (1e-4, 0.1)
     assert (zoo.learning_rate, zoo.momentum, zoo.weight_decay) == (0.06, 0.9, 0.01)
     assert (zoo.cost_unit, zoo.largest, zoo.service_levels) == ("usd", None, {})
+
+
+def test_a_zoo_needs_nothing_but_its_alpha() -> None:
+    """`adaptive` reads no other setting of the decision."""
+    assert load().zoos["llama"].policy == "adaptive"
 
 
 def test_the_defaults_of_the_section_need_nothing_but_a_zoo() -> None:
@@ -56,18 +67,21 @@ def test_every_setting_is_described() -> None:
 
 
 def test_a_level_takes_what_it_leaves_out_from_its_zoo() -> None:
-    zoo = load({"V": 2.0, "c": 0.3, "service_levels": {"gold": {"alpha": 0.99}}}).zoos["llama"]
+    zoo = load_paper({"V": 2.0, "c": 0.3, "service_levels": {"gold": {"alpha": 0.99}}}).zoos[
+        "llama"
+    ]
     gold = zoo.level("gold")
     assert (gold.name, gold.alpha, gold.V, gold.c) == ("gold", 0.99, 2.0, 0.3)
 
 
 def test_a_level_keeps_what_it_sets_even_a_zero() -> None:
-    zoo = load({"c": 0.3, "service_levels": {"gold": {"V": 5, "c": 0}}}).zoos["llama"]
+    zoo = load_paper({"c": 0.3, "service_levels": {"gold": {"V": 5, "c": 0}}}).zoos["llama"]
     assert (zoo.level("gold").alpha, zoo.level("gold").V, zoo.level("gold").c) == (0.9, 5.0, 0.0)
 
 
 def test_the_default_level_is_the_zoo_itself() -> None:
-    default = load({"V": 2.0, "service_levels": {"gold": {"V": 9}}}).zoos["llama"].level("default")
+    zoo = load_paper({"V": 2.0, "service_levels": {"gold": {"V": 9}}}).zoos["llama"]
+    default = zoo.level("default")
     assert (default.name, default.alpha, default.V, default.c) == ("default", 0.9, 2.0, 0.1)
 
 
@@ -112,7 +126,7 @@ def test_an_alpha_of_a_level_is_held_to_the_same(given: object) -> None:
         ("momentum", -0.1, "greater than or equal to 0"),
         ("weight_decay", -1, "greater than or equal to 0"),
         ("cost_unit", "eur", "'usd' or 'joule'"),
-        ("policy", "best", "'paper'"),
+        ("policy", "best", "'adaptive' or 'paper'"),
     ],
 )
 def test_a_value_of_a_zoo_that_cannot_be_honoured_is_refused(
@@ -144,6 +158,31 @@ def test_a_value_of_the_section_that_cannot_be_honoured_is_refused(
     assert error.key == f"messplus.{key}"
     assert error.given == given
     assert error.allowed.startswith(allowed)
+
+
+@pytest.mark.parametrize("key", sorted(PAPER_ONLY))
+def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
+    """Left in, it would look as if it counted."""
+    value = 0.5
+    assert getattr(load_paper({key: value}).zoos["llama"], key) == value
+    error = refusal_of({key: value})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed.startswith(f"without {key}, which only `policy: paper` reads")
+    assert error.allowed == refusal_of({"policy": "adaptive", key: value}).allowed
+
+
+@pytest.mark.parametrize("key", sorted(PAPER_ONLY & set(ServiceLevelSettings.model_fields)))
+def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str) -> None:
+    levels = {"gold": {"alpha": 0.99}, "batch": {key: 0.5}}
+    error = refusal_of({"service_levels": levels})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed.startswith(f"without {key}, which only `policy: paper` reads")
+    assert load_paper({"service_levels": levels}).zoos["llama"].level("batch")
+
+
+def test_every_setting_that_is_not_read_is_named_at_once() -> None:
+    error = refusal_of({"momentum": 0.1, "c": 0.5, "service_levels": {"gold": {"V": 2}}})
+    assert error.allowed.startswith("without V and c and momentum, which")
 
 
 def test_a_zoo_must_state_its_alpha() -> None:

@@ -1,6 +1,8 @@
 """A snapshot is the state exactly: what is loaded goes on as if it had never been saved."""
 
+from collections.abc import Iterable, Mapping
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from litellm_messplus.zoo import Zoo
 from tests.unit.builders import (
     LARGE,
     MEDIUM,
+    POLICIES,
     PRICES,
     SMALL,
     PairEncoder,
@@ -30,6 +33,8 @@ ENCODER = PairEncoder.name
 
 names = st.sampled_from([SMALL, MEDIUM, LARGE])
 levels = st.sampled_from(["default", "gold", "ünï cødé", ""])
+requests = st.sampled_from(["r1", "r2", "ünï-3", "4"])
+calls = st.builds("{}.{}".format, requests, st.integers(0, 2))
 shares = st.floats(0.0, 1.0)
 vectors = st.builds(pair, st.floats(-2, 2, width=32), st.floats(-2, 2, width=32))
 examples = st.builds(
@@ -40,10 +45,18 @@ examples = st.builds(
 )
 entries: st.SearchStrategy[list[Entry]] = st.lists(
     st.one_of(
-        st.builds(decided, levels),
         st.builds(
-            lambda name, characters, prompt, completion, seen, share: settled(
+            lambda level, request_id, shortfall: decided(
+                level, request_id, expected_shortfall=shortfall
+            ),
+            levels,
+            requests,
+            st.floats(-0.99, 0.99),
+        ),
+        st.builds(
+            lambda name, call_id, characters, prompt, completion, seen, share: settled(
                 name,
+                call_id=call_id,
                 prompt_characters=characters,
                 prompt_tokens=prompt,
                 completion_tokens=completion,
@@ -51,6 +64,7 @@ entries: st.SearchStrategy[list[Entry]] = st.lists(
                 satisfaction=share,
             ),
             names,
+            calls,
             st.integers(0, 5000),
             st.none() | st.integers(0, 2000),
             st.none() | st.integers(0, 2000),
@@ -58,19 +72,27 @@ entries: st.SearchStrategy[list[Entry]] = st.lists(
             st.none() | shares,
         ),
         st.builds(
-            lambda share, level, alpha, served, previous, seen: labelled(
-                share,
-                service_level=level,
-                alpha=alpha,
-                is_served=served,
-                previous=previous,
-                example=seen,
+            lambda share, level, request_id, call_id, alpha, served, previous, weight, seen: (
+                labelled(
+                    share,
+                    service_level=level,
+                    request_id=request_id,
+                    call_id=call_id,
+                    alpha=alpha,
+                    is_served=served,
+                    previous=previous,
+                    weight=weight,
+                    example=seen,
+                )
             ),
             shares,
             levels,
+            requests,
+            calls,
             st.floats(0.01, 0.99),
             st.booleans(),
             st.none() | shares,
+            st.floats(0.1, 1.0),
             st.none() | examples,
         ),
     ),
@@ -87,52 +109,82 @@ def fold(state: ZooState, folded: list[Entry]) -> ZooState:
 def same(one: ZooState, other: ZooState) -> bool:
     """Bit for bit, compared part by part and not by what ``dump`` looks at."""
     return (
-        one.levels == other.levels
+        one.requests == other.requests
         and one.estimators == other.estimators
-        and one.heads.candidates == other.heads.candidates
-        and one.heads.weights.tobytes() == other.heads.weights.tobytes()
-        and one.heads.velocity.tobytes() == other.heads.velocity.tobytes()
+        and inside(one.policy) == inside(other.policy)
     )
 
 
-@given(entries, st.integers(0, 30))
-def test_going_on_from_a_snapshot_is_going_on(folded: list[Entry], cut: int) -> None:
-    whole = fold(build_state(), folded)
-    resumed = load(dump(fold(build_state(), folded[:cut])), build_state())
+def inside(part: Any) -> object:
+    """All that an object holds, to the last attribute."""
+    if isinstance(part, np.ndarray):
+        return part.shape, part.tobytes()
+    if isinstance(part, Mapping):
+        return [(key, inside(value)) for key, value in part.items()]
+    if isinstance(part, list | tuple):
+        return [inside(item) for item in part]
+    names: Iterable[str] = getattr(type(part), "__slots__", ()) or getattr(part, "__dict__", ())
+    return {name: inside(getattr(part, name)) for name in names} or part
+
+
+def fresh(policy: str) -> ZooState:
+    return build_state(build_zoo(policy=policy))
+
+
+each_policy = pytest.mark.parametrize("policy", POLICIES)
+
+
+@each_policy
+@given(folded=entries, cut=st.integers(0, 30))
+def test_going_on_from_a_snapshot_is_going_on(policy: str, folded: list[Entry], cut: int) -> None:
+    whole = fold(fresh(policy), folded)
+    resumed = load(dump(fold(fresh(policy), folded[:cut])), fresh(policy))
     assert same(fold(resumed, folded[cut:]), whole)
 
 
-@given(entries)
-def test_the_same_state_is_the_same_bytes(folded: list[Entry]) -> None:
-    state = fold(build_state(), folded)
-    assert dump(load(dump(state), build_state())) == dump(state)
+@each_policy
+@given(folded=entries)
+def test_the_same_state_is_the_same_bytes(policy: str, folded: list[Entry]) -> None:
+    state = fold(fresh(policy), folded)
+    assert dump(load(dump(state), fresh(policy))) == dump(state)
 
 
-def test_another_order_of_the_candidates_is_the_same_zoo() -> None:
-    turned = build_zoo({name: PRICES[name] for name in (LARGE, SMALL, MEDIUM)})
-    assert fingerprint(turned, ENCODER) == fingerprint(build_zoo(), ENCODER)
-    state = fold(
-        build_state(), [labelled(1.0, example=example(LARGE)), settled(SMALL, completion_tokens=3)]
-    )
-    loaded = load(dump(state), build_state(turned))
-    ask = pair(1.0, 0.5), (SMALL, MEDIUM, LARGE)
-    assert loaded.heads.predict(*ask) == state.heads.predict(*ask)
-    assert loaded.heads.predict(*ask)[2] > 0.5
-    assert loaded.estimators == state.estimators
+@each_policy
+def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
+    """Held against ``same`` itself: a comparison that sees nothing would let everything pass."""
+    label = labelled(1.0, example=example())
+    other = labelled(1.0, example=example(features=pair(1.0, 0.25)))
+    assert same(fold(fresh(policy), [label]), fold(fresh(policy), [label]))
+    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [other]))
+    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [label, labelled(0.0)]))
+    assert not same(fold(fresh(policy), [decided()]), fresh(policy))
+
+
+@each_policy
+def test_another_order_of_the_candidates_is_another_fold(policy: str) -> None:
+    """The state is kept in their order."""
+    turned = build_zoo({name: PRICES[name] for name in (LARGE, SMALL, MEDIUM)}, policy=policy)
+    assert fingerprint(turned, ENCODER) != fingerprint(build_zoo(policy=policy), ENCODER)
 
 
 @pytest.mark.parametrize(
     "zoo",
     [
-        build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}),
-        build_zoo(learning_rate=0.07),
-        build_zoo(momentum=0.8),
-        build_zoo(weight_decay=0.02),
+        build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy="paper"),
+        build_zoo(policy="adaptive"),
+        build_zoo(policy="paper", learning_rate=0.07),
+        build_zoo(policy="paper", momentum=0.8),
+        build_zoo(policy="paper", weight_decay=0.02),
     ],
-    ids=["candidates", "learning rate", "momentum", "weight decay"],
+    ids=["candidates", "policy", "learning rate", "momentum", "weight decay"],
 )
 def test_what_the_fold_depends_on_changes_the_fingerprint(zoo: Zoo) -> None:
-    assert fingerprint(zoo, ENCODER) != fingerprint(build_zoo(), ENCODER)
+    assert fingerprint(zoo, ENCODER) != fingerprint(build_zoo(policy="paper"), ENCODER)
+
+
+def test_the_candidates_change_the_fingerprint_under_adaptive_too() -> None:
+    fewer = build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]})
+    assert fingerprint(fewer, ENCODER) != fingerprint(build_zoo(), ENCODER)
 
 
 def test_the_encoder_changes_the_fingerprint() -> None:
@@ -142,33 +194,54 @@ def test_the_encoder_changes_the_fingerprint() -> None:
 def test_promises_and_prices_do_not_change_the_fingerprint() -> None:
     """The log keeps the alpha of each request; V, c and prices matter to decisions only."""
     dearer = {name: type(price)(9.0, 9.0) for name, price in PRICES.items()}
-    other = build_zoo(dearer, alpha=0.99, V=7.0, c=0.5, service_levels={"gold": {"alpha": 0.5}})
+    other = build_zoo(dearer, alpha=0.99, service_levels={"gold": {"alpha": 0.5}})
     assert fingerprint(other, ENCODER) == fingerprint(build_zoo(), ENCODER)
+    paper = build_zoo(policy="paper")
+    other = build_zoo(dearer, policy="paper", alpha=0.99, V=7.0, c=0.5)
+    assert fingerprint(other, ENCODER) == fingerprint(paper, ENCODER)
 
 
-WHOLE = dump(fold(build_state(), [labelled(1.0, example=example())]))
+WHOLE = {
+    policy: dump(fold(fresh(policy), [decided(), labelled(1.0, example=example())]))
+    for policy in POLICIES
+}
 
 
+@each_policy
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"no snapshot", WHOLE[: len(WHOLE) // 2], WHOLE[:20]],
-    ids=["empty", "garbage", "cut short", "cut very short"],
+    "kept", [0.0, 0.01, 0.5, 0.99], ids=["empty", "cut very short", "cut short", "cut at the end"]
 )
-def test_bytes_that_are_no_snapshot_are_a_value_error(data: bytes) -> None:
+def test_a_snapshot_that_was_cut_is_a_value_error(policy: str, kept: float) -> None:
+    whole = WHOLE[policy]
     with pytest.raises(ValueError):  # noqa: PT011 - numpy's and json's own words
-        load(data, build_state())
+        load(whole[: int(kept * len(whole))], fresh(policy))
 
 
-def test_a_snapshot_that_lacks_a_candidate_is_a_value_error() -> None:
-    fewer = build_state(build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}))
-    with pytest.raises(ValueError, match="medium"):
-        load(dump(fewer), build_state())
+@each_policy
+def test_bytes_that_are_no_snapshot_are_a_value_error(policy: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
+        load(b"no snapshot", fresh(policy))
 
 
-def test_a_snapshot_is_no_pickle() -> None:
+@each_policy
+def test_the_snapshot_of_another_policy_is_a_value_error(policy: str) -> None:
+    (other,) = set(POLICIES) - {policy}
+    with pytest.raises((ValueError, KeyError)):
+        load(WHOLE[other], fresh(policy))
+
+
+@pytest.mark.parametrize("policy", ["paper", "adaptive"])
+def test_a_snapshot_that_lacks_a_candidate_is_a_value_error(policy: str) -> None:
+    fewer = build_state(build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy=policy))
+    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
+        load(dump(fewer), fresh(policy))
+
+
+@each_policy
+def test_a_snapshot_is_no_pickle(policy: str) -> None:
     """What is loaded from a database must not be able to run code."""
     pickled = np.array([{"any": "object"}], dtype=object)
     buffer = BytesIO()
     np.savez(buffer, plain=pickled, weights=pickled, velocity=pickled)
     with pytest.raises(ValueError, match="allow_pickle"):
-        load(buffer.getvalue(), build_state())
+        load(buffer.getvalue(), fresh(policy))

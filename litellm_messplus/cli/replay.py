@@ -1,0 +1,122 @@
+"""`messplus replay`: its options."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def replay(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Recorded zoos (.csv, .csv.gz, .parquet), or the plugin's database: a SQLite file "
+            "(.db, .sqlite) or its URL. Each is replayed on its own, unless --concatenate or --mix "
+            "makes one stream of them.",
+        ),
+    ],
+    alpha: Annotated[
+        list[float],
+        typer.Option(
+            help="The share of requests that must be satisfied; for several files, one for all of "
+            "them, or given once for each in their order."
+        ),
+    ],
+    policy: Annotated[str, typer.Option(help="`adaptive` or `paper`.")] = "adaptive",
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Runs: seed s shuffles the requests, and explores, its way.")
+    ] = 20,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="A JSON object, or a list of one for each file, and no table."),
+    ] = False,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Keep the order of the requests in a file.")
+    ] = False,
+    concatenate: Annotated[
+        bool,
+        typer.Option(
+            "--concatenate",
+            help="One stream: a file after the other, each shuffled within itself.",
+        ),
+    ] = False,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="One stream: all files shuffled together.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the runs (needs the extra `plot`).")
+    ] = None,
+    feedback: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Probability that a satisfied user answers; so for every call."
+        ),
+    ] = 1.0,
+    feedback_bias: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            help="Unsatisfied users answer so many times as often; where that is more than always, "
+            "they always answer, and satisfied ones so many times less often.",
+        ),
+    ] = 1.0,
+    delay: Annotated[int, typer.Option(min=0, help="A label arrives that many requests late.")] = 0,
+    flip: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Probability that a label says the opposite.")
+    ] = 0.0,
+    degrade: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL=OTHER@START",
+            help="From the share START of a run on, half of MODEL's answers, drawn at random, are "
+            "as good as OTHER's.",
+        ),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Also report satisfaction over that many requests.")
+    ] = None,
+    V: Annotated[
+        float,
+        typer.Option(
+            "--V", help="Of policy `paper`, also as a baseline: weight of cost, per unit."
+        ),
+    ] = 1e-4,
+    c: Annotated[
+        float,
+        typer.Option(
+            "--c", help="Of policy `paper`, also as a baseline: it explores with c / t^(1/4)."
+        ),
+    ] = 0.1,
+    baselines: Annotated[
+        bool, typer.Option("--baselines/--no-baselines", help="Whether to run them too.")
+    ] = True,
+) -> None:
+    """Replay recorded requests through the router: what would it have cost, and held?"""
+    # Before numpy is imported: its matrices are small here, and more threads only wait in turn.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from litellm_messplus.errors import MessplusError
+    from litellm_messplus.replay.command import Joining, run
+    from litellm_messplus.replay.experiment import Plan
+    from litellm_messplus.replay.stress import Stress
+
+    if mix and (concatenate or in_order):
+        raise typer.BadParameter("--mix shuffles all files: give neither of the others with it")
+    joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
+    try:
+        plan = Plan(
+            policy=policy,
+            V=V,
+            c=c,
+            seeds=seeds,
+            stress=Stress(feedback, feedback_bias, delay, flip),
+            degrade=degrade,
+            in_order=in_order,
+            window=window,
+            with_baselines=baselines,
+        )
+        status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    raise typer.Exit(status)

@@ -1,0 +1,102 @@
+"""`messplus status`: was the promise kept, and at what cost?"""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from litellm_messplus.cli import keys
+
+if TYPE_CHECKING:
+    from litellm_messplus.status.report import Status
+
+SECONDS = 60.0
+"""How long the proxy may take to answer."""
+
+
+def status(
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the history is kept: the value of messplus.database. Left out: "
+            "var/messplus.db if it exists, else messplus.db."
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Ask a running proxy instead, such as http://127.0.0.1:4000."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help=f"A key of that proxy; left out, that of {keys.FILE}."),
+    ] = None,
+    window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object in place of the tables.")
+    ] = False,
+) -> None:
+    """Show whether each promise was kept, at what cost, and what needs attention."""
+    from litellm_messplus.status.source import NoStatusError
+
+    if url is not None and database is not None:
+        raise SystemExit("messplus: give --url or --database, not both")
+    try:
+        found = (
+            ask_proxy(url, key or keys.find(), window)
+            if url is not None
+            else _ask_database(database, window)
+        )
+    except NoStatusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    _show(found, as_json=as_json)
+
+
+def ask_proxy(url: str, key: str, window: int) -> "Status":
+    """What `GET /messplus/status` of a running proxy answers.
+
+    Raises NoStatusError where it answers something else, or not at all.
+    """
+    import httpx
+    from pydantic import ValidationError
+
+    from litellm_messplus.status.report import Status
+    from litellm_messplus.status.source import NoStatusError
+
+    try:
+        answer = httpx.get(
+            f"{url.rstrip('/')}/messplus/status",
+            params={"window": window},
+            headers={"authorization": f"Bearer {key}"},
+            timeout=SECONDS,
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise NoStatusError(f"no proxy answers on {url}: {error}") from error
+    if answer.status_code in (401, 403):
+        raise NoStatusError(f"the proxy on {url} refuses the key: give another with --key")
+    if answer.status_code == 404:
+        raise NoStatusError(f"the proxy on {url} has no status: it runs without the plugin")
+    if answer.status_code != 200:
+        raise NoStatusError(f"the proxy on {url} answered {answer.status_code}")
+    try:
+        return Status.of(answer.json())
+    except (ValueError, ValidationError) as error:
+        raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+
+
+def _ask_database(database: str | None, window: int) -> "Status":
+    from litellm_messplus.status.source import default_database, status_of
+
+    return asyncio.run(status_of(database or default_database(), window))
+
+
+def _show(found: "Status", *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from litellm_messplus.status.render import render
+
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        Console(highlight=False).print(render(found))

@@ -1,0 +1,99 @@
+"""Policy `adaptive` as a fold: a predictor for the zoo, an account for each service level."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.learning.account import Account
+from litellm_messplus.learning.entries import Decided, Example, Labelled
+from litellm_messplus.learning.policy import Arrays
+from litellm_messplus.prediction.confidence import Label
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.routing import adaptive
+from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.settings.schema import ServiceLevel
+
+
+class AdaptivePolicy:
+    """Learns from every labelled call; the queue carries predictions until labels come."""
+
+    def __init__(self, predictor: Predictor, response_bias: float = 1.0) -> None:
+        self.predictor = predictor
+        self._response_bias = response_bias
+        self.accounts: dict[str, Account] = {}
+
+    def account(self, level: str) -> Account:
+        """Of a service level; a new one owes nothing, and is opened by its first entry only."""
+        return self.accounts.get(level) or Account()
+
+    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+        known = self.predictor.satisfaction(features)
+        return [known[self.predictor.index[name]] for name in candidates]
+
+    def queue(self, level: str) -> float:
+        return self.account(level).queue
+
+    def answered_requests(self, level: str) -> int:
+        return self.account(level).answered_requests
+
+    def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        known = self._knowledge([estimate.candidate for estimate in situation.estimates])
+        return adaptive.decide(situation, known, self.account(level.name).integral)
+
+    def decided(self, entry: Decided) -> None:
+        account = self.accounts.setdefault(entry.service_level, Account())
+        account.decided(entry.request_id, entry.expected_shortfall)
+
+    def answered(self, entry: Labelled) -> None:
+        account = self.accounts.setdefault(entry.service_level, Account())
+        shortfall = self._shortfall(entry, entry.satisfaction)
+        if entry.previous is None:
+            account.answered(entry.request_id, shortfall)
+        else:
+            account.revised(shortfall - self._shortfall(entry, entry.previous))
+
+    def learn(
+        self,
+        example: Example,
+        call_id: str,
+        satisfaction: float,
+        previous: float | None,
+        weight: float,
+    ) -> None:
+        new = Label(satisfaction, self._weight(satisfaction, weight))
+        if previous is None:
+            self.predictor.learn(example.candidate, call_id, example.features, new)
+        else:
+            old = Label(previous, self._weight(previous, weight))
+            self.predictor.revise(example.candidate, call_id, example.features, old, new)
+
+    def plain(self) -> dict[str, Any]:
+        accounts = {name: account.plain() for name, account in self.accounts.items()}
+        return {"accounts": accounts, "predictor": self.predictor.plain()}
+
+    def arrays(self) -> Arrays:
+        return self.predictor.arrays()
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+        self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
+        self.predictor.load(plain["predictor"], arrays)
+
+    def _weight(self, satisfaction: float, weight: float) -> float:
+        return weight * label_weight(satisfaction, self._response_bias)
+
+    def _shortfall(self, entry: Labelled, satisfaction: float) -> float:
+        return self._weight(satisfaction, entry.weight) * (entry.alpha - satisfaction)
+
+    def _knowledge(self, candidates: Sequence[str]) -> adaptive.Knowledge:
+        known = self.predictor
+        places = [known.index[name] for name in candidates]
+        return adaptive.Knowledge(
+            rate=[known.rate[place] for place in places],
+            deviation=[known.deviation[place] for place in places],
+            optimism=[known.optimism[place] for place in places],
+            is_blank=known.is_blank,
+        )

@@ -1,0 +1,65 @@
+"""What a policy is: how it decides, and how it folds what the log says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.learning.entries import Decided, Example, Labelled
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.settings.schema import ServiceLevel
+
+Arrays = dict[str, NDArray[np.float64]]
+
+
+class Policy(Protocol):
+    """One a zoo, shared by its service levels. It changes by folding entries, never by deciding."""
+
+    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+        """The probability of satisfaction of each named candidate, in the order given."""
+        ...
+
+    def queue(self, level: str) -> float:
+        """The virtual queue of a service level: what is owed, in requests."""
+        ...
+
+    def answered_requests(self, level: str) -> int:
+        """How many requests of a service level were judged."""
+        ...
+
+    def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        """What to do with a request."""
+        ...
+
+    def decided(self, entry: Decided) -> None:
+        """A request was decided; its label may come, late or never."""
+        ...
+
+    def answered(self, entry: Labelled) -> None:
+        """The served call of a request was judged."""
+        ...
+
+    def learn(
+        self,
+        example: Example,
+        call_id: str,
+        satisfaction: float,
+        previous: float | None,
+        weight: float,
+    ) -> None:
+        """A call was judged, served or not; ``previous`` is the verdict that this one replaces."""
+        ...
+
+    def plain(self) -> dict[str, Any]:
+        """All of the state that is not arrays, as JSON."""
+        ...
+
+    def arrays(self) -> Arrays:
+        """The rest of the state."""
+        ...
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+        """Take over the state that another policy of the same settings gave."""
+        ...

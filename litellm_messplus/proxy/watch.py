@@ -1,0 +1,80 @@
+"""Watching the promises while the proxy serves: the status on demand, alerts and metrics by the
+minute."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.engine import Engine
+from litellm_messplus.status.alerts import AlertLog
+from litellm_messplus.status.build import WINDOW, read_status
+from litellm_messplus.status.gauges import gauges
+from litellm_messplus.status.live import LiveLevel
+from litellm_messplus.status.report import Status
+
+LOOK_SECONDS = 60.0
+"""Between two looks for alerts; reading the status of 100,000 requests takes about a second."""
+
+
+class StatusWatch:
+    """One a worker; each alert is logged once when it comes and once when it is over."""
+
+    def __init__(
+        self, database: AsyncEngine, engines: Mapping[str, Engine], counters: Counters
+    ) -> None:
+        self._database = database
+        self._engines = engines
+        self._counters = counters
+        self._alerts = AlertLog()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin looking for alerts, in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name="messplus-watch")
+
+    async def close(self) -> None:
+        """Stop looking."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def read(self, window: int = WINDOW) -> Status:
+        """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
+        return await read_status(self._database, window, self._live(), self._counters.as_dict())
+
+    async def metrics(self) -> str:
+        """The status and the counters in Prometheus's text format."""
+        found = gauges(await self.read())
+        for name, count in self._counters.as_dict().items():
+            found[f'messplus_counter{{name="{name}"}}'] = float(count)
+        return "".join(f"{name} {value:g}\n" for name, value in found.items())
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                self._alerts.update((await self.read()).alerts)
+            except Exception:
+                self._counters.failure("watch_failures", "alerts were not looked for")
+
+    def _live(self) -> dict[tuple[str, str], LiveLevel]:
+        return {
+            (zoo, level): _live_level(engine, level)
+            for zoo, engine in self._engines.items()
+            for level in engine.zoo.levels
+        }
+
+
+def _live_level(engine: Engine, level: str) -> LiveLevel:
+    newest = engine.newest.get(level)
+    return LiveLevel(
+        queue=engine.state.policy.queue(level),
+        price=newest.price if newest else None,
+        is_within_reach=newest.is_within_reach if newest else None,
+        alpha=engine.zoo.levels[level].alpha,
+        cost_unit=engine.zoo.settings.cost_unit.value,
+    )

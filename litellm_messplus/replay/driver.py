@@ -1,0 +1,161 @@
+"""One run: a recording, fed to the engine that serves, entry by entry as the log would hold it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from litellm_messplus.costs.price import TokenPrice
+from litellm_messplus.engine import Engine
+from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
+from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.replay.outcome import Outcome
+from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.stress import Answers, Late
+from litellm_messplus.routing.decision import Decision
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.zoo import Zoo
+
+ZOO = "replay"
+PRICE = TokenPrice(prompt=0.0, completion=1.0)
+"""A call's completion tokens are set to its recorded cost, so that the engine's own running means
+expect costs in the recording's own unit."""
+
+
+def build_engine(
+    recording: Recording, settings: ZooSettings, encoder: Encoder, seed: int, zoo: str = ZOO
+) -> Engine:
+    """An engine that knows nothing yet, for the models of a recording; ``largest`` is set here.
+
+    The zoo's name is part of what its draws depend on: a replay that is to repeat a live zoo's
+    draws needs the same.
+    """
+    named = settings.model_copy(update={"largest": recording.largest})
+    return Engine(Zoo(zoo, named, dict.fromkeys(recording.models, PRICE)), encoder, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A verdict on its way."""
+
+    request: int
+    model: int
+    call_id: str
+    is_served: bool
+    example: Example
+
+
+class Run:
+    """One pass of one engine over one recording, in the recording's order."""
+
+    def __init__(
+        self, engine: Engine, recording: Recording, answers: Answers, delay: int = 0
+    ) -> None:
+        self.engine = engine
+        self.recording = recording
+        self.answers = answers
+        self._level = engine.zoo.levels[DEFAULT_LEVEL]
+        self._index = {name: place for place, name in enumerate(recording.models)}
+        self._features: list[Features] = list(recording.prompts.features)
+        self._prompt: list[int] = recording.prompt.tolist()
+        self._cost: list[list[float]] = recording.cost.tolist()
+        self._label: list[list[float]] = answers.label.tolist()
+        self._is_given: list[list[bool]] = answers.is_given.tolist()
+        self._late: Late[_Label] = Late(delay)
+        self._position = 0
+        self._served = np.zeros(len(recording), dtype=np.intp)
+        self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
+        self._queue = np.zeros(len(recording))
+
+    def go(self) -> Outcome:
+        """Every request once; labels that have not arrived at the end are lost."""
+        explorations = sum(self._serve(request) for request in range(len(self.recording)))
+        return Outcome.of(
+            self._served,
+            self._calls,
+            self.answers.truth,
+            self.recording.cost,
+            explorations=explorations,
+            queue=self._queue,
+        )
+
+    def _serve(self, request: int) -> bool:
+        """Fold what has arrived, decide, call; True for an exploration."""
+        for label in self._late.due(request):
+            self._judge(label)
+        decision = self._decide(request)
+        called = [self._index[name] for name in (decision.chosen, *decision.explored)]
+        self._served[request] = called[0]
+        self._calls[request, called] = True
+        self._settle(request, called, decision)
+        return decision.is_exploration
+
+    def _decide(self, request: int) -> Decision:
+        prompt, request_id = self._prompt[request], str(request)
+        situation = self.engine.situation(
+            self._level,
+            self._features[prompt],
+            self.recording.prompts.characters[prompt],
+            self.recording.models,
+        )
+        self._queue[request] = situation.queue
+        decision = self.engine.decide(request_id, self._level, situation)
+        self.engine.apply(
+            Decided(
+                position=self._next_position(),
+                zoo=self.engine.zoo.name,
+                service_level=DEFAULT_LEVEL,
+                request_id=request_id,
+                expected_shortfall=self._level.alpha - decision.expected_satisfaction,
+            )
+        )
+        return decision
+
+    def _settle(self, request: int, called: Sequence[int], decision: Decision) -> None:
+        """Every call ends, the served one first; their labels, if any, are on their way then."""
+        prompt = self._prompt[request]
+        for number, model in enumerate(called):
+            call_id = f"{request}.{number}"
+            self.engine.apply(
+                Settled(
+                    position=self._next_position(),
+                    zoo=self.engine.zoo.name,
+                    call_id=call_id,
+                    candidate=self.recording.models[model],
+                    prompt_characters=self.recording.prompts.characters[prompt],
+                    prompt_tokens=0,
+                    completion_tokens=self._cost[request][model],
+                    example=None,
+                    satisfaction=None,
+                    weight=1.0,
+                )
+            )
+            if self._is_given[request][model]:
+                example = Example(
+                    self.engine.encoder.name,
+                    self._features[prompt],
+                    self.recording.models[model],
+                    decision.is_exploration,
+                )
+                self._late.add(request, _Label(request, model, call_id, number == 0, example))
+
+    def _judge(self, label: _Label) -> None:
+        self.engine.apply(
+            Labelled(
+                position=self._next_position(),
+                zoo=self.engine.zoo.name,
+                service_level=DEFAULT_LEVEL,
+                request_id=str(label.request),
+                call_id=label.call_id,
+                alpha=self._level.alpha,
+                is_served=label.is_served,
+                satisfaction=self._label[label.request][label.model],
+                previous=None,
+                weight=1.0,
+                example=label.example,
+            )
+        )
+
+    def _next_position(self) -> int:
+        self._position += 1
+        return self._position

@@ -1,0 +1,115 @@
+"""A recorded zoo: what every model of it answered to every request, and what each call cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.replay.errors import ReplayError
+
+Matrix = NDArray[np.float64]
+Order = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """The distinct prompts of a recording, encoded once.
+
+    ``texts`` and ``characters`` have one element each, ``features`` one row of float32. A text is
+    empty where only its features were kept.
+    """
+
+    texts: tuple[str, ...]
+    characters: tuple[int, ...]
+    features: Features
+
+    @classmethod
+    def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
+        """Of texts that are distinct already."""
+        features = np.zeros((len(texts), encoder.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            features[row] = encoder.encode(text)
+        return cls(tuple(texts), tuple(map(len, texts)), features)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape (requests, models).
+
+    ``prompt`` gives for every request its row in ``prompts``.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    unit: str
+    prompts: Prompts
+    prompt: Order
+    satisfied: Matrix
+    cost: Matrix
+
+    def __len__(self) -> int:
+        return len(self.prompt)
+
+    @property
+    def largest(self) -> str:
+        """The dearest model of the first request: what an operator could have known beforehand."""
+        return self.models[int(self.cost[0].argmax())]
+
+    def take(self, order: Order) -> "Recording":
+        """The requests at those places, in that order; the prompts are shared."""
+        return replace(
+            self,
+            prompt=self.prompt[order],
+            satisfied=self.satisfied[order],
+            cost=self.cost[order],
+        )
+
+
+def concatenate(parts: Sequence[Recording]) -> Recording:
+    """One recording after the other.
+
+    Raises ReplayError where they differ in their models or unit.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts[1:]:
+        _check_same(first, part)
+    starts = np.cumsum([0] + [len(part.prompts.texts) for part in parts[:-1]])
+    return replace(
+        first,
+        name=" + ".join(part.name for part in parts),
+        prompts=Prompts(
+            tuple(text for part in parts for text in part.prompts.texts),
+            tuple(count for part in parts for count in part.prompts.characters),
+            np.concatenate([part.prompts.features for part in parts]),
+        ),
+        prompt=np.concatenate(
+            [part.prompt + start for part, start in zip(parts, starts, strict=True)]
+        ),
+        satisfied=np.concatenate([part.satisfied for part in parts]),
+        cost=np.concatenate([part.cost for part in parts]),
+    )
+
+
+def arrange(
+    parts: Sequence[Recording], generator: np.random.Generator, *, in_order: bool
+) -> list[Order]:
+    """The places of each part's requests in one run: shuffled within the part, or as they are."""
+    if in_order:
+        return [np.arange(len(part)) for part in parts]
+    return [generator.permutation(len(part)) for part in parts]
+
+
+def _check_same(first: Recording, other: Recording) -> None:
+    for what, mine, theirs in (
+        ("models", first.models, other.models),
+        ("unit of cost", first.unit, other.unit),
+    ):
+        if mine != theirs:
+            raise ReplayError(
+                f"{other.name}: {what}: given {theirs!r}; allowed in one stream with "
+                f"{first.name}: {mine!r}"
+            )

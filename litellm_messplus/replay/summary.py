@@ -1,0 +1,128 @@
+"""Runs over several seeds, summed up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from litellm_messplus.replay.hindsight import Hindsight, Vector
+from litellm_messplus.replay.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one policy over seeds. Costs are totals of a run, every call counted; ``points`` is the
+    final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
+
+    ``model_mix`` is the share of requests that each model served, ``explorations`` how many
+    requests explored; both are means over seeds.
+    """
+
+    alpha: float
+    costs: Vector
+    points: Vector
+    explorations: float
+    model_mix: dict[str, float]
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], models: Sequence[str], alpha: float) -> "Score":
+        """Of at least one run."""
+        served = np.concatenate([outcome.served for outcome in outcomes])
+        shares = np.bincount(served, minlength=len(models)) / len(served)
+        satisfaction = np.array([outcome.satisfied.mean() for outcome in outcomes])
+        return cls(
+            alpha=alpha,
+            costs=np.array([outcome.cost.sum() for outcome in outcomes]),
+            points=100.0 * (satisfaction - alpha),
+            explorations=float(np.mean([outcome.explorations for outcome in outcomes])),
+            model_mix=dict(zip(models, shares.tolist(), strict=True)),
+        )
+
+    @property
+    def satisfaction(self) -> float:
+        """Share of requests whose served answer satisfied; the mean over seeds."""
+        return self.alpha + float(self.points.mean()) / 100.0
+
+    def below(self, points: float) -> float:
+        """Share of runs that ended more than so many points below alpha."""
+        return float((self.points < -points).mean())
+
+    @property
+    def worst_over_median(self) -> float:
+        """The dearest run over the median one."""
+        median = float(np.median(self.costs))
+        return float(self.costs.max()) / median if median > 0.0 else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`; ``spread`` holds standard deviations over seeds."""
+        return {
+            "cost_total": float(self.costs.mean()),
+            "satisfaction": self.satisfaction,
+            "d_points": float(self.points.mean()),
+            "below_half_point": self.below(0.5),
+            "below_two_points": self.below(2.0),
+            "explorations": self.explorations,
+            "model_mix": self.model_mix,
+            "worst_over_median": self.worst_over_median,
+            "spread": {
+                "cost_total": float(self.costs.std()),
+                "d_points": float(self.points.std()),
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of one stream. ``hindsight`` has one element a seed; a baseline is None where it cannot hold
+    alpha at all; ``windows`` is empty unless asked for."""
+
+    file: str
+    unit: str
+    policy: str
+    requests: int
+    score: Score
+    hindsight: Sequence[Hindsight]
+    baselines: dict[str, Score | None]
+    windows: dict[str, Any]
+
+    @property
+    def lp_cost(self) -> float:
+        """Of the cheapest fixed mix that meets alpha."""
+        return float(np.mean([known.lp_cost for known in self.hindsight]))
+
+    @property
+    def oracle_cost(self) -> float:
+        """Of the cheapest assignment that meets alpha."""
+        return float(np.mean([known.oracle_cost for known in self.hindsight]))
+
+    @property
+    def single_model(self) -> dict[str, dict[str, float]]:
+        """What always calling one model comes to."""
+        satisfaction = np.mean([known.satisfaction for known in self.hindsight], axis=0)
+        cost = np.mean([known.cost for known in self.hindsight], axis=0)
+        return {
+            model: {"satisfaction": float(satisfaction[place]), "cost": float(cost[place])}
+            for place, model in enumerate(self.score.model_mix)
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        found = {
+            "file": self.file,
+            "alpha": self.score.alpha,
+            "policy": self.policy,
+            "seeds": len(self.score.costs),
+            "requests": self.requests,
+            **self.score.as_dict(),
+            "lp_cost": self.lp_cost,
+            "oracle_cost": self.oracle_cost,
+            "single_model": self.single_model,
+            **self.windows,
+        }
+        if self.baselines:
+            found["baselines"] = {
+                name: None if score is None else score.as_dict()
+                for name, score in self.baselines.items()
+            }
+        return found

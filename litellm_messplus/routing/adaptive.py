@@ -1,0 +1,143 @@
+"""Policy `adaptive`: hold alpha at the lowest cost, with alpha as the only setting.
+
+Each request is decided alone: among the eligible candidates, the one with the least
+cost - price * satisfaction. The price comes from the backlog; who is eligible, from how sure it is
+that a cheaper candidate can hold alpha.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from litellm_messplus.routing import probe
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.eligibility import eligible
+from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
+from litellm_messplus.routing.reserve import reserve
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What the labels say of each healthy candidate, in the order of the situation's estimates.
+
+    ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` how
+    many deviations may be added to it. ``is_blank`` before the first label.
+    """
+
+    rate: Sequence[float]
+    deviation: Sequence[float]
+    optimism: Sequence[float]
+    is_blank: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The zoo as one service level sees it now: indices of candidates by rising cost."""
+
+    by_cost: tuple[int, ...]
+    typical_cost: tuple[float, ...]
+    optimistic: tuple[float, ...]
+    is_within_reach: bool
+
+
+def decide(situation: Situation, known: Knowledge, integral: float) -> Decision:
+    """Rank the healthy candidates for one request."""
+    view = _view(situation, known)
+    backlog = situation.queue + situation.in_flight + reserve_of(situation, known)
+    allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, situation.t)
+    price = _price(view, allowed, situation.alpha, backlog, integral)
+    scores = [
+        estimate.cost - price * (estimate.satisfaction + optimistic - rate)
+        for estimate, optimistic, rate in zip(
+            situation.estimates, view.optimistic, known.rate, strict=True
+        )
+    ]
+    if situation.t == 1 and known.is_blank:
+        return _call_all(situation, price)
+    best = min(allowed, key=scores.__getitem__)
+    chance = probe.probability(situation.t)
+    tried = probe.candidates(
+        allowed, best, view.typical_cost, known.rate, known.deviation, situation.alpha
+    )
+    is_probe = situation.exploration_draw < chance
+    chosen = tried[int(situation.choice_draw * len(tried))] if is_probe else best
+    ranking = _ranking(chosen, allowed, view.by_cost, scores)
+    return Decision(
+        ranking=tuple(situation.estimates[place].candidate for place in ranking),
+        explored=(),
+        is_exploration=is_probe,
+        exploration_probability=chance,
+        expected_satisfaction=situation.estimates[chosen].satisfaction,
+        propensity=(chance / len(tried) if chosen in tried else 0.0)
+        + (1.0 - chance if chosen == best else 0.0),
+        reason=_reason(is_probe, view.is_within_reach, backlog),
+        price=price,
+        is_within_reach=view.is_within_reach,
+    )
+
+
+def reserve_of(situation: Situation, known: Knowledge) -> float:
+    """The surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
+    places = sorted(
+        range(len(known.rate)), key=lambda place: situation.estimates[place].typical_cost
+    )
+    best = max(places, key=known.rate.__getitem__)
+    holder = next((place for place in places if known.rate[place] >= situation.alpha), best)
+    return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.t)
+
+
+def _view(situation: Situation, known: Knowledge) -> View:
+    optimistic = tuple(
+        min(rate + extra * deviation, 1.0)
+        for rate, extra, deviation in zip(known.rate, known.optimism, known.deviation, strict=True)
+    )
+    typical = tuple(estimate.typical_cost for estimate in situation.estimates)
+    # At the same cost the better one comes first: the others are then never worth calling.
+    by_cost = sorted(range(len(typical)), key=lambda place: (typical[place], -optimistic[place]))
+    return View(tuple(by_cost), typical, optimistic, max(optimistic) >= situation.alpha)
+
+
+def _price(
+    view: View, allowed: Sequence[int], alpha: float, backlog: float, integral: float
+) -> float:
+    hull = lower_hull(allowed, view.typical_cost, view.optimistic)
+    slope = feedforward(hull, view.typical_cost, view.optimistic, alpha)
+    price = with_feedback(slope, backlog, integral)
+    if view.is_within_reach:
+        return price
+    return min(price, best_value(view.typical_cost, view.optimistic))
+
+
+def _call_all(situation: Situation, price: float) -> Decision:
+    """The very first request of a zoo: the largest serves, and every other is called as well."""
+    ranked = sorted(
+        situation.estimates,
+        key=lambda e: (e.candidate != situation.largest, -e.typical_cost, e.candidate),
+    )
+    names = tuple(estimate.candidate for estimate in ranked)
+    return Decision(
+        ranking=names,
+        explored=names[1:],
+        is_exploration=True,
+        exploration_probability=1.0,
+        expected_satisfaction=ranked[0].satisfaction,
+        propensity=1.0,
+        reason="first request: every candidate is called",
+        price=price,
+    )
+
+
+def _ranking(
+    chosen: int, allowed: Sequence[int], usable: Sequence[int], scores: Sequence[float]
+) -> list[int]:
+    """The choice, then the other eligible ones by score, then the rest: for retries."""
+    others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
+    rest = sorted((m for m in usable if m not in allowed), key=scores.__getitem__)
+    return [chosen, *others, *rest]
+
+
+def _reason(is_probe: bool, is_within_reach: bool, backlog: float) -> str:
+    if is_probe:
+        return "probe"
+    if not is_within_reach:
+        return "no candidate is expected to hold alpha: best value"
+    return "behind alpha" if backlog > 0.0 else "ahead of alpha"

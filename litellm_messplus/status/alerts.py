@@ -1,0 +1,88 @@
+"""What an operator should know of without asking: pure rules, and a log of their comings and
+goings."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+logger = logging.getLogger("litellm_messplus")
+
+JOURNAL_COUNTERS = ("journal_failures", "records_dropped", "fold_failures")
+"""Counters of `GET /messplus/health` that say that the log is incomplete, or was for a while."""
+PATIENCE = 3
+"""Looks in a row without an alert until it counts as over, so that a wavering one is told once."""
+
+
+class AlertKind(StrEnum):
+    """What is wrong; the name of it in JSON and in the metrics."""
+
+    OUT_OF_REACH = "out_of_reach"
+    NOT_KEPT = "not_kept"
+    NO_FEEDBACK = "no_feedback"
+    THIN_EVIDENCE = "thin_evidence"
+    JOURNAL = "journal"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One thing that is wrong; ``zoo`` and ``service_level`` are None where it is about all."""
+
+    kind: AlertKind
+    message: str
+    zoo: str | None = None
+    service_level: str | None = None
+
+    @property
+    def key(self) -> tuple[AlertKind, str | None, str | None]:
+        """What makes it the same alert, though the numbers in its message change."""
+        return self.kind, self.zoo, self.service_level
+
+    @property
+    def subject(self) -> str:
+        """Whom it is about, for people."""
+        return "messplus" if self.zoo is None else f"{self.zoo}/{self.service_level}"
+
+
+def journal_alerts(counters: Mapping[str, int]) -> list[Alert]:
+    """Of failures to write or read the log since the start, if any."""
+    failed = [f"{name} {counters[name]}" for name in JOURNAL_COUNTERS if counters.get(name)]
+    if not failed:
+        return []
+    message = f"the log had failures since the proxy started: {', '.join(failed)}"
+    return [Alert(AlertKind.JOURNAL, message)]
+
+
+class AlertLog:
+    """Tells each alert once when it comes, and once when it is over; one a worker process."""
+
+    def __init__(self, patience: int = PATIENCE) -> None:
+        self._patience = patience
+        self._active: dict[tuple[AlertKind, str | None, str | None], Alert] = {}
+        self._absent: dict[tuple[AlertKind, str | None, str | None], int] = {}
+
+    def update(self, alerts: Iterable[Alert]) -> list[str]:
+        """Log what is new and what is over, given all alerts of now; the lines that were logged."""
+        now = {alert.key: alert for alert in alerts}
+        lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
+        self._active.update(now)
+        for key in now:
+            self._absent.pop(key, None)
+        for key in [key for key in self._active if key not in now]:
+            self._absent[key] = self._absent.get(key, 0) + 1
+            if self._absent[key] >= self._patience:
+                lines.append(self._recover(key))
+        return lines
+
+    def _raise(self, alert: Alert) -> str:
+        line = f"alert {alert.kind} ({alert.subject}): {alert.message}"
+        is_notice = alert.kind is AlertKind.THIN_EVIDENCE
+        logger.log(logging.INFO if is_notice else logging.WARNING, "%s", line)
+        return line
+
+    def _recover(self, key: tuple[AlertKind, str | None, str | None]) -> str:
+        alert = self._active.pop(key)
+        del self._absent[key]
+        line = f"alert {alert.kind} ({alert.subject}) is over"
+        logger.info("%s", line)
+        return line

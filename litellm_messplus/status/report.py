@@ -1,0 +1,153 @@
+"""The status as data: what the command prints and the route answers, one meaning for both.
+
+Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from litellm_messplus.status.alerts import Alert
+from litellm_messplus.status.interval import Verdict
+
+
+class Source(StrEnum):
+    """Where queue and price come from."""
+
+    ENGINE = "engine"
+    NEWEST_REQUEST = "newest request"
+
+
+class Finding(StrEnum):
+    """Whether one model alone would have met alpha."""
+
+    FOUND = "found"
+    NONE = "no single model meets alpha"
+    UNKNOWN = "cannot say yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfaction:
+    """The share satisfied of the answered requests, against what they were promised.
+
+    ``promised`` is alpha; where it was changed, its mean over the answered requests.
+    """
+
+    requests: int
+    answered: int
+    answered_share: float | None
+    promised: float
+    rate: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    is_thin: bool
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the requests cost, explorations included. ``per_request`` is over requests whose cost
+    is known; ``calls_without_cost`` counts the answered calls whose cost nobody stated."""
+
+    total: float | None
+    per_request: float | None
+    calls_without_cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """Requests on which something else than the best choice was tried, and what extra calls cost;
+    ``cost_share`` is of all cost."""
+
+    requests: int
+    share: float | None
+    cost: float
+    cost_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """Against always calling the largest, over the ``requests`` for which both costs are known.
+
+    Below zero, routing cost more than it saved.
+    """
+
+    requests: int
+    cost_largest: float
+    saved: float
+    saved_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStatus:
+    """Of a number of requests: all of a service level, or the newest."""
+
+    satisfaction: Satisfaction
+    cost: Cost
+    exploration: Exploration
+    savings: Savings | None
+
+
+@dataclass(frozen=True, slots=True)
+class BestSingle:
+    """The cheapest single model that would have met alpha: an estimate.
+
+    It takes each model's mean verdict over its calls that were judged (``labelled``) and its mean
+    cost over its calls whose cost is known, as if they held for every request. Models in
+    ``unjudged`` have too few verdicts, or no known cost, and were not considered.
+    """
+
+    finding: Finding
+    note: str
+    unjudged: tuple[str, ...]
+    candidate: str | None = None
+    satisfaction: float | None = None
+    labelled: int = 0
+    is_thin: bool = True
+    cost_per_request: float | None = None
+    requests: int = 0
+    saved: float | None = None
+    saved_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelStatus:
+    """One promise of one zoo. ``is_within_reach`` says whether a candidate can hold alpha."""
+
+    zoo: str
+    service_level: str
+    alpha: float
+    cost_unit: str | None
+    source: Source
+    queue: float | None
+    price: float | None
+    is_within_reach: bool
+    overall: WindowStatus
+    last: WindowStatus
+    best_single: BestSingle
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything; ``window`` is how many requests `last` reaches back."""
+
+    window: int
+    levels: tuple[LevelStatus, ...]
+    alerts: tuple[Alert, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: plain dictionaries, lists, text and numbers."""
+        plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return plain
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Status":
+        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        return _ADAPTER.validate_python(plain)
+
+
+_ADAPTER: TypeAdapter[Status] = TypeAdapter(Status)

@@ -1,0 +1,85 @@
+"""Sums of requests into the status of a window: what was kept, at what cost."""
+
+from litellm_messplus.status.interval import Interval, is_thin, verdict, wilson
+from litellm_messplus.status.queries import Totals
+from litellm_messplus.status.report import Cost, Exploration, Satisfaction, Savings, WindowStatus
+
+
+def window_status(totals: Totals | None, without_cost: int, alpha: float) -> WindowStatus:
+    """Of the requests that ``totals`` sums up, None for no requests; ``alpha`` is of now."""
+    return WindowStatus(
+        satisfaction=_satisfaction(totals, alpha),
+        cost=_cost(totals, without_cost),
+        exploration=_exploration(totals),
+        savings=_savings(totals),
+    )
+
+
+def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
+    requests, answered = (totals.requests, totals.answered) if totals else (0, 0)
+    rate = totals.rate if totals else None
+    promised = totals.mean_alpha if totals and totals.mean_alpha is not None else alpha
+    interval = interval_of(rate, answered)
+    return Satisfaction(
+        requests=requests,
+        answered=answered,
+        answered_share=share(answered, requests),
+        promised=promised,
+        rate=rate,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        verdict=verdict(interval, promised),
+        is_thin=is_thin(interval, answered),
+        evidence=evidence(interval, answered, requests),
+    )
+
+
+def interval_of(rate: float | None, count: int) -> Interval | None:
+    """Around a mean that the database made; None of no verdicts."""
+    return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
+
+
+def evidence(interval: Interval | None, answered: int, requests: int) -> str:
+    """How much the figures rest on, in words."""
+    if requests == 0:
+        return "no requests yet"
+    counted = f"{answered} of {requests} requests answered"
+    if not is_thin(interval, answered):
+        return counted
+    width = f", interval {100 * interval.width:.0f} points wide" if interval else ""
+    return f"not enough evidence: {counted}{width}"
+
+
+def _cost(totals: Totals | None, without_cost: int) -> Cost:
+    if totals is None or totals.priced == 0:
+        known = totals.cost if totals and totals.cost > 0.0 else None
+        return Cost(total=known, per_request=None, calls_without_cost=without_cost)
+    return Cost(totals.cost, totals.priced_cost / totals.priced, without_cost)
+
+
+def _exploration(totals: Totals | None) -> Exploration:
+    if totals is None:
+        return Exploration(requests=0, share=None, cost=0.0, cost_share=None)
+    return Exploration(
+        requests=totals.explorations,
+        share=share(totals.explorations, totals.requests),
+        cost=totals.exploration_cost,
+        cost_share=share(totals.exploration_cost, totals.cost),
+    )
+
+
+def _savings(totals: Totals | None) -> Savings | None:
+    if totals is None or totals.compared == 0:
+        return None
+    saved = totals.compared_cost_largest - totals.compared_cost
+    return Savings(
+        requests=totals.compared,
+        cost_largest=totals.compared_cost_largest,
+        saved=saved,
+        saved_share=share(saved, totals.compared_cost_largest),
+    )
+
+
+def share(part: float, whole: float) -> float | None:
+    """None of nothing."""
+    return part / whole if whole else None

@@ -1,0 +1,138 @@
+"""`messplus replay` from the command line to the table, the JSON and the picture."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.replay import replay
+from tests.replay.recordings import synthetic, write_synthetic
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(replay)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    return [
+        str(write_synthetic(tmp_path / f"{name}.csv", synthetic(120, seed=seed)))
+        for seed, name in enumerate(("first", "second"))
+    ]
+
+
+def run(*given: str) -> Result:
+    return CliRunner().invoke(app, [*given, "--alpha", "0.7", "--seeds", "2"])
+
+
+def found(*given: str) -> Any:
+    result = run(*given, "--json", "--no-baselines")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_one_file_is_one_object(files: list[str]) -> None:
+    assert found(files[0])["file"] == files[0]
+
+
+def test_several_files_are_a_list(files: list[str]) -> None:
+    first, second = found(*files)
+
+    assert [first["file"], second["file"]] == files
+    assert first == found(files[0])
+
+
+@pytest.mark.parametrize("joining", ["--mix", "--concatenate"])
+def test_one_stream_is_one_object(files: list[str], joining: str) -> None:
+    joined = found(*files, joining)
+
+    assert joined["requests"] == 240
+    assert joined["file"] == " + ".join(files)
+
+
+def test_every_file_may_have_its_alpha(files: list[str]) -> None:
+    first, second = found(*files, "--alpha", "0.6")
+
+    assert (first["alpha"], second["alpha"]) == (0.6, 0.7)
+
+
+def test_windows_are_reported_when_asked_for(files: list[str]) -> None:
+    reported = found(files[0], "--window", "50", "--degrade", "large=small@0.5")
+
+    assert reported["window"] == 50
+    assert {
+        "d_window",
+        "d_window_worst",
+        "windows_below_two_points",
+        "d_window_after_degrade",
+    } < set(reported)
+
+
+def test_every_stress_is_taken(files: list[str]) -> None:
+    stressed = ["--feedback", "0.5", "--feedback-bias", "2", "--delay", "3", "--flip", "0.1"]
+
+    assert found(files[0], *stressed)["cost_total"] != found(files[0])["cost_total"]
+
+
+def test_the_table_has_every_baseline(files: list[str]) -> None:
+    result = run(files[0])
+
+    assert result.exit_code == 0
+    for row in (
+        "policy adaptive",
+        "policy paper",
+        "LiteLLM's bandit",
+        "educated guessing",
+        "small",
+        "large",
+        "hindsight mix",
+        "oracle",
+    ):
+        assert row in result.stdout
+    assert "cost, J" in result.stdout or "cost, kJ" in result.stdout
+
+
+def test_progress_is_kept_apart_from_the_result(files: list[str]) -> None:
+    result = run(files[0], "--json", "--no-baselines")
+
+    assert "runs" in result.stderr
+    assert "runs" not in result.stdout
+
+
+def test_a_picture_is_drawn(files: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "out.png"
+
+    found(*files, "--plot", str(path))
+
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--policy", "best"], "--policy"),
+        (["--alpha", "0.5", "--alpha", "0.6"], "--alpha: given 3"),
+        (["--degrade", "a=b@0.5"], "--degrade"),
+        (["--window", "500"], "--window"),
+        (["--mix", "--in-order"], "--mix"),
+        (["--mix", "--concatenate"], "--mix"),
+        (["--flip", "2"], "--flip"),
+        (["--delay", "-1"], "--delay"),
+    ],
+)
+def test_a_wrong_option_is_named(files: list[str], options: list[str], told: str) -> None:
+    result = run(files[0], *options)
+
+    assert result.exit_code != 0
+    assert told in result.output + str(result.exception)
+
+
+def test_a_picture_that_cannot_be_written_is_named(files: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    result = run(files[0], "--no-baselines", "--plot", str(tmp_path / "nowhere" / "out.png"))
+
+    assert "--plot" in str(result.exception)

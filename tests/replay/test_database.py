@@ -1,0 +1,123 @@
+"""The plugin's own database as a recording."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.records import CallStatus, Record
+from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.sources import load
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from tests.replay.recordings import ENCODER
+from tests.unit.builders import LARGE, SMALL, exploration_call, label, pair, request, served_call
+
+
+def explored(request_id: str, small: float, large: float, *, zoo: str = "zoo") -> list[Record]:
+    """A request that both models answered, and both answers judged."""
+    return [
+        request(request_id, zoo=zoo, encoder=ENCODER.name, features=pair(0.25, 0.5)),
+        served_call(request_id),
+        exploration_call(request_id),
+        label(request_id, large),
+        label(request_id, small, number=1),
+    ]
+
+
+def write(path: Path, records: list[Record]) -> str:
+    async def go() -> None:
+        engine = create_engine(f"sqlite+aiosqlite:///{path}")
+        try:
+            await migrate(engine)
+            if records:
+                await log.append(engine, records)
+        finally:
+            await engine.dispose()
+
+    asyncio.run(go())
+    return str(path)
+
+
+def test_explorations_of_every_candidate_are_the_recording(tmp_path: Path) -> None:
+    served_only: list[Record] = [request("r3"), served_call("r3"), label("r3")]
+    unjudged = explored("r4", 0, 1)[:-1]
+    records = explored("r1", 0, 1) + explored("r2", 1, 0) + served_only + unjudged
+
+    (found,) = load(write(tmp_path / "messplus.db", records), ENCODER)
+
+    assert found.name.endswith("messplus.db:zoo")
+    order = [found.models.index(SMALL), found.models.index(LARGE)]
+    assert found.satisfied[:, order].tolist() == [[0, 1], [1, 0]]
+    assert found.cost[:, order].tolist() == [[1, 5], [1, 5]]
+    assert found.prompts.features.tolist() == [[0.25, 0.5], [0.25, 0.5]]
+    assert found.prompts.characters == (40, 40)
+    assert found.largest == LARGE
+
+
+def test_a_url_is_a_database_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "messplus.db", explored("r1", 0, 1))
+
+    (found,) = load(f"sqlite+aiosqlite:///{path}", ENCODER)
+
+    assert len(found) == 1
+
+
+def test_the_newest_verdict_counts(tmp_path: Path) -> None:
+    records = [*explored("r1", 0, 1), label("r1", 0.4, label_id="second")]
+
+    (found,) = load(write(tmp_path / "messplus.db", records), ENCODER)
+
+    assert found.satisfied.tolist() == [[0, 0]]
+
+
+def test_every_zoo_is_a_recording(tmp_path: Path) -> None:
+    records = explored("r1", 0, 1, zoo="one") + explored("r2", 0, 1, zoo="two")
+
+    found = load(write(tmp_path / "messplus.db", records), ENCODER)
+
+    assert [one.name.rsplit(":", 1)[1] for one in found] == ["one", "two"]
+
+
+def test_features_of_another_encoder_need_the_text(tmp_path: Path) -> None:
+    records = explored("r1", 0, 1)
+    records[0] = request("r1", prompt="which one?")
+    encoder = HashedNgrams()
+
+    (found,) = load(write(tmp_path / "messplus.db", records), encoder)
+
+    assert found.prompts.texts == ("which one?",)
+    assert found.prompts.features[0].tolist() == encoder.encode("which one?").tolist()
+    with pytest.raises(ReplayError):
+        load(write(tmp_path / "other.db", [request("r1"), *records[1:]]), encoder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"cost": None}, {"is_cache_hit": True}, {"status": CallStatus.FAILURE}, {"candidate": None}],
+)
+def test_what_was_not_measured_is_left_out(tmp_path: Path, changed: dict[str, object]) -> None:
+    records = explored("r1", 0, 1) + explored("r2", 0, 1)
+    records[6] = served_call("r2", **changed)
+
+    (found,) = load(write(tmp_path / "messplus.db", records), ENCODER)
+
+    assert len(found) == 1
+
+
+def test_a_log_of_served_calls_alone_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "messplus.db", [request(), served_call(), label()])
+
+    with pytest.raises(ReplayError, match="explorations in which all candidates were called"):
+        load(path, ENCODER)
+
+
+def test_other_databases_are_refused_and_passwords_kept(tmp_path: Path) -> None:
+    (tmp_path / "other.db").write_bytes(b"")
+    with pytest.raises(ReplayError, match="no such table"):
+        load(str(tmp_path / "other.db"), ENCODER)
+
+    with pytest.raises(ReplayError) as caught:
+        load("mysql://me:secret@host/name", ENCODER)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,148 @@
+"""A run through the engine: what is fed, when, and what is counted."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litellm_messplus.learning.entries import Decided, Entry, Labelled, Settled
+from litellm_messplus.replay.driver import Run, build_engine
+from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.settings.schema import ZooSettings
+from tests.replay.recordings import ENCODER, recording, synthetic
+
+POLICIES = ["paper", "adaptive"]
+
+
+def build_run(made: Recording, policy: str = "paper", seed: int = 0, **stress: Any) -> Run:
+    settings = ZooSettings.model_validate({"alpha": 0.7, "policy": policy})
+    under = Stress(**stress)
+    given = answers(made.satisfied, made.models, under, np.random.default_rng(seed))
+    return Run(build_engine(made, settings, ENCODER, seed), made, given, under.delay)
+
+
+def entries_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
+    """What the engine is fed in the course of the run."""
+    fed: list[Entry] = []
+    apply = run.engine.apply
+
+    def record(entry: Entry) -> None:
+        fed.append(entry)
+        apply(entry)
+
+    monkeypatch.setattr(run.engine, "apply", record)
+    run.go()
+    return fed
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_serves_every_request_and_counts_every_call(policy: str) -> None:
+    made = synthetic(300)
+
+    outcome = build_run(made, policy).go()
+
+    requests = np.arange(300)
+    assert outcome.calls[requests, outcome.served].all()
+    assert outcome.cost == pytest.approx((outcome.calls * made.cost).sum(axis=1))
+    assert np.array_equal(outcome.satisfied, made.satisfied[requests, outcome.served])
+    assert outcome.calls[0].all(), "the first request calls every model"
+    assert made.models[outcome.served[0]] == made.largest
+    assert outcome.explorations >= 1
+    assert outcome.queue is not None
+    assert outcome.queue[0] == 0.0
+    assert len(outcome.queue) == 300
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_seed_gives_the_same_run(policy: str) -> None:
+    made = synthetic(300)
+
+    first, again = build_run(made, policy, 3).go(), build_run(made, policy, 3).go()
+    other = build_run(made, policy, 4).go()
+
+    assert np.array_equal(first.served, again.served)
+    assert np.array_equal(first.calls, again.calls)
+    assert not np.array_equal(first.calls, other.calls)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_entries_come_as_the_log_would_hold_them(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed = entries_of(build_run(synthetic(20), policy), monkeypatch)
+
+    assert [entry.position for entry in fed] == list(range(1, len(fed) + 1))
+    assert [entry.request_id for entry in fed if isinstance(entry, Decided)] == [
+        str(number) for number in range(20)
+    ]
+    kinds = [type(entry) for entry in fed[:7]]
+    assert kinds == [Decided, Settled, Settled, Settled, Labelled, Labelled, Labelled]
+    served = [entry.call_id for entry in fed if isinstance(entry, Labelled) and entry.is_served]
+    assert served == [f"{number}.0" for number in range(19)], "the last label has no one to tell"
+
+
+def test_costs_are_fed_as_completion_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = synthetic(5)
+
+    fed = entries_of(build_run(made), monkeypatch)
+
+    first = [entry for entry in fed if isinstance(entry, Settled)][:3]
+    costs = dict(zip(made.models, made.cost[0], strict=True))
+    assert {entry.candidate: entry.completion_tokens for entry in first} == pytest.approx(costs)
+
+
+def test_costs_are_expected_in_the_unit_of_the_recording() -> None:
+    made = recording(np.ones((50, 2)), np.tile([1e-6, 5e-5], (50, 1)))
+    run = build_run(made)
+    run.go()
+
+    situation = run.engine.situation(
+        run.engine.zoo.levels["default"], made.prompts.features[0], 9, made.models
+    )
+
+    assert [estimate.cost for estimate in situation.estimates] == pytest.approx([1e-6, 5e-5])
+
+
+def test_labels_arrive_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed = entries_of(build_run(synthetic(30), delay=5), monkeypatch)
+
+    decided = 0
+    for entry in fed:
+        if isinstance(entry, Decided):
+            decided += 1
+        elif isinstance(entry, Labelled):
+            assert decided == int(entry.request_id) + 1 + 5
+
+
+def test_unanswered_requests_are_never_labelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed = entries_of(build_run(synthetic(30), feedback=0.0), monkeypatch)
+
+    assert not any(isinstance(entry, Labelled) for entry in fed)
+
+
+def test_flipped_labels_are_fed_and_the_truth_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = build_run(recording(np.ones((40, 2)), np.ones((40, 2))), flip=1.0)
+
+    fed = entries_of(run, monkeypatch)
+
+    assert {entry.satisfaction for entry in fed if isinstance(entry, Labelled)} == {0.0}
+    assert build_run(run.recording, flip=1.0).go().satisfied.all()
+
+
+def test_the_paper_policy_pays_its_debt() -> None:
+    """With V = 1e-4 and costs of about 1, cost hardly counts, and surplus is thrown away."""
+    outcome = build_run(synthetic(2000), "paper").go()
+
+    assert outcome.satisfied.mean() > 0.69
+
+
+def test_the_adaptive_policy_holds_alpha_below_the_cost_of_the_largest() -> None:
+    made = synthetic(2000)
+
+    outcome = build_run(made, "adaptive").go()
+
+    assert outcome.satisfied.mean() == pytest.approx(0.7, abs=0.02)
+    assert outcome.cost.sum() < 0.5 * made.cost[:, 2].sum()

@@ -1,0 +1,209 @@
+"""A stream over several seeds: what the report says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.experiment import Experiment, Plan
+from litellm_messplus.replay.hindsight import mix_cost, oracle_cost
+from litellm_messplus.replay.outcome import Outcome
+from litellm_messplus.replay.stress import Stress
+from litellm_messplus.replay.summary import Score
+from litellm_messplus.replay.windows import rolling_points, window_figures
+from tests.replay.recordings import ENCODER, recording, synthetic
+
+KEYS = {
+    "file",
+    "alpha",
+    "policy",
+    "seeds",
+    "requests",
+    "cost_total",
+    "satisfaction",
+    "d_points",
+    "below_half_point",
+    "below_two_points",
+    "explorations",
+    "model_mix",
+    "lp_cost",
+    "oracle_cost",
+    "single_model",
+    "worst_over_median",
+    "spread",
+}
+MADE = synthetic(250)
+
+
+def experiment(alpha: float = 0.7, parts: Any = (MADE,), **plan: Any) -> Experiment:
+    return Experiment(parts, alpha, Plan(**{"seeds": 2, "with_baselines": False, **plan}), ENCODER)
+
+
+def test_the_report_has_the_keys_that_are_promised() -> None:
+    found = experiment().go().as_dict()
+
+    assert set(found) == KEYS
+    assert found["file"] == "synthetic"
+    assert found["alpha"] == 0.7
+    assert found["policy"] == "adaptive"
+    assert found["seeds"] == 2
+    assert found["requests"] == 250
+    assert sum(found["model_mix"].values()) == pytest.approx(1.0)
+    assert found["d_points"] == pytest.approx(100 * (found["satisfaction"] - 0.7))
+    assert found["lp_cost"] == pytest.approx(mix_cost(MADE.satisfied, MADE.cost, 0.7))
+    assert found["oracle_cost"] == pytest.approx(oracle_cost(MADE.satisfied, MADE.cost, 0.7))
+    assert found["single_model"]["large"] == pytest.approx(
+        {"satisfaction": MADE.satisfied[:, 2].mean(), "cost": MADE.cost[:, 2].sum()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "baselines"),
+    [
+        ("adaptive", {"paper", "litellm_adaptive_router", "educated_guessing"}),
+        ("paper", {"litellm_adaptive_router", "educated_guessing"}),
+    ],
+)
+def test_baselines_are_reported_like_the_policy(policy: str, baselines: set[str]) -> None:
+    under = experiment(policy=policy, with_baselines=True)
+    steps = []
+
+    found = under.go(lambda: steps.append(1)).as_dict()
+
+    assert set(found) == KEYS | {"baselines"}
+    assert set(found["baselines"]) == baselines
+    for score in found["baselines"].values():
+        assert score["cost_total"] > 0.0
+    assert len(steps) == under.runs
+
+
+def test_the_baseline_paper_is_the_policy_paper() -> None:
+    beside = experiment(with_baselines=True, V=0.05, c=0.3).go().as_dict()
+    alone = experiment(policy="paper", V=0.05, c=0.3).go().as_dict()
+
+    paper = beside["baselines"]["paper"]
+    assert paper == {key: alone[key] for key in paper}
+
+
+def test_guessing_is_none_where_no_model_reaches_alpha() -> None:
+    made = recording(np.tile([0.0, 1.0], (50, 1)) * (np.arange(50)[:, None] % 2), np.ones((50, 2)))
+
+    found = experiment(0.9, (made,), with_baselines=True).go().as_dict()
+
+    assert found["baselines"]["educated_guessing"] is None
+
+
+@pytest.mark.parametrize("policy", ["adaptive", "paper"])
+def test_an_experiment_can_be_repeated(policy: str) -> None:
+    options: dict[str, Any] = {
+        "policy": policy,
+        "with_baselines": True,
+        "stress": Stress(feedback=0.5, feedback_bias=2.0, delay=7, flip=0.1),
+    }
+
+    assert experiment(**options).go().as_dict() == experiment(**options).go().as_dict()
+
+
+def test_more_seeds_leave_the_first_runs_as_they_were() -> None:
+    short, long = experiment(seeds=1), experiment(seeds=3)
+    short.go()
+    long.go()
+
+    assert np.array_equal(short.outcomes[0].served, long.outcomes[0].served)
+    assert not np.array_equal(long.outcomes[0].served, long.outcomes[1].served)
+
+
+def test_in_order_keeps_the_order() -> None:
+    satisfied = np.repeat([[0.0, 1.0], [1.0, 1.0]], 50, axis=0)
+    made = recording(satisfied, np.tile([1.0, 2.0], (100, 1)))
+    under = experiment(0.5, (made,), in_order=True)
+    under.go()
+
+    for outcome in under.outcomes:
+        assert np.array_equal(outcome.satisfied, satisfied[np.arange(100), outcome.served])
+
+
+def test_parts_follow_one_another() -> None:
+    never = recording(np.zeros((60, 2)), np.ones((60, 2)))
+    always = recording(np.ones((40, 2)), np.ones((40, 2)))
+    under = experiment(0.5, (never, always))
+    report = under.go()
+
+    assert report.requests == 100
+    assert under.outcomes[0].satisfied.tolist() == [0.0] * 60 + [1.0] * 40
+
+
+def test_degradation_is_what_the_yardsticks_see_too() -> None:
+    plain = experiment(in_order=True).go().as_dict()["single_model"]["large"]
+    worse = experiment(in_order=True, degrade="large=small@0").go().as_dict()
+    large = worse["single_model"]["large"]
+
+    assert large["satisfaction"] < plain["satisfaction"] - 0.1
+    assert large["cost"] == plain["cost"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"alpha": 1.5}, "--alpha: given 1.5"),
+        ({"policy": "best"}, "--policy: given 'best'"),
+        ({"policy": "paper", "V": -1.0}, "--V: given -1.0"),
+        ({"degrade": "large"}, "--degrade"),
+        ({"window": 1000}, "--window: given 1000"),
+    ],
+)
+def test_what_cannot_be_honoured_is_named(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(ReplayError) as caught:
+        experiment(**changed).go()
+
+    assert told in str(caught.value)
+    assert "allowed" in str(caught.value)
+
+
+def outcome(satisfied: list[float], cost: float = 1.0) -> Outcome:
+    count = len(satisfied)
+    return Outcome(
+        served=np.zeros(count, dtype=np.intp),
+        calls=np.ones((count, 1), dtype=np.bool_),
+        satisfied=np.array(satisfied),
+        cost=np.full(count, cost),
+        explorations=1,
+    )
+
+
+def test_a_score_by_hand() -> None:
+    runs = [outcome([1, 0, 0, 0], 1.0), outcome([1, 1, 0, 0], 2.0), outcome([1, 1, 1, 0], 9.0)]
+
+    score = Score.of(runs, ["only"], alpha=0.51)
+
+    assert score.costs.tolist() == [4.0, 8.0, 36.0]
+    assert score.points == pytest.approx([-26.0, -1.0, 24.0])
+    assert score.satisfaction == pytest.approx(0.5)
+    assert score.below(0.5) == pytest.approx(2 / 3)
+    assert score.below(2.0) == pytest.approx(1 / 3)
+    assert score.worst_over_median == pytest.approx(4.5)
+    assert score.model_mix == {"only": 1.0}
+
+
+def test_windows_by_hand() -> None:
+    run = outcome([1, 1, 0, 0, 1])
+
+    assert rolling_points(run.satisfied, 0.5, 2) == pytest.approx([50, 0, -50, 0])
+    assert window_figures([run], 0.5, 2, change=None) == pytest.approx(
+        {
+            "window": 2,
+            "d_window": 0.0,
+            "d_window_worst": -50.0,
+            "windows_below_two_points": 0.25,
+        }
+    )
+
+
+def test_the_window_after_a_change_ends_so_many_requests_later() -> None:
+    satisfied = np.zeros(400)
+    satisfied[200:300] = 1.0
+
+    figures = window_figures([outcome(satisfied.tolist())], 0.5, 100, change=200)
+
+    assert figures["d_window_after_degrade"] == pytest.approx({"100": 50.0, "200": -50.0})

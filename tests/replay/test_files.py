@@ -1,0 +1,115 @@
+"""Recordings in files: the same whatever the format; errors that say where and what."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.files import read_file
+from litellm_messplus.replay.sources import load
+from tests.replay.recordings import ENCODER, rows, write_csv
+
+
+@pytest.mark.parametrize("name", ["zoo.csv", "zoo.csv.gz", "zoo.parquet"])
+def test_every_format_holds_the_same(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith(".parquet"):
+        pl.DataFrame(rows()).write_parquet(path)
+    else:
+        write_csv(path, rows())
+
+    (found,) = load(str(path), ENCODER)
+
+    assert found.name == str(path)
+    assert found.models == ("cheap", "dear")
+    assert found.unit == "J"
+    assert found.satisfied.tolist() == [[0, 1], [1, 1], [0, 1], [1, 1], [0, 1]]
+    assert found.cost[:, 0].tolist() == [1.5, 2.5, 3.5, 4.5, 5.5]
+    assert found.largest == "dear"
+
+
+def test_prompts_are_encoded_once_each_and_kept_to_the_letter(tmp_path: Path) -> None:
+    found = read_file(write_csv(tmp_path / "zoo.csv", rows()), ENCODER)
+
+    assert found.prompts.texts[0] == "again, and again"
+    assert found.prompts.texts[1] == 'say "2",\nplease'
+    assert found.prompt.tolist() == [0, 0, 1, 2, 3]
+    assert found.prompts.characters[0] == 16
+    assert np.array_equal(found.prompts.features[1], ENCODER.encode('say "2",\nplease'))
+
+
+def test_dollars_are_read_too(tmp_path: Path) -> None:
+    content = [
+        {key.replace("energy_j", "cost_usd"): value for key, value in row.items()} for row in rows()
+    ]
+
+    assert read_file(write_csv(tmp_path / "zoo.csv", content), ENCODER).unit == "USD"
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "allowed"),
+    [
+        ("cheap|satisfied", "2", "0 or 1"),
+        ("cheap|satisfied", "yes", "0 or 1"),
+        ("dear|satisfied", "", "0 or 1"),
+        ("dear|energy_j", "-1", "a number of at least 0"),
+        ("dear|energy_j", "nan", "a number of at least 0"),
+        ("cheap|energy_j", "inf", "a number of at least 0"),
+        ("cheap|energy_j", "many", "a number of at least 0"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(
+    tmp_path: Path, column: str, given: str, allowed: str
+) -> None:
+    content = rows()
+    content[2][column] = given
+    path = write_csv(tmp_path / "zoo.csv", content)
+
+    with pytest.raises(ReplayError) as caught:
+        read_file(path, ENCODER)
+
+    message = str(caught.value)
+    for part in (str(path), f"'{column}'", "request 3", given, f"allowed: {allowed}"):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ("prompt", "column 'prompt'"),
+        ("dear|satisfied", "at least 2 models"),
+        ("dear|energy_j", "'dear|energy_j' or 'dear|cost_usd'"),
+    ],
+)
+def test_a_missing_column_is_named(tmp_path: Path, missing: str, told: str) -> None:
+    content = [{key: value for key, value in row.items() if key != missing} for row in rows()]
+
+    with pytest.raises(ReplayError, match="given"):
+        read_file(write_csv(tmp_path / "zoo.csv", content), ENCODER)
+    with pytest.raises(ReplayError) as caught:
+        read_file(tmp_path / "zoo.csv", ENCODER)
+    assert told in str(caught.value)
+
+
+def test_no_request_is_no_recording(tmp_path: Path) -> None:
+    path = tmp_path / "zoo.csv"
+    path.write_text(",".join(rows()[0]) + "\n")
+
+    with pytest.raises(ReplayError, match="at least 1 row"):
+        read_file(path, ENCODER)
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", "nowhere.parquet", "nowhere.db", "zoo.xlsx"])
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ReplayError, match=name):
+        load(str(tmp_path / name), ENCODER)
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "zoo.parquet"
+    path.write_bytes(b"not a table")
+
+    with pytest.raises(ReplayError, match="cannot be read"):
+        read_file(path, ENCODER)

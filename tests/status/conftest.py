@@ -1,0 +1,35 @@
+"""The seeded database, made once, and what is read from it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from litellm_messplus.status.report import Status
+from litellm_messplus.status.source import status_of
+from tests.docs.history import History, migrated
+from tests.status.seeded import seeded
+
+WINDOW = 100
+
+
+@pytest.fixture(scope="session")
+def recorded() -> History:
+    return seeded()
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory, recorded: History) -> Path:
+    path = tmp_path_factory.mktemp("status") / "a #1%.db"
+    migrated(path, recorded)
+    return path
+
+
+@pytest.fixture(scope="session")
+def status(database: Path) -> Status:
+    return read(database, WINDOW)
+
+
+def read(path: Path, window: int = WINDOW) -> Status:
+    """The status of a SQLite file."""
+    return asyncio.run(status_of(f"sqlite+aiosqlite:///{path}", window))

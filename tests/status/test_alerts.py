@@ -1,0 +1,156 @@
+"""Which alerts are raised, and that each is told once when it comes and once when it goes."""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from litellm_messplus.routing import adaptive
+from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
+from litellm_messplus.status.build import build_status
+from litellm_messplus.status.live import LiveLevel
+from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
+from litellm_messplus.status.report import Source, Status
+from tests.docs.history import History, migrated
+from tests.status.builders import EMPTY, KEY, NEWEST, TOTALS, status
+from tests.status.conftest import read
+from tests.status.seeded import Case, add
+
+
+def kinds(found: Status) -> list[AlertKind]:
+    return [alert.kind for alert in found.alerts]
+
+
+def test_all_is_well() -> None:
+    assert kinds(status()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"rate": 0.6}, AlertKind.NOT_KEPT),
+        ({"answered": 0, "rate": None, "mean_alpha": None}, AlertKind.NO_FEEDBACK),
+        ({"answered": 50}, AlertKind.THIN_EVIDENCE),
+        ({"is_out_of_reach": True}, AlertKind.OUT_OF_REACH),
+        ({"live": LiveLevel(queue=3.0, is_within_reach=False)}, AlertKind.OUT_OF_REACH),
+        ({"counters": {"journal_failures": 2, "deadlines_missed": 1}}, AlertKind.JOURNAL),
+    ],
+)
+def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -> None:
+    assert kinds(status(**changes)) == [expected]
+
+
+def test_the_newest_requests_alone_may_miss_the_promise() -> None:
+    last = replace(TOTALS, requests=500, answered=500, rate=0.5)
+    found = status(last=last, rate=0.75)
+
+    assert kinds(found) == [AlertKind.NOT_KEPT]
+    assert found.alerts[0].message == (
+        "the promise was not kept over the last 500 requests: "
+        "50.0% satisfied (45.6% to 54.4%) of 500 answered, promised 70.0%"
+    )
+
+
+def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:
+    assert kinds(status(requests=99, answered=0, rate=None, mean_alpha=None)) == []
+
+
+def test_what_the_engine_says_counts_more_than_the_log() -> None:
+    found = status(live=LiveLevel(queue=3.0, is_within_reach=True), is_out_of_reach=True)
+    level = found.levels[0]
+
+    assert kinds(found) == []
+    assert (level.queue, level.price, level.source) == (3.0, 0.02, Source.ENGINE)
+
+
+def test_a_promise_is_shown_before_its_first_request() -> None:
+    live = {KEY: LiveLevel(queue=0.0, alpha=0.8, cost_unit="usd")}
+    found = build_status(EMPTY, 500, live).levels[0]
+
+    assert (found.alpha, found.overall.satisfaction.requests) == (0.8, 0)
+    assert found.overall.satisfaction.evidence == "no requests yet"
+
+
+def test_a_promise_that_is_configured_no_longer_is_left_out() -> None:
+    rows = replace(EMPTY, newest={("old", "default"): NEWEST})
+
+    assert build_status(rows, 500, live={}).levels == ()
+
+
+def test_nothing_can_hold_alpha_when_most_of_the_newest_decisions_say_so(tmp_path: Path) -> None:
+    reason = f"{OUT_OF_REACH}: best value"
+    assert not is_alerted(tmp_path / "a.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2))
+    assert is_alerted(tmp_path / "b.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2 + 1))
+    assert not is_alerted(tmp_path / "c.db", [reason] * 50 + [""] * (RECENT_DECISIONS // 2))
+
+
+def is_alerted(path: Path, reasons: list[str]) -> bool:
+    """Every decision is followed by a probe, which does not say."""
+    history = History()
+    for reason in reasons:
+        add(history, Case(reason=reason or "ahead of alpha"))
+        add(history, Case(is_probe=True))
+    migrated(path, history)
+    return AlertKind.OUT_OF_REACH in kinds(read(path))
+
+
+def test_the_policy_says_it_in_the_words_that_are_looked_for() -> None:
+    known = adaptive.Knowledge(rate=[0.3], deviation=[0.0], optimism=[0.0], is_blank=False)
+    estimates = (Estimate("a", 1.0, 1.0, 0.3),)
+    situation = Situation(500, 0.9, 0.0, 0.0, estimates, "a", 0.99, 0.5)
+    decision = adaptive.decide(situation, known, 0.0)
+
+    assert not decision.is_within_reach
+    assert decision.reason.startswith(OUT_OF_REACH)
+
+
+def test_no_failures_no_alert() -> None:
+    assert journal_alerts({"journal_failures": 0, "deadlines_missed": 3}) == []
+
+
+def alert(kind: AlertKind = AlertKind.NOT_KEPT, message: str = "60 %") -> Alert:
+    return Alert(kind, message, *KEY)
+
+
+def test_an_alert_is_told_once_though_its_numbers_change() -> None:
+    log = AlertLog(patience=1)
+
+    assert log.update([alert()]) == ["alert not_kept (llama/default): 60 %"]
+    assert log.update([alert(message="61 %")]) == []
+    assert log.update([]) == ["alert not_kept (llama/default) is over"]
+    assert log.update([]) == []
+    assert log.update([alert()]) == ["alert not_kept (llama/default): 60 %"]
+
+
+def test_a_wavering_alert_is_one_alert() -> None:
+    log = AlertLog(patience=3)
+    log.update([alert()])
+
+    for _ in range(5):
+        assert log.update([]) + log.update([]) + log.update([alert()]) == []
+    assert log.update([]) + log.update([]) == []
+    assert log.update([]) == ["alert not_kept (llama/default) is over"]
+
+
+def test_alerts_are_told_apart() -> None:
+    log = AlertLog(patience=1)
+    other = Alert(AlertKind.NOT_KEPT, "x", "llama", "gold")
+
+    assert len(log.update([alert(), other, alert(AlertKind.JOURNAL)])) == 3
+    assert log.update([alert(), alert(AlertKind.JOURNAL)]) == [
+        "alert not_kept (llama/gold) is over"
+    ]
+
+
+def test_the_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    log = AlertLog(patience=1)
+    with caplog.at_level(logging.INFO, logger="litellm_messplus"):
+        log.update([alert(), alert(AlertKind.THIN_EVIDENCE)])
+        log.update([])
+
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [logging.WARNING, logging.INFO, logging.INFO, logging.INFO]
+    assert caplog.messages[0] == "alert not_kept (llama/default): 60 %"

@@ -1,0 +1,216 @@
+"""`messplus status`, as a user runs it."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.status import status as command
+from litellm_messplus.status.report import Status
+from tests.docs.history import History, migrated
+from tests.status.conftest import WINDOW, read
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+
+URL = "http://127.0.0.1:4000"
+Answer = Callable[..., httpx.Response]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "140"})
+
+
+def shown(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.exception
+    return result.output
+
+
+def refusal(*arguments: str | Path) -> str:
+    """The one line that a user gets."""
+    result = run(*arguments)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1
+    text = str(result.exception.code) if result.exception.code != 1 else result.output
+    assert "\n" not in text.strip()
+    assert text.startswith("messplus: ")
+    return text
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LITELLM_MASTER_KEY", raising=False)
+    return tmp_path
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite+aiosqlite:///{path}"
+
+
+def test_json_of_a_database(database: Path) -> None:
+    output = shown("--database", url_of(database), "--window", str(WINDOW), "--json")
+
+    assert Status.of(json.loads(output)) == read(database)
+
+
+def test_the_table(database: Path) -> None:
+    output = shown("--database", url_of(database))
+
+    expected = (
+        "llama, service level default",
+        "alpha 0.6",
+        "kept",
+        "saved against the largest",
+        "best single model",
+        "price at the newest request",
+        "no candidate can hold alpha 0.9",
+        "not enough evidence: 40 of 40 requests",
+    )
+    for words in expected:
+        assert words in output, words
+
+
+def test_an_empty_database(elsewhere: Path) -> None:
+    migrated(elsewhere / "messplus.db", History())
+
+    assert shown().strip() == "no requests yet"
+
+
+def test_the_default_is_the_file_in_var_then_the_one_here(elsewhere: Path, database: Path) -> None:
+    migrated(elsewhere / "messplus.db", History())
+    assert json.loads(shown("--json"))["levels"] == []
+
+    (elsewhere / "var").mkdir()
+    shutil.copy(database, elsewhere / "var" / "messplus.db")
+    assert len(json.loads(shown("--json"))["levels"]) == 2
+
+
+def test_a_file_that_is_not_there_is_not_made(elsewhere: Path) -> None:
+    assert "there is no database at" in refusal()
+    assert "no/such.db" in refusal("--database", "sqlite+aiosqlite:///no/such.db")
+    assert "there is no database" in refusal("--database", "sqlite+aiosqlite://")
+    refusal("--database", "sqlite+aiosqlite:///other.db?timeout=3")
+    refusal("--database", "sqlite+aiosqlite:///file:other.db?uri=true")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_database_is_not_changed(elsewhere: Path, database: Path) -> None:
+    copy = elsewhere / "messplus.db"
+    shutil.copy(database, copy)
+    before = copy.read_bytes()
+
+    shown()
+
+    assert copy.read_bytes() == before
+
+
+def test_a_proxy_that_was_killed_leaves_a_readable_database(
+    elsewhere: Path, database: Path
+) -> None:
+    """What is only in the write-ahead log is read too."""
+    original = elsewhere / "original.db"
+    shutil.copy(database, original)
+    writing = sqlite3.connect(original)
+    writing.execute("UPDATE requests SET queue = 77.25")
+    writing.commit()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{original}{suffix}", elsewhere / f"messplus.db{suffix}")
+    writing.close()
+
+    assert json.loads(shown("--json"))["levels"][0]["queue"] == 77.25
+
+
+def test_a_database_that_is_not_migrated(elsewhere: Path) -> None:
+    (elsewhere / "messplus.db").touch()
+    assert "is not migrated: no proxy" in refusal()
+
+
+@pytest.mark.parametrize(
+    ("revision", "expected"), [("0001", "is not migrated to this version"), ("9999", "newer")]
+)
+def test_a_database_of_another_version(elsewhere: Path, revision: str, expected: str) -> None:
+    path = elsewhere / "messplus.db"
+    migrated(path, History())
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    connection.close()
+
+    assert expected in refusal()
+
+
+def test_what_is_no_database(elsewhere: Path) -> None:
+    (elsewhere / "messplus.db").write_text("not a database, but long enough to look at " * 100)
+
+    assert "cannot be read: file is not a database" in refusal()
+    assert "an SQLAlchemy URL" in refusal("--database", "messplus.db")
+    assert "allowed: a URL of sqlite+aiosqlite" in refusal("--database", "mysql://a:secret@b/c")
+    assert "secret" not in refusal("--database", "mysql://a:secret@b/c")
+
+
+def test_one_source_at_a_time() -> None:
+    assert "not both" in refusal("--url", URL, "--database", "sqlite+aiosqlite:///a.db")
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], None]:
+    """Stands in for the network: every request is answered by the function given."""
+
+    def answer_with(answer: Answer) -> None:
+        monkeypatch.setattr(httpx, "get", answer)
+
+    return answer_with
+
+
+def test_a_running_proxy_is_asked(
+    proxy: Callable[[Answer], None], status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def answer(url: str, **how: Any) -> httpx.Response:
+        asked.append((url, how))
+        return httpx.Response(200, json=status.as_dict())
+
+    proxy(answer)
+    output = shown("--url", f"{URL}/", "--key", "sk-1", "--window", "50", "--json")
+
+    assert json.loads(output) == status.as_dict()
+    ((url, how),) = asked
+    assert (url, how["params"]) == (f"{URL}/messplus/status", {"window": 50})
+    assert how["headers"] == {"authorization": "Bearer sk-1"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (httpx.Response(401), "refuses the key"),
+        (httpx.Response(403), "refuses the key"),
+        (httpx.Response(404), "runs without the plugin"),
+        (httpx.Response(503), "answered 503"),
+        (httpx.Response(200, text="<html>"), "is no proxy of this version"),
+        (httpx.Response(200, json={"levels": 3}), "is no proxy of this version"),
+        (httpx.ConnectError("refused"), "no proxy answers on"),
+    ],
+)
+def test_what_a_proxy_may_say_instead(
+    proxy: Callable[[Answer], None], answer: httpx.Response | Exception, expected: str
+) -> None:
+    def give(url: str, **how: Any) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    proxy(give)
+    assert expected in refusal("--url", URL, "--key", "sk-1")
+
+
+def test_a_proxy_is_not_asked_without_a_key() -> None:
+    assert "no key" in refusal("--url", URL)

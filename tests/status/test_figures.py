@@ -1,0 +1,238 @@
+"""Every figure of the status, against the same history in plain Python."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from litellm_messplus.records import CallRole, CallStatus, RequestRecord
+from litellm_messplus.status.interval import Verdict, wilson
+from litellm_messplus.status.report import Finding, LevelStatus, Source, Status, WindowStatus
+from tests.docs.history import History, migrated
+from tests.status.conftest import WINDOW, read
+from tests.status.seeded import ALPHA, CANDIDATES, SMALL, ZOO, Case, add
+
+SPANS = [(name, span) for name in ALPHA for span in ("overall", "last")]
+spans = pytest.mark.parametrize(("name", "span"), SPANS)
+
+
+def level(status: Status, name: str) -> LevelStatus:
+    return next(each for each in status.levels if each.service_level == name)
+
+
+def window(status: Status, name: str, span: str) -> WindowStatus:
+    found = getattr(level(status, name), span)
+    assert isinstance(found, WindowStatus)
+    return found
+
+
+def requests(recorded: History, name: str, span: str) -> list[RequestRecord]:
+    found = [each for each in recorded.requests if each.service_level == name]
+    return found[-WINDOW:] if span == "last" else found
+
+
+def plain(status: Status) -> Any:
+    return status.as_dict()
+
+
+def of(recorded: History, rows: Sequence[RequestRecord]) -> History:
+    """The part of a history that belongs to some requests."""
+    ids = {row.request_id for row in rows}
+    return History(
+        list(rows),
+        [call for call in recorded.calls if call.request_id in ids],
+        [label for label in recorded.labels if label.request_id in ids],
+    )
+
+
+def write(path: Path, *cases: Case) -> Path:
+    history = History()
+    for case in cases:
+        add(history, case)
+    migrated(path, history)
+    return path
+
+
+def test_every_promise_is_there_and_the_window_is_said(status: Status) -> None:
+    assert [(each.zoo, each.service_level, each.alpha) for each in status.levels] == [
+        (ZOO, name, alpha) for name, alpha in ALPHA.items()
+    ]
+    assert status.window == WINDOW
+
+
+@spans
+def test_satisfaction(status: Status, recorded: History, name: str, span: str) -> None:
+    found = window(status, name, span).satisfaction
+    rows = requests(recorded, name, span)
+    part = of(recorded, rows)
+    verdicts = part.verdicts(name)
+    interval = wilson(fmean(verdicts), len(verdicts))
+
+    assert interval is not None
+    assert (found.requests, found.answered) == (len(rows), len(verdicts))
+    assert found.answered_share == pytest.approx(len(verdicts) / len(rows))
+    assert found.rate == pytest.approx(fmean(verdicts))
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.promised == ALPHA[name]
+
+
+@spans
+def test_cost(status: Status, recorded: History, name: str, span: str) -> None:
+    found = window(status, name, span).cost
+    part = of(recorded, requests(recorded, name, span))
+    priced = [
+        row for row in part.requests if part.calls_of(row) and part.served(row).cost is not None
+    ]
+
+    assert found.total == pytest.approx(sum(part.cost(row) for row in part.requests))
+    assert found.per_request == pytest.approx(fmean(part.cost(row) for row in priced))
+    assert found.calls_without_cost == sum(call.cost is None for call in part.calls)
+
+
+@spans
+def test_exploration(status: Status, recorded: History, name: str, span: str) -> None:
+    found = window(status, name, span).exploration
+    part = of(recorded, requests(recorded, name, span))
+    explored = sum(row.is_exploration for row in part.requests)
+    cost = sum(call.cost or 0.0 for call in part.calls if call.role is CallRole.EXPLORATION)
+
+    assert found.requests == explored
+    assert found.share == pytest.approx(explored / len(part.requests))
+    assert found.cost == pytest.approx(cost)
+    assert found.cost_share == pytest.approx(cost / sum(call.cost or 0.0 for call in part.calls))
+
+
+@spans
+def test_savings(status: Status, recorded: History, name: str, span: str) -> None:
+    found = window(status, name, span).savings
+    part = of(recorded, requests(recorded, name, span))
+    compared = [
+        row for row in part.requests if part.calls_of(row) and part.served(row).cost is not None
+    ]
+    largest = [
+        (part.served(row).cost or 0.0)
+        if part.served(row).candidate == row.largest
+        else row.estimated_cost[row.largest]
+        for row in compared
+    ]
+    saved = sum(largest) - sum(part.cost(row) for row in compared)
+
+    assert found is not None
+    assert found.requests == len(compared)
+    assert found.cost_largest == pytest.approx(sum(largest))
+    assert found.saved == pytest.approx(saved, abs=1e-9)
+    assert found.saved_share == pytest.approx(saved / sum(largest), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ALPHA)
+def test_queue_and_price_are_of_the_newest_request(
+    status: Status, recorded: History, name: str
+) -> None:
+    found, newest = level(status, name), requests(recorded, name, "last")[-1]
+
+    assert found.source is Source.NEWEST_REQUEST
+    assert (found.queue, found.price) == (newest.queue, newest.price)
+
+
+def test_the_best_single_model_is_the_cheapest_that_meets_alpha(
+    status: Status, recorded: History
+) -> None:
+    found = level(status, "default").best_single
+    part = of(recorded, requests(recorded, "default", "overall"))
+    rates = {name: fmean(verdicts(part, name)) for name in CANDIDATES}
+    expected = next(name for name in CANDIDATES if rates[name] >= ALPHA["default"])
+    priced = [
+        row for row in part.requests if part.calls_of(row) and part.served(row).cost is not None
+    ]
+    costs = [call.cost for call in part.calls if call.candidate == expected and call.cost]
+    cost = fmean(costs) * len(priced)
+
+    assert (found.finding, found.candidate) == (Finding.FOUND, expected)
+    assert found.satisfaction == pytest.approx(rates[expected])
+    assert (found.labelled, found.requests) == (len(verdicts(part, expected)), len(priced))
+    assert found.cost_per_request == pytest.approx(fmean(costs))
+    assert found.saved == pytest.approx(cost - sum(part.cost(row) for row in priced))
+    assert found.saved_share == pytest.approx(1 - sum(part.cost(row) for row in priced) / cost)
+    assert found.note.startswith("estimate")
+
+
+def verdicts(part: History, candidate: str) -> list[float]:
+    """On the calls of a candidate, seen by the user or not."""
+    found = [
+        part.verdict(call.call_id)
+        for call in part.calls
+        if call.candidate == candidate and call.status is CallStatus.SUCCESS
+    ]
+    return [value for value in found if value is not None]
+
+
+def test_a_model_of_few_verdicts_is_not_judged(status: Status) -> None:
+    found = level(status, "gold").best_single  # only the largest was called
+
+    assert found.finding is Finding.UNKNOWN
+    assert set(found.unjudged) == set(CANDIDATES[:2])
+    assert found.note.startswith("not enough evidence")
+
+
+def test_it_says_so_when_no_single_model_meets_alpha(tmp_path: Path) -> None:
+    cases = [
+        Case(name, (float(number % 2),), alpha=0.9) for number in range(30) for name in CANDIDATES
+    ]
+    found = read(write(tmp_path / "a.db", *cases)).levels[0].best_single
+
+    assert (found.finding, found.unjudged, found.saved) == (Finding.NONE, (), None)
+    assert found.note == "estimate: no single model meets alpha 0.9"
+
+
+def test_a_promise_that_changed_is_judged_by_what_was_promised(tmp_path: Path) -> None:
+    cases = [Case(SMALL, (0.0,), alpha=0.0)] * 100 + [Case(SMALL, (1.0,), alpha=1.0)] * 100
+    found = read(write(tmp_path / "a.db", *cases, Case(alpha=0.8)), 50).levels[0]
+
+    assert found.alpha == 0.8
+    assert found.overall.satisfaction.promised == pytest.approx(0.5)
+    assert found.overall.satisfaction.verdict is Verdict.CANNOT_SAY
+    assert found.last.satisfaction.promised == 1.0
+
+
+@pytest.mark.parametrize(
+    ("satisfied", "answered", "expected"),
+    [(300, 300, Verdict.KEPT), (90, 300, Verdict.NOT_KEPT), (180, 300, Verdict.CANNOT_SAY)],
+)
+def test_the_verdict(tmp_path: Path, satisfied: int, answered: int, expected: Verdict) -> None:
+    cases = [Case(SMALL, (float(number < satisfied),)) for number in range(answered)]
+    found = read(write(tmp_path / "a.db", *cases), 500).levels[0]  # promised: 0.6
+
+    assert found.overall.satisfaction.verdict is found.last.satisfaction.verdict is expected
+
+
+def test_thin_evidence_is_said_plainly(tmp_path: Path) -> None:
+    cases = [Case(SMALL, (1.0,) if number < 37 else ()) for number in range(500)]
+    found = read(write(tmp_path / "a.db", *cases), 500).levels[0].overall.satisfaction
+
+    assert found.is_thin
+    assert found.evidence.startswith("not enough evidence: 37 of 500 requests answered")
+
+
+def test_unknown_costs_are_not_zero(tmp_path: Path) -> None:
+    found = read(write(tmp_path / "a.db", *[Case(SMALL, cost=None)] * 3)).levels[0]
+
+    assert (found.overall.cost.total, found.overall.cost.per_request) == (None, None)
+    assert found.overall.cost.calls_without_cost == 3
+    assert (found.overall.savings, found.overall.satisfaction.rate) == (None, None)
+
+
+def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
+    found = read(write(tmp_path / "a.db"), 500)
+
+    assert plain(found) == {"window": 500, "levels": [], "alerts": []}
+
+
+def test_json_and_back(status: Status) -> None:
+    assert Status.of(plain(status)) == status
+
+
+def test_what_is_no_status_is_refused() -> None:
+    with pytest.raises(ValueError, match="levels"):
+        Status.of({"window": 3})

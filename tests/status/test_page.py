@@ -1,0 +1,123 @@
+"""The SQL of `docs/status.md` gives what the status says."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from litellm_messplus.status.report import Status
+from tests.docs.markdown import ROOT, Document
+from tests.status.conftest import WINDOW
+
+PAGE = Document(ROOT / "docs" / "status.md")
+SQL = {block.headings[-1]: block.code for block in PAGE.blocks if block.language == "sql"}
+SUMS = SQL["Satisfaction, cost, exploration and savings"]
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def asked(database: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(database)
+    connection.row_factory = sqlite3.Row
+    yield connection
+    connection.close()
+
+
+def ask(asked: sqlite3.Connection, query: str) -> Rows:
+    return [dict(row) for row in asked.execute(query)]
+
+
+@pytest.mark.parametrize("span", ["overall", "last"])
+def test_the_sums(asked: sqlite3.Connection, status: Status, span: str) -> None:
+    condition = "WHERE place <= 500\n"
+    assert condition in SUMS
+    replaced = f"WHERE place <= {WINDOW}\n" if span == "last" else ""
+
+    rows = ask(asked, SUMS.replace(condition, replaced))
+
+    assert len(rows) == len(status.levels)
+    for row, level in zip(rows, status.levels, strict=True):
+        found = getattr(level, span)
+        assert found.savings is not None
+        expected = {
+            "zoo": level.zoo,
+            "service_level": level.service_level,
+            "requests": found.satisfaction.requests,
+            "answered": found.satisfaction.answered,
+            "rate": found.satisfaction.rate,
+            "promised": found.satisfaction.promised,
+            "total": found.cost.total,
+            "per_request": found.cost.per_request,
+            "explorations": found.exploration.requests,
+            "exploration_cost": found.exploration.cost,
+            "compared": found.savings.requests,
+            "cost_largest": found.savings.cost_largest,
+            "saved": found.savings.saved,
+        }
+        for name, value in expected.items():
+            known = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
+            assert row[name] == known, name
+
+
+def test_the_savings_are_those_of_the_view(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, "SELECT * FROM savings ORDER BY zoo, service_level")
+
+    for row, level in zip(rows, status.levels, strict=True):
+        found = level.overall.savings
+        assert found is not None
+        assert found.requests == row["requests"]
+        assert found.saved == pytest.approx(row["saved"], abs=1e-9)
+
+
+def test_the_candidates(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["Each candidate alone"])
+    found = status.levels[0].best_single
+    fit = [
+        row
+        for row in rows
+        if row["service_level"] == "default" and row["labelled"] >= 30 and row["rate"] >= 0.6
+    ]
+    best = min(fit, key=lambda row: row["mean_cost"])
+
+    assert (best["candidate"], best["labelled"]) == (found.candidate, found.labelled)
+    assert best["rate"] == pytest.approx(found.satisfaction)
+    assert best["mean_cost"] == pytest.approx(found.cost_per_request)
+
+
+def test_queue_and_price(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["Queue and price"])
+
+    assert [(row["alpha"], row["queue"], row["price"]) for row in rows] == [
+        (level.alpha, level.queue, level.price) for level in status.levels
+    ]
+
+
+def test_calls_without_a_cost(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["Calls without a cost"])
+    counted = {row["service_level"]: row["calls_without_cost"] for row in rows}
+
+    assert counted
+    for level in status.levels:
+        expected = counted.get(level.service_level, 0)
+        assert level.overall.cost.calls_without_cost == expected
+
+
+def test_what_nothing_can_hold(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["What nothing can hold"])
+
+    assert [row["service_level"] for row in rows] == ["gold"]
+    assert [each.service_level for each in status.levels if not each.is_within_reach] == ["gold"]
+
+
+def test_every_figure_is_described(status: Status) -> None:
+    level = status.levels[0]
+    described = " ".join(row.cells["Figure"] for row in PAGE.under("What each figure means"))
+    parts = (level.overall.satisfaction, level.overall.cost, level.overall.exploration)
+    names = {field.name for part in parts for field in fields(part)} - {"is_thin", "evidence"}
+    names |= {"alpha", "queue", "price", "is_within_reach", "savings", "best_single"}
+
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", described)] == []

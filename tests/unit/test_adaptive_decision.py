@@ -1,0 +1,251 @@
+"""Policy `adaptive` decides for one request: purely, in any unit, whatever is healthy."""
+
+from collections import defaultdict
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.routing.adaptive import Knowledge, decide
+from litellm_messplus.routing.decision import Decision, Estimate, Situation
+from tests.unit.builders import LARGE, MEDIUM, SMALL, situation
+
+NEVER = 1.0 - 2**-53
+"""The highest draw: no probe but where a probe is certain."""
+seeds = st.integers(0, 2**32)
+
+
+def roll(seed: int, most: int = 5) -> tuple[Situation, Knowledge, float]:
+    """Any situation, any knowledge and any integral; no two numbers alike, so that nothing ties."""
+    random = Random(seed)
+    names = [f"model {number}" for number in range(random.randint(1, most))]
+    rate = [random.random() for _ in names]
+    unit = 10.0 ** random.uniform(-6, 3)
+    told = Situation(
+        t=random.choice([1, 2, 10, 300, 10_000]),
+        alpha=random.uniform(0.02, 0.98),
+        queue=random.uniform(-30, 30),
+        in_flight=random.uniform(-2, 2),
+        estimates=tuple(
+            Estimate(
+                name,
+                cost=unit * random.uniform(0.1, 20),
+                typical_cost=unit * random.uniform(0.1, 20),
+                satisfaction=min(max(known + random.uniform(-0.2, 0.2), 0.01), 0.99),
+            )
+            for name, known in zip(names, rate, strict=True)
+        ),
+        largest=random.choice([*names, "down"]),
+        exploration_draw=random.choice([random.random(), 0.01 * random.random()]),
+        choice_draw=random.random(),
+    )
+    known = Knowledge(
+        rate=rate,
+        deviation=[random.uniform(0.01, 0.2) for _ in names],
+        optimism=[random.uniform(0.0, 3.0) for _ in names],
+        is_blank=random.random() < 0.2,
+    )
+    return told, known, random.uniform(-1, 1)
+
+
+def scaled(told: Situation, factor: float) -> Situation:
+    estimates = tuple(
+        replace(e, cost=factor * e.cost, typical_cost=factor * e.typical_cost)
+        for e in told.estimates
+    )
+    return replace(told, estimates=estimates)
+
+
+def sure(*rates: float) -> Knowledge:
+    """Rates that many labels have made sure of."""
+    return Knowledge(rates, (0.001,) * len(rates), (1.0,) * len(rates), is_blank=False)
+
+
+@given(seeds)
+def test_the_ranking_is_a_permutation_of_the_healthy_candidates(seed: int) -> None:
+    told, known, integral = roll(seed)
+    decision = decide(told, known, integral)
+    healthy = [estimate.candidate for estimate in told.estimates]
+    assert sorted(decision.ranking) == sorted(healthy)
+    assert decision.chosen == decision.ranking[0]
+    assert set(decision.explored) <= set(healthy) - {decision.chosen}
+    predicted = {estimate.candidate: estimate.satisfaction for estimate in told.estimates}
+    assert decision.expected_satisfaction == predicted[decision.chosen]
+    assert 0.0 < decision.propensity <= 1.0 + 1e-12
+    assert decision.reason
+
+
+@given(seeds)
+def test_the_same_inputs_give_the_same_decision(seed: int) -> None:
+    assert decide(*roll(seed)) == decide(*roll(seed))
+
+
+@given(seeds, st.integers(-30, 30))
+def test_the_unit_of_cost_decides_nothing(seed: int, power: int) -> None:
+    """Powers of two scale without rounding: all is equal but the price, which is in the unit."""
+    told, known, integral = roll(seed)
+    plain, other = decide(told, known, integral), decide(scaled(told, 2.0**power), known, integral)
+    assert plain.price is not None
+    assert other == replace(plain, price=2.0**power * plain.price)
+
+
+@given(seeds, st.floats(1e-6, 1e6))
+def test_any_factor_of_the_costs_decides_nothing(seed: int, factor: float) -> None:
+    told, known, integral = roll(seed)
+    plain, other = decide(told, known, integral), decide(scaled(told, factor), known, integral)
+    assert replace(other, price=None) == replace(plain, price=None)
+    assert plain.price is not None
+    assert other.price == pytest.approx(factor * plain.price)
+
+
+@given(seeds)
+def test_the_order_in_which_candidates_are_listed_decides_nothing(seed: int) -> None:
+    told, known, integral = roll(seed)
+    order = list(range(len(told.estimates)))
+    Random(seed).shuffle(order)
+    turned = Knowledge(
+        rate=[known.rate[place] for place in order],
+        deviation=[known.deviation[place] for place in order],
+        optimism=[known.optimism[place] for place in order],
+        is_blank=known.is_blank,
+    )
+    listed = replace(told, estimates=tuple(told.estimates[place] for place in order))
+    assert decide(listed, turned, integral) == decide(told, known, integral)
+
+
+@given(seeds)
+def test_propensities_are_the_probabilities_of_the_choices(seed: int) -> None:
+    """Over all draws: 60 of the probe's choice, which any number of up to 6 divides evenly."""
+    told, known, integral = roll(seed)
+
+    def draw(exploration: float, choice: float) -> Decision:
+        return decide(
+            replace(told, exploration_draw=exploration, choice_draw=choice), known, integral
+        )
+
+    plain = draw(NEVER, 0.0)
+    chance = plain.exploration_probability
+    seen = {plain.chosen: plain.propensity}
+    probability = defaultdict(float, {plain.chosen: 0.0 if plain.is_exploration else 1.0 - chance})
+    for number in range(60):
+        probed = draw(0.0, (number + 0.5) / 60)
+        assert probed.is_exploration
+        assert probed.exploration_probability == chance
+        probability[probed.chosen] += chance / 60
+        assert seen.setdefault(probed.chosen, probed.propensity) == probed.propensity
+    assert sum(seen.values()) == pytest.approx(1.0)
+    assert seen == pytest.approx(dict(probability))
+
+
+@given(seeds)
+def test_a_draw_below_the_probability_probes_and_any_other_does_not(seed: int) -> None:
+    told, known, integral = roll(seed)
+    known = replace(known, is_blank=False)
+    chance = decide(told, known, integral).exploration_probability
+    below, at = (
+        decide(replace(told, exploration_draw=drawn), known, integral)
+        for drawn in (chance * 0.999, min(chance, NEVER))
+    )
+    assert below.is_exploration
+    assert not at.is_exploration
+
+
+@given(seeds, st.floats(-40, 40), st.floats(-40, 40))
+def test_a_larger_backlog_never_makes_the_choice_less_satisfying(
+    seed: int, one: float, other: float
+) -> None:
+    """Where the prompt says nothing of its own: predictions are the rates, costs the typical."""
+    told, known, integral = roll(seed)
+    estimates = tuple(
+        replace(estimate, cost=estimate.typical_cost, satisfaction=rate)
+        for estimate, rate in zip(told.estimates, known.rate, strict=True)
+    )
+    told = replace(told, estimates=estimates, exploration_draw=NEVER, t=told.t + 1)
+
+    def optimistic(queue: float) -> float:
+        chosen = decide(replace(told, queue=queue), known, integral).chosen
+        place = [estimate.candidate for estimate in estimates].index(chosen)
+        upper = known.rate[place] + known.optimism[place] * known.deviation[place]
+        return min(upper, 1.0)
+
+    less, more = sorted((one, other))
+    assert optimistic(less) <= optimistic(more)
+
+
+@given(seeds, st.floats(-5.0, 5.0))
+def test_what_is_in_flight_counts_as_what_is_owed(seed: int, moved: float) -> None:
+    told, known, integral = roll(seed)
+    # Grids, so that both sums are exact.
+    queue, part = round(told.queue * 8) / 8, round(moved * 8) / 8
+    owed = replace(told, queue=queue + part, in_flight=0.0)
+    flying = replace(told, queue=queue, in_flight=part)
+    assert decide(owed, known, integral) == decide(flying, known, integral)
+
+
+BLANK = Knowledge((0.7,) * 3, (0.2,) * 3, (1.5,) * 3, is_blank=True)
+FIRST = situation(
+    (SMALL, 1, 0.7), (LARGE, 5, 0.7), (MEDIUM, 9, 0.7), t=1, exploration_draw=NEVER, alpha=0.75
+)
+
+
+def test_the_first_request_of_a_blank_zoo_calls_all_and_serves_the_largest() -> None:
+    decision = decide(FIRST, BLANK, 0.0)
+    assert decision.chosen == LARGE
+    assert set(decision.explored) == {SMALL, MEDIUM}
+    assert decision.is_exploration
+    assert decision.exploration_probability == decision.propensity == 1.0
+
+
+def test_without_the_largest_it_serves_the_dearest_of_the_healthy() -> None:
+    decision = decide(replace(FIRST, largest="down"), BLANK, 0.0)
+    assert (decision.chosen, set(decision.explored)) == (MEDIUM, {SMALL, LARGE})
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [(FIRST, replace(BLANK, is_blank=False)), (replace(FIRST, t=2), BLANK)],
+    ids=["a level added to a zoo that has learned", "labels still to come"],
+)
+def test_later_one_model_is_called_a_request(told: Situation, known: Knowledge) -> None:
+    assert decide(told, known, 0.0).explored == ()
+
+
+@pytest.mark.parametrize("t", [1, 2, 1000])
+@pytest.mark.parametrize("draw", [0.0, NEVER])
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_one_healthy_candidate_serves(t: int, draw: float, rate: float) -> None:
+    alone = situation((SMALL, 1, 0.5), t=t, exploration_draw=draw, choice_draw=draw, queue=9.0)
+    for is_blank in (True, False):
+        known = Knowledge((rate,), (0.2,), (1.5,), is_blank)
+        decision = decide(alone, known, 0.0)
+        assert (decision.ranking, decision.explored) == ((SMALL,), ())
+        assert decision.propensity == pytest.approx(1.0)
+
+
+def test_the_cheapest_that_surely_holds_alpha_serves_alone() -> None:
+    told = situation((SMALL, 1, 0.3), (MEDIUM, 2, 0.9), (LARGE, 50, 0.95), alpha=0.7, queue=0.5)
+    assert decide(told, sure(0.3, 0.9, 0.95), 0.0).chosen == MEDIUM
+
+
+def test_ahead_of_alpha_the_cheaper_serves_and_behind_it_the_better() -> None:
+    told = situation((SMALL, 1, 0.5), (LARGE, 5, 0.9), alpha=0.7, exploration_draw=NEVER)
+    assert decide(replace(told, queue=-25.0), sure(0.5, 0.9), 0.0).chosen == SMALL
+    assert decide(replace(told, queue=25.0), sure(0.5, 0.9), 0.0).chosen == LARGE
+
+
+def test_where_nobody_can_hold_alpha_it_says_so_and_pays_no_price_for_nothing() -> None:
+    """Half a point of satisfaction is not bought at a hundred times the cost."""
+    told = situation((SMALL, 1, 0.50), (LARGE, 100, 0.505), alpha=0.9, queue=500.0)
+    decision = decide(told, sure(0.50, 0.505), 0.0)
+    assert not decision.is_within_reach
+    assert decision.chosen == SMALL
+
+
+@pytest.mark.parametrize("cost", [0.0, 1.0])
+@pytest.mark.parametrize("names", [("bad", "good"), ("good", "bad")], ids="-".join)
+def test_at_the_same_cost_the_more_satisfying_serves(cost: float, names: tuple[str, str]) -> None:
+    rates = {"bad": 0.4, "good": 0.9}
+    told = situation(*((name, cost, rates[name]) for name in names), alpha=0.75, queue=20.0)
+    assert decide(told, sure(*(rates[name] for name in names)), 0.0).chosen == "good"

@@ -1,0 +1,199 @@
+"""The predictor of `adaptive`: every label teaches its candidate, exactly and revisably."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction import predictor as module
+from litellm_messplus.prediction.confidence import Label
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.predictor import Predictor
+from tests.unit.builders import LARGE, MEDIUM, SMALL, pair
+
+NAMES = (SMALL, MEDIUM, LARGE)
+FEATURES = pair(1.0, -0.5)
+
+names = st.sampled_from(NAMES)
+shares = st.floats(0.0, 1.0)
+weights = st.floats(0.1, 1.0)
+vectors = st.builds(pair, st.floats(-2, 2, width=32), st.floats(-2, 2, width=32))
+verdicts = st.builds(Label, shares, weights)
+lessons = st.lists(st.tuples(names, vectors, verdicts), max_size=50)
+
+Lesson = tuple[str, Features, Label]
+YES, NO = Label(1.0), Label(0.0)
+
+
+def build() -> Predictor:
+    return Predictor(NAMES, 2)
+
+
+def teach(predictor: Predictor, taken: list[Lesson], prefix: str = "call") -> Predictor:
+    for number, (name, features, label) in enumerate(taken):
+        predictor.learn(name, f"{prefix}-{number}", features, label)
+    return predictor
+
+
+def inside(predictor: Predictor) -> tuple[object, ...]:
+    """All that it holds, bit for bit."""
+    arrays = {name: array.tobytes() for name, array in predictor.arrays().items()}
+    return arrays, predictor.plain(), predictor.rate, predictor.deviation, predictor.optimism
+
+
+@given(lessons, vectors)
+def test_a_prediction_is_a_probability(taken: list[Lesson], asked: Features) -> None:
+    predicted = teach(build(), taken).satisfaction(asked)
+    assert len(predicted) == len(NAMES)
+    assert all(0.0 < each < 1.0 for each in predicted)
+
+
+def test_before_the_first_label_it_is_blank_and_prefers_nobody() -> None:
+    predictor = build()
+    assert predictor.is_blank
+    assert len(set(predictor.satisfaction(FEATURES))) == 1
+    predictor.learn(SMALL, "r1.0", FEATURES, NO)
+    assert not predictor.is_blank
+
+
+@given(lessons, names, st.sampled_from([0.0, 1.0]))
+def test_one_label_moves_its_candidates_rate_the_right_way(
+    taken: list[Lesson], name: str, label: float
+) -> None:
+    """And the others' through the pooled prior alone: the same way, and nothing of their own."""
+    predictor = teach(build(), taken)
+    before, own = list(predictor.rate), [array.copy() for array in predictor.arrays().values()]
+    predictor.learn(name, "another", FEATURES, Label(label))
+    sign = 1.0 if label else -1.0
+    for old, new in zip(before, predictor.rate, strict=True):
+        assert sign * (new - old) >= -1e-12
+    taught = predictor.index[name]
+    for old_array, new_array in zip(own, predictor.arrays().values(), strict=True):
+        others = [place for place in range(len(NAMES)) if place != taught]
+        assert old_array[others].tobytes() == new_array[others].tobytes()
+
+
+@pytest.mark.parametrize(("label", "sign"), [(0.0, -1.0), (1.0, 1.0)])
+def test_the_first_label_moves_its_own_candidate_most(label: float, sign: float) -> None:
+    predictor = build()
+    (before,) = set(predictor.rate)
+    predictor.learn(MEDIUM, "r1.0", FEATURES, Label(label))
+    small, medium, large = (sign * (rate - before) for rate in predictor.rate)
+    assert medium > small == large >= 0.0
+
+
+@given(lessons, names, verdicts, verdicts)
+def test_a_revision_equals_having_learned_the_other_label(
+    taken: list[Lesson], name: str, first: Label, second: Label
+) -> None:
+    second = replace(second, weight=first.weight)
+    revised, direct = teach(build(), taken), teach(build(), taken)
+    revised.learn(name, "it", FEATURES, first)
+    revised.revise(name, "it", FEATURES, first, second)
+    direct.learn(name, "it", FEATURES, second)
+    for part in ("means", "moment", "gram", "rows", "counts"):
+        np.testing.assert_allclose(
+            revised.arrays()[part], direct.arrays()[part], rtol=0, atol=1e-9, err_msg=part
+        )
+    assert revised.rate == pytest.approx(direct.rate)
+    assert revised.deviation == pytest.approx(direct.deviation)
+    assert revised.plain() == direct.plain()
+
+
+@given(lessons, names, verdicts, verdicts, lessons)
+def test_a_late_revision_puts_the_rates_right_whatever_came_between(
+    taken: list[Lesson],
+    name: str,
+    first: Label,
+    second: Label,
+    between: list[Lesson],
+) -> None:
+    second = replace(second, weight=first.weight)
+    revised, direct = teach(build(), taken), teach(build(), taken)
+    revised.learn(name, "it", FEATURES, first)
+    direct.learn(name, "it", FEATURES, second)
+    teach(revised, between, "later").revise(name, "it", FEATURES, first, second)
+    teach(direct, between, "later")
+    np.testing.assert_allclose(revised.arrays()["means"], direct.arrays()["means"], atol=1e-9)
+    assert revised.rate == pytest.approx(direct.rate)
+
+
+def test_the_labels_that_can_be_revised_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REVISABLE", 5)
+    predictor = build()
+    for number in range(20):
+        predictor.learn(SMALL, f"r{number}.0", FEATURES, YES)
+    assert [call_id for call_id, _ in predictor.plain()["marks"]] == [
+        f"r{number}.0" for number in range(15, 20)
+    ]
+    before = list(predictor.rate)
+    predictor.revise(SMALL, "r3.0", FEATURES, YES, NO)  # too long ago
+    assert predictor.rate == before
+    predictor.revise(SMALL, "r15.0", FEATURES, YES, NO)
+    assert predictor.rate[0] < before[0]
+
+
+@given(lessons, lessons)
+def test_written_down_and_read_back_it_goes_on_as_before(
+    before: list[Lesson], after: list[Lesson]
+) -> None:
+    predictor = teach(build(), before)
+    copy = build()
+    arrays = {name: array.copy() for name, array in predictor.arrays().items()}
+    copy.load(json.loads(json.dumps(predictor.plain())), arrays)
+    for each in (predictor, copy):
+        teach(each, after, "later")
+        each.revise(SMALL, "call-0", FEATURES, NO, YES)
+        each.satisfaction(FEATURES)
+    assert json.dumps(copy.plain()) == json.dumps(predictor.plain())
+    assert inside(copy)[0] == inside(predictor)[0]
+    assert inside(copy)[2:] == inside(predictor)[2:]
+
+
+def test_what_was_loaded_from_is_not_shared() -> None:
+    predictor, copy = teach(build(), [(SMALL, FEATURES, YES)] * 3), build()
+    copy.load(predictor.plain(), predictor.arrays())
+    before = inside(predictor)
+    teach(copy, [(SMALL, FEATURES, NO)] * 40, "other")
+    assert inside(predictor) == before
+
+
+def test_a_wrong_dimension_is_refused_and_changes_nothing() -> None:
+    predictor = teach(build(), [(SMALL, FEATURES, YES)])
+    before = inside(predictor)
+    with pytest.raises(ValueError, match=r"dimension|size|shape"):
+        predictor.learn(SMALL, "r9.0", FEATURES[:1], NO)
+    assert inside(predictor) == before
+
+
+def test_where_prompts_tell_the_prediction_follows_them() -> None:
+    predictor = build()
+    for number in range(300):
+        side = 1.0 if number % 2 else -1.0
+        predictor.learn(SMALL, f"r{number}.0", pair(side, 0.0), Label(float(side > 0)))
+        predictor.learn(LARGE, f"r{number}.1", pair(side, 0.0), YES)
+    good, bad = (predictor.satisfaction(pair(side, 0.0)) for side in (1.0, -1.0))
+    assert good[0] - bad[0] > 0.5
+    assert abs(good[2] - bad[2]) < 0.1
+
+
+def test_where_prompts_tell_nothing_it_is_the_rate() -> None:
+    predictor = build()
+    random = np.random.default_rng(0)
+    for number in range(600):
+        features = pair(*random.uniform(-1, 1, 2))
+        label = Label(float(random.random() < 0.6))
+        predictor.learn(SMALL, f"r{number}.0", features, label)
+    for asked in (pair(1, 1), pair(-1, 0.5), pair(0, 0)):
+        assert predictor.satisfaction(asked)[0] == pytest.approx(predictor.rate[0], abs=0.08)
+    assert predictor.rate[0] == pytest.approx(0.6, abs=0.05)
+
+
+def test_labels_are_probabilities_too() -> None:
+    """A judge may say 0.6: the rate nears it, and the experts' scores stay finite."""
+    predictor = teach(build(), [(SMALL, FEATURES, Label(0.6))] * 200)
+    assert predictor.rate[0] == pytest.approx(0.6, abs=0.02)
+    assert np.isfinite(predictor.arrays()["losses"]).all()
