@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from litellm_messplus.routing.price import integrate
-
 CREDIT = 30.0
 """Satisfied requests that can be saved up."""
 PENDING = 256
@@ -35,7 +33,6 @@ class Account:
     """``shortfall`` is over judged requests; ``pending`` holds the expected one of the others."""
 
     shortfall: float = 0.0
-    integral: float = 0.0
     answered_share: float = 1.0
     seen: int = 0
     answered_requests: int = 0
@@ -62,7 +59,6 @@ class Account:
         if self.pending.pop(request_id, None) is not None:
             self._expect(answer=1.0)
         self._count(shortfall)
-        self.integral = integrate(self.integral, self.shortfall)
 
     def revised(self, difference: float) -> None:
         """A later verdict: ``difference`` is its shortfall minus that of the one it replaces."""
@@ -71,7 +67,6 @@ class Account:
     def plain(self) -> dict[str, Any]:
         return {
             "shortfall": self.shortfall,
-            "integral": self.integral,
             "answered_share": self.answered_share,
             "seen": self.seen,
             "answered_requests": self.answered_requests,

@@ -42,7 +42,7 @@ class AdaptivePolicy:
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
-        return adaptive.decide(situation, known, self.account(level.name).integral)
+        return adaptive.decide(situation, known, self.account(level.name).answered_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())

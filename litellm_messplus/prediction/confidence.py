@@ -12,7 +12,9 @@ serves: 0.452 instead of 0.429 MJ, worst seed 2.5 instead of 1.8 times the media
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from litellm_messplus.prediction.change_test import ChangeTest
 
 PSEUDO_LABELS = 6.0
 MEMORY = 1000.0
@@ -35,22 +37,36 @@ class Label:
 
 @dataclass
 class RunningMean:
-    """Discounted weight and sum of one model's labels; `faded` is the log of the discount."""
+    """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
+
+    Where the change test finds that the model has become worse, the mean starts again from the
+    labels since then; ``restarted`` is what ``faded`` was at that moment.
+    """
 
     weight: float = 0.0
     total: float = 0.0
     faded: float = 0.0
+    restarted: float = 0.0
+    change: ChangeTest = field(default_factory=ChangeTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
         """Count a label; the returned mark lets a later verdict be put in its place exactly."""
         keep = math.exp(-weight / MEMORY)
+        has_dropped = self.change.add(label, weight, self.weight, self.total, keep)
         self.weight = self.weight * keep + weight
         self.total = self.total * keep + weight * label
         self.faded -= weight / MEMORY
+        if has_dropped:
+            self.weight, self.total = self.change.weight, self.change.total
+            self.change = ChangeTest()
+            self.restarted = self.faded
         return self.faded
 
     def revise(self, mark: float, old: Label, new: Label) -> None:
-        """Replace a label counted before, faded by everything that was counted since."""
+        """Replace a label counted before, faded by everything that was counted since; one from
+        before a restart counts for nothing any more."""
+        if mark > self.restarted:
+            return
         kept = math.exp(self.faded - mark)
         self.weight += (new.weight - old.weight) * kept
         self.total += (new.weight * new.value - old.weight * old.value) * kept

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.change_test import ChangeTest
 from litellm_messplus.prediction.confidence import Label, RunningMean, optimism, rates
 from litellm_messplus.prediction.context_head import Blend, Ridge, within
 from litellm_messplus.prediction.encoder import Features
@@ -85,7 +86,7 @@ class Predictor:
     def arrays(self) -> Arrays:
         """Everything learned; loading it continues exactly."""
         return {
-            "means": np.array([[m.weight, m.total, m.faded] for m in self.means]),
+            "means": np.array([_numbers(mean) for mean in self.means]),
             "losses": np.array([[*blend.losses, blend.trust] for blend in self.blends]),
             "gram": np.array([ridge.gram for ridge in self.ridges]),
             "moment": np.array([ridge.moment for ridge in self.ridges]),
@@ -99,7 +100,7 @@ class Predictor:
         self._marks = OrderedDict(plain["marks"])
         self.coefficients = arrays["coefficients"].copy()
         for place, (ridge, blend) in enumerate(zip(self.ridges, self.blends, strict=True)):
-            self.means[place] = RunningMean(*map(float, arrays["means"][place]))
+            self.means[place] = _running_mean(arrays["means"][place].tolist())
             *blend.losses, blend.trust = map(float, arrays["losses"][place])
             ridge.gram = arrays["gram"][place].copy()
             ridge.moment = arrays["moment"][place].copy()
@@ -116,3 +117,14 @@ class Predictor:
         self._marks[call_id] = mark
         if len(self._marks) > REVISABLE:
             self._marks.popitem(last=False)
+
+
+def _numbers(mean: RunningMean) -> list[float]:
+    change = mean.change
+    suspected = [change.evidence, change.weight, change.total]
+    return [mean.weight, mean.total, mean.faded, mean.restarted, *suspected]
+
+
+def _running_mean(numbers: list[float]) -> RunningMean:
+    weight, total, faded, restarted, *suspected = numbers
+    return RunningMean(weight, total, faded, restarted, ChangeTest(*suspected))

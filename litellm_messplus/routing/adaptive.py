@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from litellm_messplus.routing import probe
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.eligibility import eligible
+from litellm_messplus.routing.eligibility import eligible, horizon
 from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
 from litellm_messplus.routing.reserve import reserve
 
@@ -39,12 +39,17 @@ class View:
     is_within_reach: bool
 
 
-def decide(situation: Situation, known: Knowledge, integral: float) -> Decision:
-    """Rank the healthy candidates for one request."""
+def decide(situation: Situation, known: Knowledge, answered_share: float) -> Decision:
+    """Rank the healthy candidates for one request.
+
+    The backlog counts answered requests; where only a share of them is answered, the horizon over
+    which it is to be repaid holds that much fewer.
+    """
     view = _view(situation, known)
     backlog = situation.queue + situation.in_flight + reserve_of(situation, known)
-    allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, situation.t)
-    price = _price(view, allowed, situation.alpha, backlog, integral)
+    repayment = horizon(situation.t, answered_share)
+    allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
+    price = _price(view, allowed, situation.alpha, backlog)
     scores = [
         estimate.cost - price * (estimate.satisfaction + optimistic - rate)
         for estimate, optimistic, rate in zip(
@@ -96,12 +101,10 @@ def _view(situation: Situation, known: Knowledge) -> View:
     return View(tuple(by_cost), typical, optimistic, max(optimistic) >= situation.alpha)
 
 
-def _price(
-    view: View, allowed: Sequence[int], alpha: float, backlog: float, integral: float
-) -> float:
+def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> float:
     hull = lower_hull(allowed, view.typical_cost, view.optimistic)
     slope = feedforward(hull, view.typical_cost, view.optimistic, alpha)
-    price = with_feedback(slope, backlog, integral)
+    price = with_feedback(slope, backlog)
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))

@@ -16,15 +16,20 @@ HORIZON_PER_REQUEST = 4.0
 HORIZON = 800.0
 
 
+def horizon(requests: int, answered_share: float) -> float:
+    """Answered requests within which a backlog is to be repaid, after so many requests."""
+    repaid_within = min(HORIZON_PER_REQUEST * max(requests, 1), HORIZON)
+    return max(answered_share * repaid_within, HORIZON_PER_REQUEST)
+
+
 def eligible(
     by_cost: Sequence[int],
     optimistic: Sequence[float],
     alpha: float,
     backlog: float,
-    requests: int,
+    horizon: float,
 ) -> tuple[int, ...]:
     """The models up to the cheapest that can hold alpha and repay the backlog; else all of them."""
-    horizon = min(HORIZON_PER_REQUEST * max(requests, 1), HORIZON)
     target = alpha + max(backlog, 0.0) / horizon
     for position, model in enumerate(by_cost):
         if optimistic[model] >= target:

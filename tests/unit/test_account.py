@@ -164,19 +164,6 @@ def test_a_second_verdict_is_as_if_it_had_been_the_first(
     assert revised.pending == direct.pending
 
 
-def test_the_integral_follows_what_is_owed_and_cannot_wind_up() -> None:
-    account = Account()
-    seen = [account.integral]
-    for number in range(300):
-        answer(account, f"r{number}", 0.0)
-        seen.append(account.integral)
-    assert seen == sorted(seen)
-    assert seen[-1] == seen[-2] > 0.0  # at its bound
-    for number in range(4_000):
-        answer(account, f"s{number}", 1.0)
-    assert account.integral < 0.0
-
-
 @given(steps)
 def test_whatever_comes_it_stays_within_its_bounds(taken: list[tuple[str, int, float]]) -> None:
     account = Account()
