@@ -38,16 +38,20 @@ class Account:
     answered_requests: int = 0
     requests: int = 0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
+    _expected: float | None = field(default=None, compare=False, repr=False)
+    """The sum over ``pending``, until that changes: every decision asks for it."""
 
     @property
     def queue(self) -> float:
         """What is owed in expectation, in requests."""
-        expected = sum(pending.shortfall for pending in self.pending.values())
-        return self.shortfall + self.answered_share * expected
+        if self._expected is None:
+            self._expected = sum(pending.shortfall for pending in self.pending.values())
+        return self.shortfall + self.answered_share * self._expected
 
     def decided(self, request_id: str, expected_shortfall: float) -> None:
         """A request went out."""
         self.requests += 1
+        self._expected = None
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
         while next(iter(self.pending.values())).number <= self.requests - PENDING:
             self.pending.popitem(last=False)
@@ -56,6 +60,7 @@ class Account:
     def answered(self, request_id: str, shortfall: float) -> None:
         """The first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
         self.answered_requests += 1
+        self._expected = None
         if self.pending.pop(request_id, None) is not None:
             self._expect(answer=1.0)
         self._count(shortfall)

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
+from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.open_requests import OpenRequests
@@ -87,7 +87,7 @@ class FeedbackDesk:
         call_id = feedback.call_id or served_call_id(request_id)
         await self._check_call(request_id, call_id)
         label = LabelRecord(
-            label_id=uuid.uuid4().hex,
+            label_id=new_id(),
             call_id=call_id,
             request_id=request_id,
             created_at=datetime.now(UTC),

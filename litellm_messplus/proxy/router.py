@@ -1,13 +1,13 @@
 """Routing one request: LiteLLM's healthy deployments in, a ranking out; logged and explored."""
 
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
+from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy import ranking
 from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
@@ -84,7 +84,7 @@ class RequestRouter:
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(level, features, len(text), candidates)
-        request_id = uuid.uuid4().hex
+        request_id = new_id()
         decision = engine.decide(request_id, level, situation)
         seconds = time.perf_counter() - started
         if seconds > self._settings.deadline_seconds:
