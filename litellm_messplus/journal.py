@@ -153,8 +153,8 @@ class Journal:
             await self._fold(upto=await log.head(self._database))
         while self._backlog:
             await self._write_batch()
-        if self.position - self._snapshot_position >= self._snapshot_every:
-            await self._save_snapshots()
+            await self._save_due_snapshots()  # under steady traffic the backlog is never empty
+        await self._save_due_snapshots()
 
     async def _write_batch(self) -> None:
         """One transaction. What it holds stays in the backlog until it is committed."""
@@ -209,6 +209,10 @@ class Journal:
     def _apply(self, entry: Entry) -> None:
         if not fold(self._engines, entry):
             self._counters.add("fold_failures")
+
+    async def _save_due_snapshots(self) -> None:
+        if self.position - self._snapshot_position >= self._snapshot_every:
+            await self._save_snapshots()
 
     async def _save_snapshots(self) -> None:
         for name, engine in self._engines.items():
