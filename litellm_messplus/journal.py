@@ -78,7 +78,6 @@ class Journal:
         self._backlog: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -140,8 +139,7 @@ class Journal:
             self._wake.clear()
             self._timer = None
             try:
-                async with self._turn:
-                    await self._flush()
+                await self._flush()
             except Exception:
                 waiting = len(self._backlog)
                 self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
