@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from litellm_messplus.learning import snapshot
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log, snapshots
-from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ LONGEST_BACKLOG = 100_000
 FOLLOW_SECONDS = 1.0
 """How often to look for what other workers wrote."""
 RETRY_SECONDS = 0.5
+TURN_SECONDS = 0.002
+"""How long folding keeps the event loop before requests get their turn."""
 CLOSE_SECONDS = 10.0
 """How long a stop waits for a database that does not answer."""
 
@@ -148,7 +151,7 @@ class Journal:
 
     async def _flush(self) -> None:
         if not self._backlog:
-            await self._fold(upto=await log.head(self._database))
+            await self._fold(await log.head(self._database))
         while self._backlog:
             await self._write_batch()
             await self._save_due_snapshots()  # under steady traffic the backlog is never empty
@@ -183,8 +186,10 @@ class Journal:
             await self._fold_written([waiting], appended)
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
+        is_next = appended.before == self.position  # else others wrote between, who knows what
+        kinds = {type(waiting.record) for waiting in batch} if is_next else EVERY_KIND
         try:
-            await self._fold(upto=appended.last)
+            await self._fold(appended.last, kinds)
         finally:  # committed is committed: what could not be read back now is folded in later
             for waiting in batch:
                 waiting.resolve()
@@ -198,10 +203,14 @@ class Journal:
             self._engines[record.zoo].forget(record.request_id)
         waiting.refuse(error)
 
-    async def _fold(self, upto: int) -> None:
-        async for entry in read_entries(self._database, self.position, upto):
+    async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
+        for_others = time.perf_counter() + TURN_SECONDS
+        async for entry in read_entries(self._database, self.position, upto, kinds):
             self._apply(entry)
             self.position = entry.position
+            if time.perf_counter() > for_others:
+                await asyncio.sleep(0)
+                for_others = time.perf_counter() + TURN_SECONDS
         self.position = max(self.position, upto)
 
     def _apply(self, entry: Entry) -> None:

@@ -157,7 +157,7 @@ class MessplusSettings(_Settings):
         description="A decision that took longer is dropped and LiteLLM's own choice stands.",
     )
     flush_seconds: Positive = Field(
-        default=0.25,
+        default=0.5,
         description="How long decisions and calls may wait to be written. Feedback never waits.",
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(

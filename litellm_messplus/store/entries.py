@@ -5,14 +5,21 @@ call ended has no candidate yet, and the call's own entry brings the label along
 one piece, or in many, at any later time, folds into the same state.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
-from litellm_messplus.records import CallRole, CallStatus
+from litellm_messplus.records import (
+    CallRecord,
+    CallRole,
+    CallStatus,
+    LabelRecord,
+    Record,
+    RequestRecord,
+)
 from litellm_messplus.store.rows import features_from_bytes
 from litellm_messplus.store.tables import calls, labels, requests
 
@@ -20,24 +27,30 @@ PAGE = 2000
 """Positions read at once, which bounds the memory that a long log takes."""
 
 
-async def read_entries(engine: AsyncEngine, after: int, upto: int) -> AsyncIterator[Entry]:
-    """The entries at positions in (after, upto], in order."""
+Kinds = Collection[type[Record]]
+EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord)
+
+
+async def read_entries(
+    engine: AsyncEngine, after: int, upto: int, kinds: Kinds = EVERY_KIND
+) -> AsyncIterator[Entry]:
+    """The entries at positions in (after, upto], in order; ``kinds`` are those to look for."""
     async with engine.connect() as connection:
         for start in range(after, upto, PAGE):
-            for entry in await _page(connection, start, min(start + PAGE, upto)):
+            for entry in await _page(connection, start, min(start + PAGE, upto), kinds):
                 yield entry
 
 
-async def _page(connection: AsyncConnection, after: int, upto: int) -> list[Entry]:
-    decided = await connection.execute(_decided(after, upto))
-    entries: list[Entry] = [Decided(*found) for found in decided]
-    entries += [_settled(found) for found in await connection.execute(_settled_query(after, upto))]
-    entries += [_labelled(found) for found in await connection.execute(_label_query(after, upto))]
+async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds) -> list[Entry]:
+    entries: list[Entry] = []
+    for kind in kinds:
+        query, entry_of = _READ[kind]
+        entries += map(entry_of, await connection.execute(query(after, upto)))
     entries.sort(key=lambda entry: entry.position)
     return entries
 
 
-def _decided(after: int, upto: int) -> Select[Any]:
+def _decided_query(after: int, upto: int) -> Select[Any]:
     return select(
         requests.c.position,
         requests.c.zoo,
@@ -45,6 +58,10 @@ def _decided(after: int, upto: int) -> Select[Any]:
         requests.c.request_id,
         func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0),
     ).where(requests.c.position > after, requests.c.position <= upto)
+
+
+def _decided(found: Row[Any]) -> Decided:
+    return Decided(*found)
 
 
 def _settled_query(after: int, upto: int) -> Select[Any]:
@@ -163,3 +180,10 @@ def _example(found: Row[Any]) -> Example | None:
         candidate=found.candidate,
         is_exploration=bool(found.is_exploration),
     )
+
+
+_READ: dict[type[Record], tuple[Callable[[int, int], Select[Any]], Callable[[Row[Any]], Entry]]] = {
+    RequestRecord: (_decided_query, _decided),
+    CallRecord: (_settled_query, _settled),
+    LabelRecord: (_label_query, _labelled),
+}

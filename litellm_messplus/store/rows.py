@@ -44,4 +44,6 @@ def features_from_bytes(data: bytes) -> Features:
 
 
 def _storable(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return str(text)
     return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
