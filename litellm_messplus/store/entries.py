@@ -56,12 +56,20 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.zoo,
         requests.c.service_level,
         requests.c.request_id,
-        func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0),
+        func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0).label(
+            "expected_shortfall"
+        ),
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
 def _decided(found: Row[Any]) -> Decided:
-    return Decided(*found)
+    return Decided(
+        position=found.position,
+        zoo=found.zoo,
+        service_level=found.service_level,
+        request_id=found.request_id,
+        expected_shortfall=found.expected_shortfall,
+    )
 
 
 def _settled_query(after: int, upto: int) -> Select[Any]:

@@ -28,7 +28,7 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import restore
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import build_engine, label, pair, request, served_call, traffic
 from tests.unit.folding import bits, fold_all, only_zoo, taught
@@ -400,12 +400,14 @@ async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
     """Written but not read back: the label is acknowledged, for it is durable."""
     times = 0
 
-    async def away(database: AsyncEngine, after: int, upto: int) -> AsyncIterator[Any]:
+    async def away(
+        database: AsyncEngine, after: int, upto: int, kinds: Kinds
+    ) -> AsyncIterator[Any]:
         nonlocal times
         times += 1
         if times <= 2:
             raise OperationalError("SELECT", {}, Exception("the database is away"))
-        async for entry in read_entries(database, after, upto):
+        async for entry in read_entries(database, after, upto, kinds):
             yield entry
 
     monkeypatch.setattr(module, "read_entries", away)
