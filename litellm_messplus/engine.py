@@ -12,6 +12,7 @@ from litellm_messplus.learning.entries import Decided, Entry
 from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.prediction.length_head import LengthHead
 from litellm_messplus.routing.aim import aim
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from litellm_messplus.routing.exploration import draw
@@ -37,7 +38,8 @@ class Engine:
         """The state before any request."""
         policy = build_policy(self.zoo.settings, self.zoo.candidates, self.encoder.dimension)
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        return ZooState(self.encoder.name, policy, estimators)
+        lengths = LengthHead(self.encoder.dimension)
+        return ZooState(self.encoder.name, policy, estimators, lengths)
 
     def situation(
         self,
@@ -92,18 +94,21 @@ class Engine:
         self, features: Features, prompt_characters: int, candidates: Sequence[str]
     ) -> tuple[Estimate, ...]:
         satisfactions = self.state.policy.predict(features, candidates)
+        multiple = self.state.lengths.multiple(features)
         return tuple(
-            self._estimate(name, prompt_characters, satisfaction)
+            self._estimate(name, prompt_characters, multiple, satisfaction)
             for name, satisfaction in zip(candidates, satisfactions, strict=True)
         )
 
-    def _estimate(self, candidate: str, prompt_characters: int, satisfaction: float) -> Estimate:
+    def _estimate(
+        self, candidate: str, prompt_characters: int, multiple: float, satisfaction: float
+    ) -> Estimate:
         estimator, price = self.state.estimators[candidate], self.zoo.prices[candidate]
-        completion_tokens = estimator.completion_tokens.value
+        usual = estimator.completion_tokens.value
         return Estimate(
             candidate,
-            price.of(estimator.tokens_of(prompt_characters), completion_tokens),
-            price.of(estimator.prompt_tokens.value, completion_tokens),
+            price.of(estimator.tokens_of(prompt_characters), usual * multiple),
+            price.of(estimator.prompt_tokens.value, usual),
             satisfaction,
         )
 

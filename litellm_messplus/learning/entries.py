@@ -31,7 +31,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A call ended. ``example`` and ``satisfaction`` are set where its label came first."""
+    """A call ended. ``example`` is None where it failed, or a model outside the zoo answered;
+    ``satisfaction`` is set where its label came first."""
 
     position: int
     zoo: str

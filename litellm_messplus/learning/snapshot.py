@@ -11,7 +11,7 @@ import numpy as np
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 2
+FORMAT = 3
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
@@ -44,9 +44,10 @@ def dump(state: ZooState) -> bytes:
         },
         "policy": state.policy.plain(),
     }
+    arrays = state.policy.arrays() | state.lengths.arrays()
     buffer = io.BytesIO()
     written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
-    np.savez(buffer, allow_pickle=False, plain=written, **state.policy.arrays())
+    np.savez(buffer, allow_pickle=False, plain=written, **arrays)
     return buffer.getvalue()
 
 
@@ -68,4 +69,5 @@ def load(data: bytes, empty: ZooState) -> ZooState:
         for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
             mean.value, mean.count = value, count
     empty.policy.load(plain["policy"], arrays)
+    empty.lengths.load(arrays)
     return empty

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
 from litellm_messplus.learning.policy import Policy
+from litellm_messplus.prediction.length_head import LengthHead
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class ZooState:
     encoder: str
     policy: Policy
     estimators: dict[str, TokenEstimator]
+    lengths: LengthHead
     requests: Counter[str] = field(default_factory=Counter)
 
     def apply(self, entry: Entry) -> None:
@@ -35,9 +37,19 @@ class ZooState:
     def _settle(self, entry: Settled) -> None:
         estimator = self.estimators.get(entry.candidate or "")
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
-            estimator.observe(entry.prompt_characters, entry.prompt_tokens, entry.completion_tokens)
+            length = self._length(estimator, entry.example, entry.completion_tokens)
+            estimator.observe(entry.prompt_characters, entry.prompt_tokens, length)
         if entry.satisfaction is not None and self._can_teach(entry.example):
             self.policy.learn(entry.example, entry.call_id, entry.satisfaction, None, entry.weight)
+
+    def _length(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
+        """What the answer would have been long for an average prompt; the prompt teaches."""
+        if not self._can_teach(example):
+            return tokens
+        expected, usual = self.lengths.multiple(example.features), estimator.completion_tokens
+        if usual.count > 0 and usual.value > 0.0:
+            self.lengths.learn(example.features, tokens / usual.value)
+        return tokens / expected
 
     def _label(self, entry: Labelled) -> None:
         if entry.is_served:

@@ -1,7 +1,11 @@
-"""The embedded encoder: signed hashed word 1- and 2-grams and the prompt's shape; no download.
+"""The embedded encoder: signed hashed words and the prompt's shape; no download.
 
 Research measured it level with sentence embeddings of MiniLM on recorded zoos, at a fraction of
-the time. It runs in the event loop, so the text is read as an array of bytes, without a Python
+the time. The buckets are few, so that a head learns from a few hundred labels; pairs of words only
+crowd them: on five recordings shuffled together, a ridge on all labels comes 0.0044 nats below the
+mean alone with 124 buckets of words and pairs, 0.0123 with 252, 0.0143 without the pairs.
+
+It runs in the event loop, so the text is read as an array of bytes, without a Python
 object for each word: half the time at 200 tokens, a fifth at 1,200.
 """
 
@@ -12,7 +16,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 
-NGRAM_BUCKETS = 124
+WORD_BUCKETS = 252
 SHAPE_FEATURES = 4
 HEAD_CHARACTERS = 1500
 TAIL_CHARACTERS = 4500
@@ -23,7 +27,6 @@ LONGEST_WORD = 64
 _SPACE, _LETTER, _MARK = 0, 1, 2
 _PRIME = 0x100_0000_01B3
 _POWERS = np.array([pow(_PRIME, place, 1 << 64) for place in range(LONGEST_WORD)], dtype=np.uint64)
-_PAIR = np.uint64(0x85EB_CA6B)
 _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
@@ -39,21 +42,21 @@ _KINDS = np.array([_kind(byte) for byte in range(256)], dtype=np.uint8)
 
 
 class HashedNgrams:
-    """``dimension`` = 124 n-gram buckets of unit length, then four numbers of the text's shape."""
+    """``dimension`` = 252 buckets of words, of unit length, then four numbers of the shape."""
 
-    name = "hashed-ngrams-2"
-    dimension = NGRAM_BUCKETS + SHAPE_FEATURES
+    name = "hashed-ngrams-3"
+    dimension = WORD_BUCKETS + SHAPE_FEATURES
 
     def encode(self, text: str) -> Features:
-        """Shape (128,). Any text is accepted; one without words gives the zero vector."""
+        """Shape (256,). Any text is accepted; one without words gives the zero vector."""
         features = np.zeros(self.dimension, dtype=np.float32)
         read = np.frombuffer(_bounded(text).lower().encode("utf-8", "surrogatepass"), np.uint8)
         kinds = _KINDS[read]
         starts = _starts(kinds)
         if starts.size:
-            features[:NGRAM_BUCKETS] = _ngrams(_codes(read, kinds, starts))
+            features[:WORD_BUCKETS] = _bag(_codes(read, kinds, starts))
             lengths = np.add.reduceat(kinds != _SPACE, starts, dtype=np.intp)
-            features[NGRAM_BUCKETS:] = _shape(text, lengths)
+            features[WORD_BUCKETS:] = _shape(text, lengths)
         return features
 
 
@@ -84,17 +87,17 @@ def _codes(
     return codes
 
 
-def _ngrams(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Signed counts of words and of neighbouring pairs, scaled to length 1.
+def _bag(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Signed counts of words, scaled to length 1.
 
     The codes are multiplied and folded first: the low bits of a polynomial are no hash yet.
     """
-    mixed = np.concatenate((codes, codes[:-1] * _PAIR + codes[1:])) * _GOLDEN
+    mixed = codes * _GOLDEN
     mixed ^= mixed >> np.uint64(29)
     mixed *= _GOLDEN
-    buckets = ((mixed >> np.uint64(32)) % np.uint64(NGRAM_BUCKETS)).astype(np.intp)
+    buckets = ((mixed >> np.uint64(32)) % np.uint64(WORD_BUCKETS)).astype(np.intp)
     signs = 1.0 - 2.0 * (mixed >> np.uint64(63)).astype(np.float64)
-    counts = np.bincount(buckets, weights=signs, minlength=NGRAM_BUCKETS).astype(np.float64)
+    counts = np.bincount(buckets, weights=signs, minlength=WORD_BUCKETS).astype(np.float64)
     length = math.sqrt(float(counts @ counts))
     return counts / length if length > 0.0 else counts
 

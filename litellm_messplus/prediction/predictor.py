@@ -1,25 +1,39 @@
 """What is known about one zoo: rates, their uncertainty, and what the prompt adds.
 
+A rate is that over all prompts, while a model is called on those it is chosen for. So its mean
+counts each label less what the prompt was expected to add: left out, choosing by the prompt makes
+the rates drift, and unlocks dear models: 1.15 instead of 0.93 times the hindsight mix on the five
+shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier state).
+
 Learns from every labelled call, served or explored, and is shared by the zoo's service levels.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.change_test import ChangeTest
 from litellm_messplus.prediction.confidence import Label, RunningMean, optimism, rates
-from litellm_messplus.prediction.context_head import Blend, Ridge, within
+from litellm_messplus.prediction.context_head import Arrays, Blend, Ridge, shifted, within
 from litellm_messplus.prediction.encoder import Features
 
 REVISABLE = 4096
 """Labels whose mark is remembered, so that a second verdict can replace the first exactly. The
 weight of an older one has faded by then."""
 
-Arrays = dict[str, NDArray[np.float64]]
+
+class Mark(NamedTuple):
+    """Of a counted label: its mean's discount then, and what the prompt was expected to add."""
+
+    faded: float
+    added: float
+
+    def less(self, label: Label) -> Label:
+        """The label as the mean counts it."""
+        return Label(label.value - self.added, label.weight)
 
 
 class Predictor:
@@ -30,10 +44,9 @@ class Predictor:
         self.candidates = tuple(candidates)
         self.index = {name: place for place, name in enumerate(self.candidates)}
         self.means = [RunningMean() for _ in self.candidates]
-        self.ridges = [Ridge(dimension) for _ in self.candidates]
-        self.blends = [Blend() for _ in self.candidates]
-        self.coefficients = np.zeros((len(self.candidates), dimension))
-        self._marks: OrderedDict[str, float] = OrderedDict()
+        self.ridge = Ridge(dimension)
+        self.blend = Blend()
+        self._marks: OrderedDict[str, Mark] = OrderedDict()
         self._refresh()
 
     @property
@@ -43,22 +56,20 @@ class Predictor:
 
     def satisfaction(self, features: Features) -> list[float]:
         """Predicted probability of satisfaction for one prompt, per candidate."""
-        shifts: list[float] = (self.coefficients @ features).tolist()
-        return [
-            within(rate + blend.trust * shift)
-            for rate, blend, shift in zip(self.rate, self.blends, shifts, strict=True)
-        ]
+        shift = self.blend.trust * self.ridge.shift(features)
+        return [shifted(rate, shift) for rate in self.rate]
 
     def learn(self, candidate: str, call_id: str, features: Features, label: Label) -> None:
         """Take in the label of one call, whoever asked for it and however late it comes."""
         place = self.index[candidate]
-        rate = self.rate[place]
-        row = features.astype(np.float64)
-        shift = float(self.coefficients[place] @ row)
-        self.blends[place].score(rate, shift, label.value, label.weight)
-        if self.ridges[place].add(row, label.value - rate, label.weight):
-            self.coefficients[place] = self.ridges[place].coefficients
-        self._remember(call_id, self.means[place].add(label.value, label.weight))
+        rate = within(self.rate[place])
+        shift = self.ridge.shift(features)
+        added = shifted(rate, self.blend.trust * shift) - rate
+        self.blend.score(rate, shift, label.value, label.weight)
+        curvature = rate * (1.0 - rate)
+        self.ridge.add(features, (label.value - rate) / curvature, label.weight * curvature)
+        faded = self.means[place].add(label.value - added, label.weight)
+        self._remember(call_id, Mark(faded, added))
         self._refresh()
 
     def revise(
@@ -71,49 +82,38 @@ class Predictor:
     ) -> None:
         """Put a second verdict in the place of the first (the blend's past scores stay)."""
         place = self.index[candidate]
+        rate = self.rate[place]
+        self.ridge.revise(features, label.residual(rate) - previous.residual(rate))
         mark = self._marks.get(call_id)
         if mark is not None:
-            self.means[place].revise(mark, previous, label)
-        rate = self.rate[place]
-        difference = label.residual(rate) - previous.residual(rate)
-        self.ridges[place].revise(features.astype(np.float64), difference)
+            self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
         self._refresh()
 
     def plain(self) -> dict[str, Any]:
         """The marks of the labels that can still be revised."""
-        return {"marks": list(self._marks.items())}
+        return {"marks": [[call_id, *mark] for call_id, mark in self._marks.items()]}
 
     def arrays(self) -> Arrays:
         """Everything learned; loading it continues exactly."""
         return {
             "means": np.array([_numbers(mean) for mean in self.means]),
-            "losses": np.array([[*blend.losses, blend.trust] for blend in self.blends]),
-            "gram": np.array([ridge.gram for ridge in self.ridges]),
-            "moment": np.array([ridge.moment for ridge in self.ridges]),
-            "rows": np.array([ridge.rows for ridge in self.ridges]),
-            "counts": np.array([[r.waiting, r.count] for r in self.ridges], dtype=float),
-            "coefficients": self.coefficients,
+            "losses": np.array([*self.blend.losses, self.blend.trust]),
+            **self.ridge.arrays(),
         }
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
         """Take over what ``plain`` and ``arrays`` of a predictor of the same candidates gave."""
-        self._marks = OrderedDict(plain["marks"])
-        self.coefficients = arrays["coefficients"].copy()
-        for place, (ridge, blend) in enumerate(zip(self.ridges, self.blends, strict=True)):
-            self.means[place] = _running_mean(arrays["means"][place].tolist())
-            *blend.losses, blend.trust = map(float, arrays["losses"][place])
-            ridge.gram = arrays["gram"][place].copy()
-            ridge.moment = arrays["moment"][place].copy()
-            ridge.rows = arrays["rows"][place].copy()
-            ridge.waiting, ridge.count = map(int, arrays["counts"][place])
-            ridge.coefficients = self.coefficients[place].copy()
+        self._marks = OrderedDict((call_id, Mark(*mark)) for call_id, *mark in plain["marks"])
+        self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
+        *self.blend.losses, self.blend.trust = map(float, arrays["losses"])
+        self.ridge.load(arrays)
         self._refresh()
 
     def _refresh(self) -> None:
         self.rate, self.deviation = rates(self.means)
         self.optimism = optimism(self.means)
 
-    def _remember(self, call_id: str, mark: float) -> None:
+    def _remember(self, call_id: str, mark: Mark) -> None:
         self._marks[call_id] = mark
         if len(self._marks) > REVISABLE:
             self._marks.popitem(last=False)

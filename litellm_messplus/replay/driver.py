@@ -116,6 +116,12 @@ class Run:
         prompt = self._prompt[request]
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"
+            example = Example(
+                self.engine.encoder.name,
+                self._features[prompt],
+                self.recording.models[model],
+                decision.is_exploration,
+            )
             self.engine.apply(
                 Settled(
                     position=self._next_position(),
@@ -125,18 +131,12 @@ class Run:
                     prompt_characters=self.recording.prompts.characters[prompt],
                     prompt_tokens=0,
                     completion_tokens=self._cost[request][model],
-                    example=None,
+                    example=example,
                     satisfaction=None,
                     weight=1.0,
                 )
             )
             if self._is_given[request][model]:
-                example = Example(
-                    self.engine.encoder.name,
-                    self._features[prompt],
-                    self.recording.models[model],
-                    decision.is_exploration,
-                )
                 self._late.add(request, _Label(request, model, call_id, number == 0, example))
 
     def _judge(self, label: _Label) -> None:

@@ -107,7 +107,6 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
 def _settled(found: Row[Any]) -> Settled:
     succeeded = found.status == CallStatus.SUCCESS
     used = succeeded and not found.is_cache_hit
-    labelled = found.satisfaction is not None and succeeded
     return Settled(
         position=found.position,
         zoo=found.zoo,
@@ -116,7 +115,7 @@ def _settled(found: Row[Any]) -> Settled:
         prompt_characters=found.prompt_characters,
         prompt_tokens=found.prompt_tokens if used else None,
         completion_tokens=found.completion_tokens if used else None,
-        example=_example(found) if labelled else None,
+        example=_example(found) if succeeded else None,
         satisfaction=found.satisfaction,
         weight=1.0 if found.weight is None else found.weight,
     )

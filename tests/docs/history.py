@@ -119,7 +119,7 @@ def _request(number: int) -> RequestRecord:
         team_id="team" if number % 4 else None,
         call_type="acompletion",
         is_stream=number % 5 == 0,
-        encoder="hashed-ngrams-2",
+        encoder="hashed-ngrams-3",
         features=np.full(4, number, dtype=np.float32),
         prompt_characters=10 + number,
         estimated_cost={name: 1.1 * cost for name, cost in COST.items()},

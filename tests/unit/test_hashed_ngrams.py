@@ -10,28 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.hashed_ngrams import NGRAM_BUCKETS, HashedNgrams
+from litellm_messplus.prediction.hashed_ngrams import WORD_BUCKETS, HashedNgrams
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
 TEXT = "What is 17 + 25?\nAnswer in one Word, please. ÄÖ 你好 \ud800"
 
 PINNED = {
-    14: 0.2582,
-    46: -0.2582,
-    63: -0.2582,
-    74: 0.2582,
-    77: -0.2582,
-    79: -0.2582,
-    93: 0.2582,
-    98: -0.2582,
-    99: 0.2582,
-    102: 0.2582,
-    110: 0.2582,
-    121: 0.5164,
-    124: 0.184,
-    125: 0.175,
-    126: 0.875,
-    127: 0.5,
+    10: 0.3162,
+    31: -0.3162,
+    53: -0.3162,
+    85: 0.6325,
+    95: 0.3162,
+    186: 0.3162,
+    247: -0.3162,
+    252: 0.184,
+    253: 0.175,
+    254: 0.875,
+    255: 0.5,
 }
 
 
@@ -43,19 +38,19 @@ def encoder() -> HashedNgrams:
 @given(any_text)
 def test_any_text_becomes_a_finite_float32_vector_of_the_stated_dimension(text: str) -> None:
     features = HashedNgrams().encode(text)
-    assert features.shape == (HashedNgrams.dimension,) == (128,)
+    assert features.shape == (HashedNgrams.dimension,) == (256,)
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
 
 
 @given(any_text)
 def test_the_ngrams_have_unit_length_or_there_are_none(text: str) -> None:
-    length = np.linalg.norm(HashedNgrams().encode(text)[:NGRAM_BUCKETS].astype(np.float64))
+    length = np.linalg.norm(HashedNgrams().encode(text)[:WORD_BUCKETS].astype(np.float64))
     assert length == pytest.approx(1.0, abs=1e-6) or length == 0.0
 
 
 def test_words_give_ngrams_of_unit_length(encoder: HashedNgrams) -> None:
-    assert np.linalg.norm(encoder.encode("sort the list")[:NGRAM_BUCKETS]) == pytest.approx(1.0)
+    assert np.linalg.norm(encoder.encode("sort the list")[:WORD_BUCKETS]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
@@ -110,17 +105,17 @@ def test_the_meaning_of_the_features_is_pinned(encoder: HashedNgrams) -> None:
     """Logs keep vectors under the encoder's name: whoever changes a value must change the name."""
     features = encoder.encode("Reverse: a b, a\n7?")
     buckets = {int(at): round(float(features[at]), 4) for at in features.nonzero()[0]}
-    assert encoder.name == "hashed-ngrams-2"
+    assert encoder.name == "hashed-ngrams-3"
     assert buckets == PINNED
 
 
 @pytest.mark.parametrize(
     ("plain", "shaped", "feature"),
     [
-        ("ab", "ab " * 50, 124),
-        ("sum of a", "total of a", 125),
-        ("sum of ab", "sum of 9", 126),
-        ("a b", "a b?", 127),
+        ("ab", "ab " * 50, 252),
+        ("sum of a", "total of a", 253),
+        ("sum of ab", "sum of 9", 254),
+        ("a b", "a b?", 255),
     ],
 )
 def test_length_words_single_characters_and_questions_each_raise_their_feature(
@@ -130,13 +125,13 @@ def test_length_words_single_characters_and_questions_each_raise_their_feature(
 
 
 def test_spaces_between_words_change_no_ngram(encoder: HashedNgrams) -> None:
-    ngrams = slice(0, NGRAM_BUCKETS)
+    ngrams = slice(0, WORD_BUCKETS)
     spaced = encoder.encode("  what   is\n\t17 + 25 ?  ")[ngrams]
     assert np.array_equal(spaced, encoder.encode("what is 17+25?")[ngrams])
 
 
-def test_order_of_words_matters_and_case_does_not(encoder: HashedNgrams) -> None:
-    ngrams = slice(0, NGRAM_BUCKETS)
-    forward = encoder.encode("dog bites man")[ngrams]
-    assert not np.array_equal(forward, encoder.encode("man bites dog")[ngrams])
-    assert np.array_equal(forward, encoder.encode("Dog BITES man")[ngrams])
+def test_words_matter_and_neither_their_order_nor_case(encoder: HashedNgrams) -> None:
+    words = slice(0, WORD_BUCKETS)
+    forward = encoder.encode("dog bites man")[words]
+    assert np.array_equal(forward, encoder.encode("Man BITES dog")[words])
+    assert not np.array_equal(forward, encoder.encode("dog bites cat")[words])

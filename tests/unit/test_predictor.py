@@ -1,6 +1,7 @@
 """The predictor of `adaptive`: every label teaches its candidate, exactly and revisably."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -65,15 +66,14 @@ def test_one_label_moves_its_candidates_rate_the_right_way(
 ) -> None:
     """And the others' through the pooled prior alone: the same way, and nothing of their own."""
     predictor = teach(build(), taken)
-    before, own = list(predictor.rate), [array.copy() for array in predictor.arrays().values()]
+    before, means = list(predictor.rate), predictor.arrays()["means"]
     predictor.learn(name, "another", FEATURES, Label(label))
     sign = 1.0 if label else -1.0
     for old, new in zip(before, predictor.rate, strict=True):
         assert sign * (new - old) >= -1e-12
     taught = predictor.index[name]
-    for old_array, new_array in zip(own, predictor.arrays().values(), strict=True):
-        others = [place for place in range(len(NAMES)) if place != taught]
-        assert old_array[others].tobytes() == new_array[others].tobytes()
+    others = [place for place in range(len(NAMES)) if place != taught]
+    assert means[others].tobytes() == predictor.arrays()["means"][others].tobytes()
 
 
 @pytest.mark.parametrize(("label", "sign"), [(0.0, -1.0), (1.0, 1.0)])
@@ -104,7 +104,7 @@ def test_a_revision_equals_having_learned_the_other_label(
 
 
 @given(lessons, names, verdicts, verdicts, lessons)
-def test_a_late_revision_puts_the_rates_right_whatever_came_between(
+def test_a_late_revision_moves_the_mean_by_the_difference_faded_since(
     taken: list[Lesson],
     name: str,
     first: Label,
@@ -112,13 +112,39 @@ def test_a_late_revision_puts_the_rates_right_whatever_came_between(
     between: list[Lesson],
 ) -> None:
     second = replace(second, weight=first.weight)
-    revised, direct = teach(build(), taken), teach(build(), taken)
-    revised.learn(name, "it", FEATURES, first)
-    direct.learn(name, "it", FEATURES, second)
-    teach(revised, between, "later").revise(name, "it", FEATURES, first, second)
-    teach(direct, between, "later")
-    np.testing.assert_allclose(revised.arrays()["means"], direct.arrays()["means"], atol=1e-9)
-    assert revised.rate == pytest.approx(direct.rate)
+    predictor = teach(build(), taken)
+    predictor.learn(name, "it", FEATURES, first)
+    counted = predictor.means[predictor.index[name]]
+    marked = counted.faded
+    teach(predictor, between, "later")
+    expected = second.weight * (second.value - first.value) * math.exp(counted.faded - marked)
+    weight, total = counted.weight, counted.total
+    predictor.revise(name, "it", FEATURES, first, second)
+    assert counted.weight == pytest.approx(weight)
+    assert counted.total - total == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_mean_is_over_all_prompts_whichever_a_model_is_called_on() -> None:
+    """One model gets most of the hard prompts, another the easy ones; they are equally good."""
+    predictor, random = build(), np.random.default_rng(0)
+    for number in range(1500):
+        side = random.choice([-1.0, 1.0])
+        label = Label(float(random.random() < 0.5 + 0.3 * side))
+        is_explored = random.random() < 0.2
+        name = (LARGE if side < 0 else SMALL) if not is_explored else random.choice([SMALL, LARGE])
+        predictor.learn(str(name), f"r{number}.0", pair(side, 0.0), label)
+    small, _, large = predictor.rate
+    assert small == pytest.approx(large, abs=0.25)  # 0.5 apart as labelled
+    assert large == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_label_of_one_model_tells_what_a_prompt_is_to_the_others() -> None:
+    predictor = build()
+    for number in range(300):
+        side = 1.0 if number % 2 else -1.0
+        predictor.learn(SMALL, f"r{number}.0", pair(side, 0.0), Label(float(side > 0)))
+    hard, easy = (predictor.satisfaction(pair(side, 0.0))[2] for side in (-1.0, 1.0))
+    assert easy - hard > 0.3
 
 
 def test_the_labels_that_can_be_revised_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +152,7 @@ def test_the_labels_that_can_be_revised_are_bounded(monkeypatch: pytest.MonkeyPa
     predictor = build()
     for number in range(20):
         predictor.learn(SMALL, f"r{number}.0", FEATURES, YES)
-    assert [call_id for call_id, _ in predictor.plain()["marks"]] == [
+    assert [call_id for call_id, *_ in predictor.plain()["marks"]] == [
         f"r{number}.0" for number in range(15, 20)
     ]
     before = list(predictor.rate)
