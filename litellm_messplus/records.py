@@ -83,14 +83,14 @@ class CallRecord:
     role: CallRole
     status: CallStatus
     candidate: str | None
-    deployment_id: str | None
-    model: str | None
-    response_id: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost: float | None
-    cost_source: CostSource
-    seconds: float | None
+    deployment_id: str | None = None
+    model: str | None = None
+    response_id: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    cost_source: CostSource = CostSource.UNKNOWN
+    seconds: float | None = None
     is_cache_hit: bool = False
     error: str | None = None
     answer: str | None = None

@@ -18,7 +18,6 @@ from litellm_messplus.records import (
     CallRecord,
     CallRole,
     CallStatus,
-    CostSource,
     RequestRecord,
     exploration_call_id,
 )
@@ -170,13 +169,7 @@ def _failed(
         role=CallRole.EXPLORATION,
         status=CallStatus.FAILURE,
         candidate=candidate,
-        deployment_id=None,
         model=candidate,
-        response_id=None,
-        prompt_tokens=None,
-        completion_tokens=None,
-        cost=None,
-        cost_source=CostSource.UNKNOWN,
         seconds=seconds,
         error=f"{type(error).__name__}: {error}"[:2000],
     )

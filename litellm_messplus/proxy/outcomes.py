@@ -69,13 +69,5 @@ def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
         role=CallRole.SERVED,
         status=CallStatus.FAILURE,
         candidate=opened.record.chosen,
-        deployment_id=None,
-        model=None,
-        response_id=None,
-        prompt_tokens=None,
-        completion_tokens=None,
-        cost=None,
-        cost_source=CostSource.UNKNOWN,
-        seconds=None,
         error=f"{type(error).__name__}: {error}"[:2000],
     )

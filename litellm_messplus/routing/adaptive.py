@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from litellm_messplus.routing import probe
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.eligibility import eligible, horizon
+from litellm_messplus.routing.exploration import every_candidate
 from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
 from litellm_messplus.routing.reserve import reserve
 
@@ -57,7 +58,9 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
         )
     ]
     if situation.t == 1 and known.is_blank:
-        return _call_all(situation, price)
+        return every_candidate(
+            situation, 1.0, "first request: every candidate is called", price=price
+        )
     best = min(allowed, key=scores.__getitem__)
     chance = probe.probability(situation.t)
     tried = probe.candidates(
@@ -108,25 +111,6 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
-
-
-def _call_all(situation: Situation, price: float) -> Decision:
-    """The very first request of a zoo: the largest serves, and every other is called as well."""
-    ranked = sorted(
-        situation.estimates,
-        key=lambda e: (e.candidate != situation.largest, -e.typical_cost, e.candidate),
-    )
-    names = tuple(estimate.candidate for estimate in ranked)
-    return Decision(
-        ranking=names,
-        explored=names[1:],
-        is_exploration=True,
-        exploration_probability=1.0,
-        expected_satisfaction=ranked[0].satisfaction,
-        propensity=1.0,
-        reason="first request: every candidate is called",
-        price=price,
-    )
 
 
 def _ranking(

@@ -1,6 +1,8 @@
-"""When to explore (paper, Section 2.3 and Algorithm 1)."""
+"""When to explore, and how (paper, Section 2.3 and Algorithm 1)."""
 
 from hashlib import blake2b
+
+from litellm_messplus.routing.decision import Decision, Situation
 
 
 def exploration_probability(t: int, c: float) -> float:
@@ -16,3 +18,24 @@ def draw(seed: int, stream: str, t: int) -> float:
     """
     digest = blake2b(f"{seed}\0{stream}\0{t}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / float(1 << 53)
+
+
+def every_candidate(
+    situation: Situation, probability: float, reason: str, price: float | None = None
+) -> Decision:
+    """Call all healthy candidates: the user gets the largest one's answer, else the dearest's."""
+    ranked = sorted(
+        situation.estimates,
+        key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),
+    )
+    names = tuple(estimate.candidate for estimate in ranked)
+    return Decision(
+        ranking=names,
+        explored=names[1:],
+        is_exploration=True,
+        exploration_probability=probability,
+        expected_satisfaction=ranked[0].satisfaction,
+        propensity=probability,
+        reason=reason,
+        price=price,
+    )

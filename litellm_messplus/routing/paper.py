@@ -1,7 +1,7 @@
 """Policy `paper`: Algorithm 1 of MESS+, exactly."""
 
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
-from litellm_messplus.routing.exploration import exploration_probability
+from litellm_messplus.routing.exploration import every_candidate, exploration_probability
 
 
 def decide(situation: Situation, V: float, c: float) -> Decision:
@@ -13,7 +13,8 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
     """
     probability = 1.0 if situation.t == 1 else exploration_probability(situation.t, c)
     if situation.exploration_draw < probability:
-        return _explore(situation, probability)
+        reason = "first request" if situation.t == 1 else "exploration"
+        return every_candidate(situation, probability, reason)
     ranked = sorted(
         situation.estimates, key=lambda estimate: _penalty(estimate, situation.queue, V)
     )
@@ -36,23 +37,6 @@ def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, 
     """
     drift_plus_penalty = V * estimate.cost - queue * estimate.satisfaction
     return drift_plus_penalty, estimate.cost, estimate.candidate
-
-
-def _explore(situation: Situation, probability: float) -> Decision:
-    ranked = sorted(
-        situation.estimates,
-        key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),
-    )
-    names = tuple(estimate.candidate for estimate in ranked)
-    return Decision(
-        ranking=names,
-        explored=names[1:],
-        is_exploration=True,
-        exploration_probability=probability,
-        expected_satisfaction=ranked[0].satisfaction,
-        propensity=probability,
-        reason="first request" if situation.t == 1 else "exploration",
-    )
 
 
 def _reason(best: Estimate, queue: float, V: float) -> str:
