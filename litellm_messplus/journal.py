@@ -150,16 +150,20 @@ class Journal:
                 self._wake.set()
 
     async def _flush(self) -> None:
-        if not self._backlog:
+        """Write what waits now. What comes in meanwhile has its own flush interval: written at
+        once, in transactions of a record or two, it cost the proxy a quarter of its throughput."""
+        due = len(self._backlog)
+        if due == 0:
             await self._fold(await log.head(self._database))
-        while self._backlog:
-            await self._write_batch()
-            await self._save_due_snapshots()  # under steady traffic the backlog is never empty
+        while due > 0:
+            size = min(BATCH, due)
+            await self._write_batch(size)
+            due -= size
         await self._save_due_snapshots()
 
-    async def _write_batch(self) -> None:
+    async def _write_batch(self, size: int) -> None:
         """One transaction. What it holds stays in the backlog until it is committed."""
-        batch = [self._backlog[index] for index in range(min(BATCH, len(self._backlog)))]
+        batch = [self._backlog[index] for index in range(size)]
         try:
             appended = await log.append(self._database, [waiting.record for waiting in batch])
         except Exception as error:
