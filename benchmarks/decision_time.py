@@ -58,11 +58,13 @@ async def measure(folder: Path) -> list[float]:
     config = configuration(folder)
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
-    engines = {name: Engine(zoo, HashedNgrams(), settings.seed) for name, zoo in zoos.items()}
+    encoder = HashedNgrams()
+    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     engines["zoo"].state.requests["default"] = 1  # the first request explores, and calls
     database = create_engine(settings.database)
     await migrate(database)
-    plugin = MessplusPlugin(settings, engines, database, await restore(database, engines))
+    position = await restore(database, engines)
+    plugin = MessplusPlugin(settings, encoder, engines, database, position)
     plugin.start()
     milliseconds = []
     for number in range(REQUESTS):

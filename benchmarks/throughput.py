@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import httpx
@@ -28,6 +29,7 @@ SLICE_SECONDS = 4.0
 CONCURRENT = 8
 BUDGET = 0.9
 PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
+SAME = repeat(PROMPT)
 
 
 @contextmanager
@@ -69,15 +71,16 @@ def cpu_seconds(proxy: Proxy) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def slice_of(proxy: Proxy) -> Slice:
+async def slice_of(proxy: Proxy, prompts: Iterator[str] = SAME) -> Slice:
     """Load on one proxy for a slice's time."""
     headers = {"authorization": f"Bearer {proxy.master_key}"}
-    body = {"model": "zoo", "messages": [{"role": "user", "content": PROMPT}]}
     ends = time.perf_counter() + SLICE_SECONDS
 
     async def ask(client: httpx.AsyncClient) -> int:
         answered = 0
         while time.perf_counter() < ends:
+            messages = [{"role": "user", "content": next(prompts)}]
+            body = {"model": "zoo", "messages": messages}
             answer = await client.post("/v1/chat/completions", json=body)
             answer.raise_for_status()
             answered += 1

@@ -36,19 +36,25 @@ class Engine:
 
     def empty_state(self) -> ZooState:
         """The state before any request."""
-        policy = build_policy(self.zoo.settings, self.zoo.candidates, self.encoder.dimension)
+        encoder = self.encoder
+        policy = build_policy(
+            self.zoo.settings, self.zoo.candidates, encoder.dimension, is_fast=encoder.is_fast
+        )
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        lengths = LengthHead(self.encoder.dimension)
-        return ZooState(self.encoder.name, policy, estimators, lengths)
+        lengths = LengthHead(encoder.dimension)
+        return ZooState(encoder.name, policy, estimators, lengths)
 
     def situation(
         self,
         level: ServiceLevel,
-        features: Features,
+        features: Features | None,
         prompt_characters: int,
         candidates: Sequence[str],
     ) -> Situation:
-        """What the policy is told about a request that any of ``candidates`` could serve now."""
+        """What the policy is told about a request that any of ``candidates`` could serve now.
+
+        Without ``features``, satisfactions are the running means.
+        """
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
         stream = f"{self.zoo.name}/{level.name}"
@@ -91,7 +97,7 @@ class Engine:
         )
 
     def _estimates(
-        self, features: Features, prompt_characters: int, candidates: Sequence[str]
+        self, features: Features | None, prompt_characters: int, candidates: Sequence[str]
     ) -> tuple[Estimate, ...]:
         satisfactions = self.state.policy.predict(features, candidates)
         multiple = self.state.lengths.multiple(features)

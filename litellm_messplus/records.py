@@ -35,7 +35,11 @@ class CostSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """One user call and the decision that was made for it."""
+    """One user call and the decision that was made for it.
+
+    ``features`` is None where they did not come in time; ``encode_seconds`` is how long they took,
+    from asking to having them.
+    """
 
     request_id: str
     created_at: datetime
@@ -50,7 +54,7 @@ class RequestRecord:
     call_type: str
     is_stream: bool
     encoder: str
-    features: Features
+    features: Features | None
     prompt_characters: int
     estimated_cost: dict[str, float]
     estimated_satisfaction: dict[str, float]
@@ -66,6 +70,7 @@ class RequestRecord:
     price: float | None = None
     propensity: float | None = None
     exploration_calls: int = 0
+    encode_seconds: float | None = None
     prompt: str | None = None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.replay import replay
 from litellm_messplus.cli.status import status
 
@@ -37,6 +38,7 @@ def up(
 
 
 app.command()(replay)
+app.command()(encoders)
 app.command()(status)
 
 

@@ -97,8 +97,9 @@ def replay(
     # Before numpy is imported: its matrices are small here, and more threads only wait in turn.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from litellm_messplus.errors import MessplusError
-    from litellm_messplus.replay.command import Joining, run
+    from litellm_messplus.replay.command import run
     from litellm_messplus.replay.experiment import Plan
+    from litellm_messplus.replay.joining import Joining
     from litellm_messplus.replay.stress import Stress
 
     if mix and (concatenate or in_order):

@@ -1,6 +1,7 @@
 """`messplus status`: was the promise kept, and at what cost?"""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,9 +35,15 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the tables.")
     ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a picture of how well the predictions held (needs the extra `plot`)."
+        ),
+    ] = None,
 ) -> None:
     """Show whether each promise was kept, at what cost, and what needs attention."""
-    from litellm_messplus.status.source import NoStatusError
+    from litellm_messplus.errors import MessplusError
 
     if url is not None and database is not None:
         raise SystemExit("messplus: give --url or --database, not both")
@@ -46,9 +53,11 @@ def status(
             if url is not None
             else _ask_database(database, window)
         )
-    except NoStatusError as error:
+        _show(found, as_json=as_json)
+        if plot is not None:
+            _draw(found, plot)
+    except MessplusError as error:
         raise SystemExit(f"messplus: {error}") from error
-    _show(found, as_json=as_json)
 
 
 def ask_proxy(url: str, key: str, window: int) -> "Status":
@@ -100,3 +109,9 @@ def _show(found: "Status", *, as_json: bool) -> None:
         print(json.dumps(found.as_dict()))
     else:
         Console(highlight=False).print(render(found))
+
+
+def _draw(found: "Status", path: Path) -> None:
+    from litellm_messplus.status.plot import draw
+
+    draw(path, found.calibration)

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.learning.account import Account
 from litellm_messplus.learning.entries import Decided, Example, Labelled
-from litellm_messplus.learning.policy import Arrays
 from litellm_messplus.prediction.confidence import Label
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.aim import label_weight
@@ -30,7 +29,7 @@ class AdaptivePolicy:
         """Of a service level; a new one owes nothing, and is opened by its first entry only."""
         return self.accounts.get(level) or Account()
 
-    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
         known = self.predictor.satisfaction(features)
         return [known[self.predictor.index[name]] for name in candidates]
 
@@ -78,7 +77,7 @@ class AdaptivePolicy:
     def arrays(self) -> Arrays:
         return self.predictor.arrays()
 
-    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
         self.predictor.load(plain["predictor"], arrays)
 

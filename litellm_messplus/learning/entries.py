@@ -7,10 +7,11 @@ from litellm_messplus.prediction.encoder import Features
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a head can learn from: the features of a prompt, under the encoder that made them."""
+    """What can be learned from: the features of a prompt, under the encoder that made them, or
+    None where they came too late to decide by."""
 
     encoder: str
-    features: Features
+    features: Features | None
     candidate: str
     is_exploration: bool
 

@@ -3,26 +3,29 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.learning.entries import Decided, Example, Labelled
-from litellm_messplus.learning.policy import Arrays
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.head import Arrays, Head, fill
+from litellm_messplus.prediction.label_means import LabelMeans
 from litellm_messplus.routing import paper, virtual_queue
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 
 
 class PaperPolicy:
-    """Algorithm 1 of MESS+."""
+    """Algorithm 1 of MESS+. Where the features came too late, which it does not know, the plain
+    means of the explored labels are predicted, and learn alone."""
 
-    def __init__(self, heads: LinearHeads) -> None:
+    def __init__(self, heads: Head) -> None:
         self.heads = heads
+        self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
 
-    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
+        if features is None:
+            return self.means.predict(candidates)
         return self.heads.predict(features, candidates)
 
     def queue(self, level: str) -> float:
@@ -57,18 +60,23 @@ class PaperPolicy:
         """Algorithm 1 trains on explorations only."""
         if not example.is_exploration:
             return
+        features, candidate = example.features, example.candidate
         if previous is None:
-            self.heads.learn(example.features, example.candidate, satisfaction)
+            if features is not None:
+                self.heads.learn(features, candidate, satisfaction)
+            self.means.learn(candidate, satisfaction)
         else:
-            self.heads.revise(example.features, example.candidate, previous, satisfaction)
+            if features is not None:
+                self.heads.revise(features, candidate, previous, satisfaction)
+            self.means.revise(candidate, previous, satisfaction)
 
     def plain(self) -> dict[str, Any]:
         return {"queues": self.queues}
 
     def arrays(self) -> Arrays:
-        return {"weights": self.heads.weights, "velocity": self.heads.velocity}
+        return {**self.heads.arrays(), "label_means": self.means.counts}
 
-    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        fill({"label_means": self.means.counts}, arrays)
+        self.heads.load(arrays)
         self.queues = dict(plain["queues"])
-        self.heads.weights[:] = arrays["weights"]
-        self.heads.velocity[:] = arrays["velocity"]

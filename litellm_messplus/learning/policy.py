@@ -3,22 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.learning.entries import Decided, Example, Labelled
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-
-Arrays = dict[str, NDArray[np.float64]]
 
 
 class Policy(Protocol):
     """One a zoo, shared by its service levels. It changes by folding entries, never by deciding."""
 
-    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
-        """The probability of satisfaction of each named candidate, in the order given."""
+    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
+        """The probability of satisfaction of each named candidate, in the order given; a running
+        mean of its labels where the features came too late (None)."""
         ...
 
     def queue(self, level: str) -> float:
@@ -60,6 +59,6 @@ class Policy(Protocol):
         """The rest of the state."""
         ...
 
-    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over the state that another policy of the same settings gave."""
         ...

@@ -44,7 +44,7 @@ class ZooState:
 
     def _length(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
         """What the answer would have been long for an average prompt; the prompt teaches."""
-        if not self._can_teach(example):
+        if not self._can_teach(example) or example.features is None:
             return tokens
         expected, usual = self.lengths.multiple(example.features), estimator.completion_tokens
         if usual.count > 0 and usual.value > 0.0:

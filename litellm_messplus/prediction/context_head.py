@@ -11,8 +11,8 @@ Inside one benchmark the prompt tells nearly nothing. Therefore three experts (t
 and all of the shift) are weighed by exp(-discounted log-loss) of what each predicted before the
 label was known.
 
-The ridge is exact and lazy: rows are collected, folded in and solved together, at the latest after
-BATCH rows or when an eighth of all rows is new, so that an update costs some ten microseconds.
+The ridge is exact and lazy: rows are folded in together, BATCH at a time, and solved for when an
+eighth of all rows is new, at the latest after MOST_NEW: an update costs some ten microseconds.
 """
 
 import math
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.projection import Projection
 
 Vector = NDArray[np.float64]
 Arrays = dict[str, NDArray[np.float64]]
@@ -29,6 +30,7 @@ Arrays = dict[str, NDArray[np.float64]]
 RIDGE = 5.0
 BATCH = 32
 NEW_SHARE = 8
+MOST_NEW = 64
 SCALES = (0.0, 0.5, 1.0)
 BLEND_MEMORY = 500.0
 _KEEP = 1.0 - 1.0 / BLEND_MEMORY
@@ -43,38 +45,48 @@ class Ridge:
     """
 
     def __init__(self, dimension: int) -> None:
-        self.center = np.zeros(dimension)
-        self.gram = np.eye(dimension) * RIDGE
-        self.moment = np.zeros(dimension)
-        self.coefficients: Vector = np.zeros(dimension)
-        self.rows = np.zeros((BATCH, dimension))
-        self.waiting = 0
-        self.count = 0
+        self.project = Projection(dimension)
+        width = self.project.width
+        self.center = np.zeros(width)
+        self.gram = np.eye(width) * RIDGE
+        self.moment = np.zeros(width)
+        self.coefficients: Vector = np.zeros(width)
+        self.rows = np.zeros((BATCH, width))
+        self.waiting = self.unsolved = self.count = 0
 
     def shift(self, features: Features) -> float:
         """The target expected of a prompt, against that of the average one."""
-        return float(self.coefficients @ features - self.coefficients @ self.center)
+        return float(self.coefficients @ (self.project(features) - self.center))
 
     def add(self, features: Features, target: float, weight: float) -> None:
         """Take in a target."""
+        row = self.project(features)
         self.count += 1
-        self.center += (features - self.center) / self.count
-        row = features - self.center
+        self.center += (row - self.center) / self.count
+        row = row - self.center
         self.rows[self.waiting] = row * math.sqrt(weight)
         self.moment += row * (weight * target)
         self.waiting += 1
-        if self.waiting == BATCH or self.waiting * NEW_SHARE >= self.count:
+        self.unsolved += 1
+        if self.unsolved >= min(self.count / NEW_SHARE, MOST_NEW):
             self.solve()
+        elif self.waiting == BATCH:
+            self._fold_rows()
 
     def revise(self, features: Features, difference: float) -> None:
         """Correct the weighted target of a row already taken in, as of the next solve."""
-        self.moment += (features - self.center) * difference
+        self.moment += (self.project(features) - self.center) * difference
 
     def solve(self) -> None:
+        """Coefficients for everything taken in."""
+        self._fold_rows()
+        self.unsolved = 0
+        self.coefficients = np.asarray(np.linalg.solve(self.gram, self.moment), dtype=np.float64)
+
+    def _fold_rows(self) -> None:
         rows = self.rows[: self.waiting]
         self.gram += rows.T @ rows
         self.waiting = 0
-        self.coefficients = np.asarray(np.linalg.solve(self.gram, self.moment), dtype=np.float64)
 
     def arrays(self) -> Arrays:
         """Everything learned; loading it continues exactly."""
@@ -84,7 +96,7 @@ class Ridge:
             "moment": self.moment,
             "coefficients": self.coefficients,
             "rows": self.rows,
-            "counts": np.array([self.waiting, self.count], dtype=float),
+            "counts": np.array([self.waiting, self.unsolved, self.count], dtype=float),
         }
 
     def load(self, arrays: Mapping[str, Vector]) -> None:
@@ -93,7 +105,7 @@ class Ridge:
         self.moment = arrays["moment"].copy()
         self.coefficients = arrays["coefficients"].copy()
         self.rows = arrays["rows"].copy()
-        self.waiting, self.count = map(int, arrays["counts"])
+        self.waiting, self.unsolved, self.count = map(int, arrays["counts"])
 
 
 class Blend:

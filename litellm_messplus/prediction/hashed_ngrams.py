@@ -10,11 +10,13 @@ object for each word: half the time at 200 tokens, a fifth at 1,200.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.conversation import Conversation, shortened
+from litellm_messplus.prediction.encoder import FeatureRows, Features
 
 WORD_BUCKETS = 252
 SHAPE_FEATURES = 4
@@ -46,18 +48,30 @@ class HashedNgrams:
 
     name = "hashed-ngrams-3"
     dimension = WORD_BUCKETS + SHAPE_FEATURES
+    is_fast = True
 
-    def encode(self, text: str) -> Features:
-        """Shape (256,). Any text is accepted; one without words gives the zero vector."""
-        features = np.zeros(self.dimension, dtype=np.float32)
-        read = np.frombuffer(_bounded(text).lower().encode("utf-8", "surrogatepass"), np.uint8)
-        kinds = _KINDS[read]
-        starts = _starts(kinds)
-        if starts.size:
-            features[:WORD_BUCKETS] = _bag(_codes(read, kinds, starts))
-            lengths = np.add.reduceat(kinds != _SPACE, starts, dtype=np.intp)
-            features[WORD_BUCKETS:] = _shape(text, lengths)
-        return features
+    def read(self, conversation: Conversation) -> str:
+        """What came before makes way for the last turn, and the last turn for nothing: of a longer
+        one `encode` reads the beginning and the end, but its length counts."""
+        characters = max(HEAD_CHARACTERS + TAIL_CHARACTERS, len(conversation.last))
+        return shortened(conversation, characters, HEAD_CHARACTERS)
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        """Shape (texts, 256). A text without words gives the zero vector."""
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for features, text in zip(rows, texts, strict=True):
+            _encode_into(features, text)
+        return rows
+
+
+def _encode_into(features: Features, text: str) -> None:
+    read = np.frombuffer(_bounded(text).lower().encode("utf-8", "surrogatepass"), np.uint8)
+    kinds = _KINDS[read]
+    starts = _starts(kinds)
+    if starts.size:
+        features[:WORD_BUCKETS] = _bag(_codes(read, kinds, starts))
+        lengths = np.add.reduceat(kinds != _SPACE, starts, dtype=np.intp)
+        features[WORD_BUCKETS:] = _shape(text, lengths)
 
 
 def _bounded(text: str) -> str:

@@ -23,8 +23,10 @@ class LengthHead:
     def __init__(self, dimension: int) -> None:
         self.ridge = Ridge(dimension)
 
-    def multiple(self, features: Features) -> float:
-        """Of the answer to an average prompt."""
+    def multiple(self, features: Features | None) -> float:
+        """Of the answer to an average prompt; 1 where the features came too late."""
+        if features is None:
+            return 1.0
         return math.exp(min(max(self.ridge.shift(features), -LARGEST), LARGEST))
 
     def learn(self, features: Features, multiple: float) -> None:

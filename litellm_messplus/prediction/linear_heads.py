@@ -1,11 +1,13 @@
 """One logistic head per candidate, trained by online SGD (paper, Eq. 4 and Algorithm 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays, checked, fill
 
 Weights = NDArray[np.float64]
 
@@ -40,15 +42,18 @@ class LinearHeads:
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
         """The probability of satisfaction of each named candidate, in the order given.
 
-        Raises KeyError for a candidate without a head.
+        Raises KeyError for a candidate without a head, ValueError for features that are not
+        ``dimension`` finite numbers.
         """
         rows = [self._row[name] for name in candidates]
-        logits = (self.weights[:, :-1] @ features + self.weights[:, -1])[rows]
+        given = checked(features, self.dimension)
+        logits = (self.weights[:, :-1] @ given + self.weights[:, -1])[rows]
         probabilities: list[float] = _sigmoid(logits).tolist()
         return probabilities
 
     def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
-        """One SGD step of the candidate's head on one label in [0, 1]."""
+        """One SGD step of the candidate's head on one label in [0, 1]. Raises as ``predict``
+        does."""
         (predicted,) = self.predict(features, [candidate])
         row = self._row[candidate]
         gradient = self._cross_entropy_gradient(features, predicted - satisfaction)
@@ -62,8 +67,23 @@ class LinearHeads:
         The gradient is linear in the label, so this step is the difference that the other label
         would have made, to first order in the learning rate.
         """
-        gradient = self._cross_entropy_gradient(features, previous - satisfaction)
+        given = checked(features, self.dimension)
+        gradient = self._cross_entropy_gradient(given, previous - satisfaction)
         self._step(self._row[candidate], gradient)
+
+    def own(self, candidate: str) -> Arrays:
+        """The candidate's row of ``arrays``."""
+        row = self._row[candidate]
+        return {name: array[row] for name, array in self.arrays().items()}
+
+    def arrays(self) -> Arrays:
+        """Weights and velocity, themselves."""
+        return {"weights": self.weights, "velocity": self.velocity}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what ``arrays`` of such heads gave. Raises KeyError or ValueError where they
+        do not fit."""
+        fill(self.arrays(), arrays)
 
     def _cross_entropy_gradient(self, features: Features, error: float) -> Weights:
         return np.append(features, 1.0) * (error / len(self.candidates))

@@ -38,7 +38,9 @@ class Mark(NamedTuple):
 
 class Predictor:
     """Satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in the
-    order of ``candidates``."""
+    order of ``candidates``. Where the features are None, because they came too late, the rates are
+    predicted, and learn alone. Features that are not ``dimension`` finite numbers are a ValueError.
+    """
 
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
         self.candidates = tuple(candidates)
@@ -54,20 +56,17 @@ class Predictor:
         """Whether no label has come yet."""
         return all(mean.weight == 0.0 for mean in self.means)
 
-    def satisfaction(self, features: Features) -> list[float]:
+    def satisfaction(self, features: Features | None) -> list[float]:
         """Predicted probability of satisfaction for one prompt, per candidate."""
+        if features is None:
+            return [within(rate) for rate in self.rate]
         shift = self.blend.trust * self.ridge.shift(features)
         return [shifted(rate, shift) for rate in self.rate]
 
-    def learn(self, candidate: str, call_id: str, features: Features, label: Label) -> None:
+    def learn(self, candidate: str, call_id: str, features: Features | None, label: Label) -> None:
         """Take in the label of one call, whoever asked for it and however late it comes."""
         place = self.index[candidate]
-        rate = within(self.rate[place])
-        shift = self.ridge.shift(features)
-        added = shifted(rate, self.blend.trust * shift) - rate
-        self.blend.score(rate, shift, label.value, label.weight)
-        curvature = rate * (1.0 - rate)
-        self.ridge.add(features, (label.value - rate) / curvature, label.weight * curvature)
+        added = 0.0 if features is None else self._learn_prompt(place, features, label)
         faded = self.means[place].add(label.value - added, label.weight)
         self._remember(call_id, Mark(faded, added))
         self._refresh()
@@ -76,14 +75,15 @@ class Predictor:
         self,
         candidate: str,
         call_id: str,
-        features: Features,
+        features: Features | None,
         previous: Label,
         label: Label,
     ) -> None:
         """Put a second verdict in the place of the first (the blend's past scores stay)."""
         place = self.index[candidate]
         rate = self.rate[place]
-        self.ridge.revise(features, label.residual(rate) - previous.residual(rate))
+        if features is not None:
+            self.ridge.revise(features, label.residual(rate) - previous.residual(rate))
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
@@ -108,6 +108,16 @@ class Predictor:
         *self.blend.losses, self.blend.trust = map(float, arrays["losses"])
         self.ridge.load(arrays)
         self._refresh()
+
+    def _learn_prompt(self, place: int, features: Features, label: Label) -> float:
+        """Returns what the prompt was expected to add to the candidate's rate."""
+        rate = within(self.rate[place])
+        shift = self.ridge.shift(features)
+        added = shifted(rate, self.blend.trust * shift) - rate
+        self.blend.score(rate, shift, label.value, label.weight)
+        curvature = rate * (1.0 - rate)
+        self.ridge.add(features, (label.value - rate) / curvature, label.weight * curvature)
+        return added
 
     def _refresh(self) -> None:
         self.rate, self.deviation = rates(self.means)

@@ -6,8 +6,10 @@ from litellm.integrations.custom_logger import CustomLogger
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
+from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
+from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import answers, outcomes
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer
@@ -25,6 +27,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     def __init__(
         self,
         settings: MessplusSettings,
+        encoder: Encoder,
         engines: dict[str, Engine],
         database: AsyncEngine,
         position: int,
@@ -55,13 +58,27 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             charge_caller=settings.charge_explorations,
             store_text=settings.store_text,
         )
-        self._watch = StatusWatch(database, engines, self.counters)
+        self._features = FeatureService(
+            encoder,
+            batch=settings.encoder_batch,
+            wait_seconds=settings.encoder_wait_seconds,
+            cache_entries=settings.encoder_cache,
+            failed=self._encoder_failed,
+        )
+        self._watch = StatusWatch(database, engines, self._features, self.counters)
         self._router = RequestRouter(
-            settings, engines, self._journal, self._open, self._explorer, self.counters
+            settings,
+            engines,
+            self._features,
+            self._journal,
+            self._open,
+            self._explorer,
+            self.counters,
         )
 
     def start(self) -> None:
-        """Begin writing the log, in the running event loop."""
+        """Begin writing the log, in the running event loop, and warm the encoder up."""
+        self._features.start()
         self._journal.start()
         self._watch.start()
 
@@ -84,6 +101,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         """Let exploration calls and log events finish, then write everything."""
         try:
             await self._watch.close()
+            await self._features.close()
             await self._explorer.close()
             await _flush_log_events()
         except Exception:
@@ -105,7 +123,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             if engine is None:
                 return healthy_deployments
             self._index.see(healthy_deployments, engine.zoo.settings.cost_unit)
-            return list(self._router.route(model, healthy_deployments, messages, request_kwargs))
+            return list(
+                await self._router.route(model, healthy_deployments, messages, request_kwargs)
+            )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
         except Exception:
@@ -166,6 +186,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 self._journal.write(outcomes.failed(opened, original_exception))
         except Exception:
             self.counters.failure("outcome_failures", "a failed request was not recorded")
+
+    def _encoder_failed(self, error: Exception) -> None:
+        self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
 
     def _opened(
         self, data: dict[str, Any], call: dict[str, Any] | None = None

@@ -1,11 +1,15 @@
 """Routing one request: LiteLLM's healthy deployments in, a ranking out; logged and explored."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from litellm_messplus.counters import Counters
+from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
@@ -19,6 +23,11 @@ from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import MessplusSettings
 
+FEATURES_SHARE = 0.8
+"""Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
+decide."""
+WITHOUT_FEATURES = "no features in time, so by running means"
+
 
 class MissedDeadlineError(Exception):
     """The decision took longer than the operator allows."""
@@ -31,6 +40,7 @@ class RequestRouter:
         self,
         settings: MessplusSettings,
         engines: Mapping[str, Engine],
+        features: FeatureService,
         journal: Journal,
         open_requests: OpenRequests,
         explorer: Explorer,
@@ -38,12 +48,14 @@ class RequestRouter:
     ) -> None:
         self._settings = settings
         self._engines = engines
+        self._features = features
         self._journal = journal
         self._open = open_requests
         self._explorer = explorer
         self._counters = counters
+        self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
-    def route(
+    async def route(
         self,
         group: str,
         deployments: Sequence[Deployment],
@@ -66,7 +78,7 @@ class RequestRouter:
             return deployments
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
-            opened = self._decide(engine, deployments, request)
+            opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
         target_order = request.kwargs.get("_target_order")
@@ -74,22 +86,41 @@ class RequestRouter:
             return ranking.best_of_order(deployments, opened.ranking, target_order)
         return ranking.ranked(deployments, opened.ranking, opened.tried)
 
-    def _decide(
+    async def _decide_once(
+        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest:
+        """Where a second attempt comes while the first still waits, it gets the same decision."""
+        if engine.encoder.is_fast:  # nobody waits
+            return await self._decide(engine, deployments, request)
+        key = (request.litellm_call_id, id(request.metadata))
+        async with self._deciding.setdefault(key, asyncio.Lock()):
+            opened = self._open.get(request.metadata, request.litellm_call_id)
+            return opened or await self._decide(engine, deployments, request)
+
+    async def _decide(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
         started = time.perf_counter()
         level = service_level(engine.zoo, request.metadata, self._counters)
-        text = request.prompt_text()
-        features = engine.encoder.encode(text)
+        conversation = request.conversation()
+        text = conversation.text
+        asked = time.perf_counter()
+        allowed = FEATURES_SHARE * self._settings.deadline_seconds - (asked - started)
+        features = await self._features.features(conversation, allowed)
+        encode_seconds = time.perf_counter() - asked
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(level, features, len(text), candidates)
         request_id = new_id()
         decision = engine.decide(request_id, level, situation)
         seconds = time.perf_counter() - started
-        if seconds > self._settings.deadline_seconds:
+        waited = 0.0 if engine.encoder.is_fast else encode_seconds  # is over: dropping saves none
+        if seconds - waited > self._settings.deadline_seconds:
             engine.forget(request_id)
             raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
+        if features is None:
+            self._counters.add("features_late")
+            decision = replace(decision, reason=f"{WITHOUT_FEATURES}: {decision.reason}")
         record = RequestRecord(
             request_id=request_id,
             created_at=datetime.now(UTC),
@@ -118,6 +149,7 @@ class RequestRouter:
             price=decision.price,
             propensity=decision.propensity,
             exploration_calls=len(decision.explored),
+            encode_seconds=None if features is None else encode_seconds,
             prompt=text if self._settings.store_text else None,
             **_estimates(situation),
         )

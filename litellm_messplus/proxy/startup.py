@@ -15,9 +15,9 @@ from typing import Any, NoReturn, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import restore
@@ -41,10 +41,11 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     threadpool_limits(limits=1, user_api="blas")
     settings = load_settings(config)
     zoos = build_zoos(settings, config.get("model_list") or [])
-    encoder = HashedNgrams()
+    encoder = load_encoder(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))
-    plugin = MessplusPlugin(settings, engines, create_engine(settings.database), position)
+    database = create_engine(settings.database)
+    plugin = MessplusPlugin(settings, encoder, engines, database, position)
     plugin.start()
     plugin.attach()
     _spare_the_collector()
@@ -54,8 +55,9 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
 def _spare_the_collector() -> None:
     """Take what is loaded by now out of the garbage collector's rounds.
 
-    LiteLLM's modules alone are 800,000 objects. A full round over them stops the event loop for
-    some 0.4 s every few thousand requests, and a decision caught in it misses its deadline.
+    LiteLLM's modules alone are 800,000 objects, torch's come on top. A full round over them stops
+    the event loop for some 0.4 s every few thousand requests, and a decision caught in it misses
+    its deadline.
     """
     gc.collect()
     gc.freeze()

@@ -1,8 +1,11 @@
 """Reading a request as LiteLLM's router sees it, on each of the four surfaces."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.proxy.conversations import read_conversation
 
 CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages", "aresponses"})
 """Chat completions, text completions, Anthropic messages, responses."""
@@ -34,14 +37,14 @@ class IncomingRequest:
         found = self.metadata.get("user_api_key_team_id")
         return None if found is None else str(found)
 
-    def prompt_text(self) -> str:
-        """The prompt as one text: every turn's words in order."""
-        return "\n".join(_texts(self._prompt()))
-
-    def _prompt(self) -> object:
-        system = self.kwargs.get("system") or self.kwargs.get("instructions")
-        content = self.kwargs.get("input") if self.messages is None else self.messages
-        return content if system is None else [system, content]
+    def conversation(self) -> Conversation:
+        """The prompt as the model sees it, whatever the surface."""
+        given = self.kwargs
+        return read_conversation(
+            given.get("input") if self.messages is None else self.messages,
+            given.get("system") or given.get("instructions"),
+            [given[name] for name in ("tools", "functions") if given.get(name)],
+        )
 
 
 def read_request(
@@ -67,22 +70,3 @@ def read_request(
 def metadata_name(call_type: str) -> str:
     """Where LiteLLM keeps its own metadata in the arguments of a call."""
     return "litellm_metadata" if call_type in METADATA_OF_OTHERS else "metadata"
-
-
-def _texts(content: object) -> Iterator[str]:
-    """The texts in any nesting of messages and content parts; other parts by their type."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, Mapping):
-        yield from _texts_of_part(content)
-    elif isinstance(content, Sequence) and not isinstance(content, bytes):
-        for part in content:
-            yield from _texts(part)
-
-
-def _texts_of_part(part: Mapping[str, Any]) -> Iterator[str]:
-    found = part.get("content", part.get("text"))
-    if found is not None:
-        yield from _texts(found)
-    elif "type" in part:
-        yield f"[{part['type']}]"

@@ -4,10 +4,12 @@ minute."""
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
+from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
@@ -23,10 +25,15 @@ class StatusWatch:
     """One a worker; each alert is logged once when it comes and once when it is over."""
 
     def __init__(
-        self, database: AsyncEngine, engines: Mapping[str, Engine], counters: Counters
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        features: FeatureService,
+        counters: Counters,
     ) -> None:
         self._database = database
         self._engines = engines
+        self._features = features
         self._counters = counters
         self._alerts = AlertLog()
         self._task: asyncio.Task[None] | None = None
@@ -47,10 +54,12 @@ class StatusWatch:
         return await read_status(self._database, window, self._live(), self._counters.as_dict())
 
     async def metrics(self) -> str:
-        """The status and the counters in Prometheus's text format."""
+        """The status, the counters and the encoder's own in Prometheus's text format."""
         found = gauges(await self.read())
         for name, count in self._counters.as_dict().items():
             found[f'messplus_counter{{name="{name}"}}'] = float(count)
+        for name, count in asdict(self._features.statistics()).items():
+            found[f"messplus_encoder_{name}"] = float(count)
         return "".join(f"{name} {value:g}\n" for name, value in found.items())
 
     async def _run(self) -> None:

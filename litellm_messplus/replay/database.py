@@ -16,6 +16,7 @@ from sqlalchemy import Row, Select, and_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, Features
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
@@ -108,7 +109,7 @@ def _query() -> Select[Any]:
 
 
 def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]]:
-    """Requests whose features another encoder made are left out, unless their text was kept."""
+    """Requests without features of this encoder are left out, unless their text was kept."""
     zoos: dict[str, dict[str, _Request]] = defaultdict(dict)
     for row in found:
         known = zoos[row.zoo]
@@ -123,9 +124,12 @@ def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]
 
 
 def _features(row: Row[Any], encoder: Encoder) -> Features | None:
-    if row.encoder == encoder.name:
+    if row.encoder == encoder.name and row.features is not None:
         return features_from_bytes(row.features)
-    return None if row.prompt is None else encoder.encode(row.prompt)
+    if row.prompt is None:
+        return None
+    features: Features = encoder.encode([encoder.read(Conversation.of_text(row.prompt))])[0]
+    return features
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Encoder, FeatureRows
 from litellm_messplus.replay.errors import ReplayError
 
 Matrix = NDArray[np.float64]
@@ -23,15 +24,13 @@ class Prompts:
 
     texts: tuple[str, ...]
     characters: tuple[int, ...]
-    features: Features
+    features: FeatureRows
 
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
         """Of texts that are distinct already."""
-        features = np.zeros((len(texts), encoder.dimension), dtype=np.float32)
-        for row, text in enumerate(texts):
-            features[row] = encoder.encode(text)
-        return cls(tuple(texts), tuple(map(len, texts)), features)
+        read = [encoder.read(Conversation.of_text(text)) for text in texts]
+        return cls(tuple(texts), tuple(map(len, texts)), encoder.encode(read))
 
 
 @dataclass(frozen=True, eq=False)

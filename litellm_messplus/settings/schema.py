@@ -148,13 +148,25 @@ class MessplusSettings(_Settings):
         default="sqlite+aiosqlite:///messplus.db",
         description="SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`.",
     )
-    encoder: Literal["hashed-ngrams"] = Field(
-        default="hashed-ngrams", description="What turns a prompt into features."
+    encoder: Annotated[str, Field(min_length=1)] = Field(
+        default="hashed-ngrams",
+        description="What turns a prompt into features: `hashed-ngrams`, `static:FOLDER`, "
+        "`onnx:FOLDER`, `package.module:attribute`, or a Hugging Face name or folder.",
+    )
+    encoder_batch: Annotated[int, Field(ge=1)] = Field(
+        default=16, description="Prompts that a slow encoder gets at once, at most."
+    )
+    encoder_wait_seconds: NotNegative = Field(
+        default=0.002, description="How long a prompt may wait for others to be encoded with it."
+    )
+    encoder_cache: Annotated[int, Field(ge=0)] = Field(
+        default=10_000, description="Texts whose features are kept in memory, the newest ones."
     )
     seed: int = Field(default=0, description="Of the exploration draws.")
     deadline_seconds: Positive = Field(
         default=0.05,
-        description="A decision that took longer is dropped and LiteLLM's own choice stands.",
+        description="What a decision may take. Features that come later are not waited for, and "
+        "where deciding itself takes longer, LiteLLM's own choice stands.",
     )
     flush_seconds: Positive = Field(
         default=0.5,

@@ -1,14 +1,17 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.status import queries
 from litellm_messplus.status.alerts import journal_alerts
+from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.judge import level_alerts
+from litellm_messplus.status.judged_calls import judged_calls
 from litellm_messplus.status.live import LiveLevel, LiveLevels
+from litellm_messplus.status.prequential import Prequential
 from litellm_messplus.status.queries import Calls, Key, Newest, Totals
 from litellm_messplus.status.report import LevelStatus, Source, Status
 from litellm_messplus.status.single import best_single
@@ -29,6 +32,7 @@ class Rows:
     calls: Mapping[Key, list[Calls]]
     newest: Mapping[Key, Newest]
     out_of_reach: set[Key]
+    calibration: Sequence[ZooCalibration]
 
 
 async def read_status(
@@ -60,7 +64,15 @@ async def _read(database: AsyncEngine, window: int) -> Rows:
             calls=await queries.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
+            calibration=await _calibration(connection),
         )
+
+
+async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
+    prequential = Prequential()
+    async for call in judged_calls(connection):
+        prequential.add(call)
+    return prequential.calibration()
 
 
 async def _hold_still(connection: AsyncConnection) -> None:
@@ -88,7 +100,9 @@ def build_status(
         *journal_alerts(counters or {}),
         *(a for level in levels for a in level_alerts(level)),
     ]
-    return Status(window, tuple(levels), tuple(alerts))
+    zoos = {zoo for zoo, _ in known}
+    calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
+    return Status(window, tuple(levels), tuple(alerts), calibration)
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.status.alerts import Alert, AlertKind
+from litellm_messplus.status.calibration_tables import calibration_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
     BestSingle,
@@ -27,7 +28,9 @@ def render(status: Status) -> RenderableType:
     if not status.levels:
         return Group(*map(_alert, status.alerts), Text("no requests yet"))
     return Group(
-        *map(_alert, status.alerts), *(_level(level, status.window) for level in status.levels)
+        *map(_alert, status.alerts),
+        *(_level(level, status.window) for level in status.levels),
+        *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from litellm_messplus.status.alerts import Alert
+from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
 
 
@@ -133,11 +134,13 @@ class LevelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything; ``window`` is how many requests `last` reaches back."""
+    """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
+    zoos with a judged call."""
 
     window: int
     levels: tuple[LevelStatus, ...]
     alerts: tuple[Alert, ...]
+    calibration: tuple[ZooCalibration, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: plain dictionaries, lists, text and numbers."""

@@ -183,7 +183,7 @@ def _example(found: Row[Any]) -> Example | None:
         return None
     return Example(
         encoder=found.encoder,
-        features=features_from_bytes(found.features),
+        features=None if found.features is None else features_from_bytes(found.features),
         candidate=found.candidate,
         is_exploration=bool(found.is_exploration),
     )

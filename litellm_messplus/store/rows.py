@@ -24,7 +24,8 @@ def row(record: Record, position: int) -> Row:
     """The row of any record. Unpaired surrogates, which no database takes, become marks."""
     values = {name: getattr(record, name) for name in COLUMNS_OF[type(record)]}
     if isinstance(record, RequestRecord):
-        values["features"] = features_to_bytes(record.features)
+        if record.features is not None:
+            values["features"] = features_to_bytes(record.features)
         values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
     values["position"] = position
     return {

@@ -83,7 +83,11 @@ requests = Table(
     _required("call_type", String(64), "LiteLLM's call type, such as `acompletion`."),
     _required("is_stream", Boolean, "Whether the answer was streamed."),
     _required("encoder", String(255), "The encoder that made the features."),
-    _required("features", LargeBinary, "Features of the prompt: little-endian float32."),
+    _optional(
+        "features",
+        LargeBinary,
+        "Features of the prompt: little-endian float32; NULL where they came too late.",
+    ),
     _required("prompt_characters", Integer, "Length of the prompt's text."),
     _required("estimated_cost", JSON, "Expected cost per healthy candidate, in the zoo's unit."),
     _required(
@@ -116,6 +120,11 @@ requests = Table(
     _optional("propensity", Float, "The probability with which the chosen candidate was chosen."),
     _optional(
         "exploration_calls", Integer, "Candidates that were to be called beside the chosen one."
+    ),
+    _optional(
+        "encode_seconds",
+        Float,
+        "How long the features took, waiting included; NULL where they came too late.",
     ),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )

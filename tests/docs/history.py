@@ -33,6 +33,10 @@ ALPHA = {"default": 0.6, "gold": 0.9}
 FIRST_DAY = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 REQUESTS = 48
 DAYS = 3
+CALL_SECONDS = 0.5
+ENCODE_SECONDS = 0.02
+LATE = (7, 31)
+"""Numbers of the requests whose features came too late."""
 
 
 @dataclass
@@ -120,7 +124,7 @@ def _request(number: int) -> RequestRecord:
         call_type="acompletion",
         is_stream=number % 5 == 0,
         encoder="hashed-ngrams-3",
-        features=np.full(4, number, dtype=np.float32),
+        features=None if number in LATE else np.full(4, number, dtype=np.float32),
         prompt_characters=10 + number,
         estimated_cost={name: 1.1 * cost for name, cost in COST.items()},
         estimated_satisfaction=PREDICTED,
@@ -131,6 +135,7 @@ def _request(number: int) -> RequestRecord:
         exploration_probability=0.1,
         reason="exploration" if is_exploration else "cheapest: no debt",
         decision_seconds=0.0001 * (number + 1),
+        encode_seconds=None if number in LATE else ENCODE_SECONDS,
     )
 
 
@@ -165,7 +170,7 @@ def _call(
         completion_tokens=5 if succeeded else None,
         cost=COST.get(candidate or "", FALLBACK_COST) if succeeded else None,
         cost_source=CostSource.MEASURED if succeeded else CostSource.UNKNOWN,
-        seconds=0.5,
+        seconds=CALL_SECONDS,
         error=None if succeeded else "Timeout: no answer",
     )
 

@@ -9,8 +9,11 @@ import pytest
 from litellm_messplus.records import CallRole, CallStatus
 from tests.docs.history import (
     ALPHA,
+    CALL_SECONDS,
     COST,
+    ENCODE_SECONDS,
     LARGEST,
+    LATE,
     PREDICTED,
     SMALL,
     ZOO,
@@ -200,6 +203,24 @@ def test_failures_and_changed_verdicts(database: sqlite3.Connection) -> None:
     assert all(row["an_error"] == "Timeout: no answer" for row in failed)
     assert (changed["previous"], changed["value"]) == (1.0, 0.0)
     assert (changed["request_id"], changed["comment"]) == ("request-01", "at second look")
+
+
+def test_what_predicting_costs_beside_the_calls(
+    database: sqlite3.Connection, recorded: History
+) -> None:
+    (row,) = answer(database, "What does predicting cost beside the calls?")
+
+    count = len(recorded.requests)
+    predicting = ENCODE_SECONDS * (count - len(LATE))
+    assert (row["requests"], row["late"]) == (count, len(LATE))
+    assert row["predicting_ms"] == pytest.approx(1000 * ENCODE_SECONDS)
+    assert row["call_ms"] == pytest.approx(1000 * CALL_SECONDS)
+    assert row["predicting_seconds"] == pytest.approx(predicting)
+    assert row["predicting_share"] == pytest.approx(
+        predicting / (predicting + CALL_SECONDS * count)
+    )
+    served = [recorded.served(request).cost or 0.0 for request in recorded.requests]
+    assert row["call_cost"] == pytest.approx(sum(served))
 
 
 def test_decision_times_and_the_debt(database: sqlite3.Connection, recorded: History) -> None:

@@ -125,7 +125,7 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
     engine = fold_of_the_log(proxy)
     situation = engine.situation(
         engine.zoo.levels["default"],
-        HashedNgrams().encode("after the kill"),
+        HashedNgrams().encode(["after the kill"])[0],
         len("after the kill"),
         engine.zoo.candidates,
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.replay.recording import Prompts, Recording
 
 RATES = {"small": 0.5, "medium": 0.7, "large": 0.9}
@@ -21,9 +22,13 @@ class LengthEncoder:
 
     name = "length-1"
     dimension = 2
+    is_fast = True
 
-    def encode(self, text: str) -> Features:
-        return np.array([1.0, len(text) / 100.0], dtype=np.float32)
+    def read(self, conversation: Conversation) -> str:
+        return conversation.text
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        return np.array([[1.0, len(text) / 100.0] for text in texts], dtype=np.float32)
 
 
 ENCODER = LengthEncoder()

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,17 +81,22 @@ def test_every_zoo_is_a_recording(tmp_path: Path) -> None:
     assert [one.name.rsplit(":", 1)[1] for one in found] == ["one", "two"]
 
 
-def test_features_of_another_encoder_need_the_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "changed", [{}, {"encoder": HashedNgrams.name, "features": None}], ids=["another's", "late"]
+)
+def test_without_features_of_the_encoder_it_takes_the_text(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
     records = explored("r1", 0, 1)
-    records[0] = request("r1", prompt="which one?")
+    records[0] = request("r1", prompt="which one?", **changed)
     encoder = HashedNgrams()
 
     (found,) = load(write(tmp_path / "messplus.db", records), encoder)
 
     assert found.prompts.texts == ("which one?",)
-    assert found.prompts.features[0].tolist() == encoder.encode("which one?").tolist()
+    assert found.prompts.features[0].tolist() == encoder.encode(["which one?"])[0].tolist()
     with pytest.raises(ReplayError):
-        load(write(tmp_path / "other.db", [request("r1"), *records[1:]]), encoder)
+        load(write(tmp_path / "other.db", [request("r1", **changed), *records[1:]]), encoder)
 
 
 @pytest.mark.parametrize(

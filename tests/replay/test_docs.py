@@ -1,21 +1,26 @@
 """docs/replay.md names every option and every key."""
 
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.replay import replay
+from litellm_messplus.replay.encoders import compare
 from litellm_messplus.replay.experiment import Experiment, Plan
 from tests.replay.recordings import ENCODER, synthetic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
+COMPARING = "\n## Comparing encoders\n"
 
 
-def options() -> list[str]:
+def options(command: Callable[..., None]) -> list[str]:
     app = typer.Typer()
-    app.command()(replay)
+    app.command()(command)
     parameters: Any = typer.main.get_command(app).params
     return sorted(
         max(parameter.secondary_opts or parameter.opts, key=len)
@@ -24,9 +29,21 @@ def options() -> list[str]:
     )
 
 
-@pytest.mark.parametrize("option", [name for name in options() if "completion" not in name])
+@pytest.mark.parametrize("option", [name for name in options(replay) if "completion" not in name])
 def test_every_option_is_on_the_page(option: str) -> None:
-    assert f"`{option}" in PAGE
+    assert f"`{option}" in PAGE.partition(COMPARING)[0]
+
+
+@pytest.mark.parametrize("option", [name for name in options(encoders) if "compl" not in name])
+def test_every_option_of_comparing_is_in_its_section(option: str) -> None:
+    assert f"`{option}" in PAGE.partition(COMPARING)[2]
+
+
+def test_every_key_of_comparing_is_in_its_section() -> None:
+    found = asdict(compare(synthetic(40), {"length": ENCODER}, 0.7, 1))
+
+    for key in (*found, *found["encoders"]["length"]):
+        assert f"`{key}`" in PAGE.partition(COMPARING)[2]
 
 
 def test_every_key_is_on_the_page() -> None:

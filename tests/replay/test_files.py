@@ -37,7 +37,7 @@ def test_prompts_are_encoded_once_each_and_kept_to_the_letter(tmp_path: Path) ->
     assert found.prompts.texts[1] == 'say "2",\nplease'
     assert found.prompt.tolist() == [0, 0, 1, 2, 3]
     assert found.prompts.characters[0] == 16
-    assert np.array_equal(found.prompts.features[1], ENCODER.encode('say "2",\nplease'))
+    assert np.array_equal(found.prompts.features[1], ENCODER.encode(['say "2",\nplease'])[0])
 
 
 def test_dollars_are_read_too(tmp_path: Path) -> None:

@@ -44,8 +44,9 @@ def status(
         calls={KEY: CALLS},
         newest={KEY: NEWEST},
         out_of_reach={KEY} if is_out_of_reach else set(),
+        calibration=(),
     )
     return build_status(rows, 500, {KEY: live} if live else None, counters)
 
 
-EMPTY = Rows({}, {}, {}, {}, {}, {}, set())
+EMPTY = Rows({}, {}, {}, {}, {}, {}, set(), ())

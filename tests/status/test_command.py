@@ -74,9 +74,34 @@ def test_the_table(database: Path) -> None:
         "price at the newest request",
         "no candidate can hold alpha 0.9",
         "not enough evidence: 40 of 40 requests",
+        "llama, predictions against verdicts",
+        "llama, does reading the prompt pay?",
     )
     for words in expected:
         assert words in output, words
+
+
+def test_the_picture(database: Path, elsewhere: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    output = shown("--database", url_of(database), "--plot", "out.png")
+
+    assert (elsewhere / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert "predictions against verdicts" in output
+
+
+def test_a_picture_of_nothing_is_refused(elsewhere: Path) -> None:
+    pytest.importorskip("matplotlib")
+    migrated(elsewhere / "messplus.db", History())
+
+    assert "no call was judged yet" in refusal("--plot", "out.png")
+    assert not (elsewhere / "out.png").exists()
+
+
+def test_a_picture_that_cannot_be_written_is_named(database: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    assert "--plot: given" in refusal("--database", url_of(database), "--plot", "no/such/out.png")
 
 
 def test_an_empty_database(elsewhere: Path) -> None:

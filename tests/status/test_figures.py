@@ -226,7 +226,7 @@ def test_unknown_costs_are_not_zero(tmp_path: Path) -> None:
 def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
     found = read(write(tmp_path / "a.db"), 500)
 
-    assert plain(found) == {"window": 500, "levels": [], "alerts": []}
+    assert plain(found) == {"window": 500, "levels": [], "alerts": [], "calibration": []}
 
 
 def test_json_and_back(status: Status) -> None:

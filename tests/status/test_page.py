@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.status.calibration import (
+    Bin,
+    CandidateCalibration,
+    Reading,
+    ZooCalibration,
+)
 from litellm_messplus.status.report import Status
 from tests.docs.markdown import ROOT, Document
 from tests.status.conftest import WINDOW
@@ -111,6 +117,29 @@ def test_what_nothing_can_hold(asked: sqlite3.Connection, status: Status) -> Non
 
     assert [row["service_level"] for row in rows] == ["gold"]
     assert [each.service_level for each in status.levels if not each.is_within_reach] == ["gold"]
+
+
+def test_predictions_against_verdicts(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["Predictions against verdicts"])
+    (found,) = status.calibration
+    expected = [
+        (found.zoo, candidate.candidate, each.low, each.calls, each.predicted, each.satisfied)
+        for candidate in found.candidates
+        for each in candidate.bins
+    ]
+
+    assert len(expected) > 2
+    assert [tuple(row.values()) for row in rows] == [
+        (*row[:2], *map(pytest.approx, row[2:])) for row in expected
+    ]
+
+
+def test_every_figure_of_the_calibration_is_described() -> None:
+    described = " ".join(row.cells["Figure"] for row in PAGE.under("Calibration"))
+    kinds: tuple[Any, ...] = (ZooCalibration, CandidateCalibration, Bin, Reading)
+    names = {field.name for kind in kinds for field in fields(kind)}
+
+    assert [name for name in sorted(names) if f"`{name}`" not in described] == []
 
 
 def test_every_figure_is_described(status: Status) -> None:

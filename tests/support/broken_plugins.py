@@ -4,15 +4,12 @@ BROKEN = """
 from litellm_messplus.plugin import instance
 
 
-class Broken:
-    name, dimension = "broken", 1
-
-    def encode(self, text):
-        raise RuntimeError("the encoder is broken")
+def situation(*arguments):
+    raise RuntimeError("the engine is broken")
 
 
 for engine in instance.engines.values():
-    engine.encoder = Broken()
+    engine.situation = situation
 """
 
 SLOW = """
@@ -21,14 +18,10 @@ import time
 from litellm_messplus.plugin import instance
 
 for engine in instance.engines.values():
-    encode = engine.encoder.encode
 
-    class Slow:
-        name, dimension = engine.encoder.name, engine.encoder.dimension
+    def situation(*arguments, of=engine.situation):
+        time.sleep(0.2)
+        return of(*arguments)
 
-        def encode(self, text, encode=encode):
-            time.sleep(0.2)
-            return encode(text)
-
-    engine.encoder = Slow()
+    engine.situation = situation
 """

@@ -1,5 +1,6 @@
 """Zoos, records and entries with sensible defaults: a test names only what it is about."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
@@ -13,7 +14,8 @@ from litellm_messplus.learning.adaptive import AdaptivePolicy
 from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.learning.paper import PaperPolicy
 from litellm_messplus.learning.zoo_state import ZooState
-from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import FeatureRows, Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.records import (
     CallRecord,
@@ -46,9 +48,13 @@ class PairEncoder:
 
     name = "pair-1"
     dimension = 2
+    is_fast = True
 
-    def encode(self, text: str) -> Features:
-        return np.array([float(number) for number in text.split()], dtype=np.float32)
+    def read(self, conversation: Conversation) -> str:
+        return conversation.text
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        return np.array([[float(number) for number in text.split()] for text in texts], np.float32)
 
 
 def pair(first: float, second: float) -> Features:

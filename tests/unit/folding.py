@@ -31,8 +31,9 @@ async def read(database: AsyncEngine, after: int, upto: int) -> list[dict[str, A
 
 def comparable(entry: Entry) -> dict[str, Any]:
     plain = asdict(entry)
-    if plain.get("example") is not None:
-        plain["example"]["features"] = plain["example"]["features"].tobytes()
+    example = plain.get("example")
+    if example is not None and example["features"] is not None:
+        example["features"] = example["features"].tobytes()
     return {"kind": type(entry).__name__, **plain}
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
@@ -16,8 +18,10 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate, migrations_folder
 from litellm_messplus.store.tables import metadata
+from tests.unit.builders import request, traffic
 
 
 async def refusal(url: str) -> ConfigurationError:
@@ -157,3 +161,45 @@ def test_a_refused_url_does_not_show_its_password() -> None:
     with pytest.raises(ConfigurationError) as caught:
         create_engine("postgresql://me:hunter2@host/db")
     assert "hunter2" not in str(caught.value)
+
+
+async def revision_of(engine: AsyncEngine, revision: str) -> None:
+    """Bring the database up or down to that migration."""
+
+    def move(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(migrations_folder()))
+        config.attributes["connection"] = connection
+        current = MigrationContext.configure(connection).get_current_revision() or ""
+        (command.upgrade if current < revision else command.downgrade)(config, revision)
+
+    async with engine.begin() as connection:
+        await connection.run_sync(move)
+
+
+async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
+    async with database.connect() as connection:
+        return [dict(row) for row in (await connection.execute(text(query))).mappings()]
+
+
+async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
+    """SQLite writes the table anew to let features be NULL: nothing may be lost on the way."""
+    schema = "SELECT name, sql FROM sqlite_master WHERE type != 'table' ORDER BY name"
+    before = await everything(database, schema)
+    await log.append(database, traffic(20))
+    await revision_of(database, "0002")
+    old = await everything(database, "SELECT * FROM requests ORDER BY position")
+    assert len(old) == 20
+    assert "encode_seconds" not in old[0]
+
+    await migrate(database)
+    new = await everything(database, "SELECT * FROM requests ORDER BY position")
+    assert new == [{**row, "encode_seconds": None} for row in old]
+    assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
+    assert await everything(database, schema) == before
+
+    await log.append(database, [request("late", features=None)])
+    await revision_of(database, "0002")
+    assert len(await everything(database, "SELECT * FROM request_outcomes")) == 21
+    (late,) = await everything(database, "SELECT * FROM requests WHERE request_id = 'late'")
+    assert late["features"] == b""

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.hashed_ngrams import WORD_BUCKETS, HashedNgrams
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
@@ -30,14 +32,15 @@ PINNED = {
 }
 
 
-@pytest.fixture
-def encoder() -> HashedNgrams:
-    return HashedNgrams()
+def encode(text: str) -> Features:
+    """Of one text."""
+    features: Features = HashedNgrams().encode([text])[0]
+    return features
 
 
 @given(any_text)
 def test_any_text_becomes_a_finite_float32_vector_of_the_stated_dimension(text: str) -> None:
-    features = HashedNgrams().encode(text)
+    features = encode(text)
     assert features.shape == (HashedNgrams.dimension,) == (256,)
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
@@ -45,44 +48,40 @@ def test_any_text_becomes_a_finite_float32_vector_of_the_stated_dimension(text: 
 
 @given(any_text)
 def test_the_ngrams_have_unit_length_or_there_are_none(text: str) -> None:
-    length = np.linalg.norm(HashedNgrams().encode(text)[:WORD_BUCKETS].astype(np.float64))
+    length = np.linalg.norm(encode(text)[:WORD_BUCKETS].astype(np.float64))
     assert length == pytest.approx(1.0, abs=1e-6) or length == 0.0
 
 
-def test_words_give_ngrams_of_unit_length(encoder: HashedNgrams) -> None:
-    assert np.linalg.norm(encoder.encode("sort the list")[:WORD_BUCKETS]) == pytest.approx(1.0)
+def test_words_give_ngrams_of_unit_length() -> None:
+    assert np.linalg.norm(encode("sort the list")[:WORD_BUCKETS]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
-def test_a_text_without_words_is_the_zero_vector(encoder: HashedNgrams, text: str) -> None:
-    assert not encoder.encode(text).any()
+def test_a_text_without_words_is_the_zero_vector(text: str) -> None:
+    assert not encode(text).any()
 
 
 @pytest.mark.parametrize("text", ["\x00\x01\x1b[31m\x7f", "\ud800\udfff", "\ud800 word \x00"])
-def test_garbled_text_is_encoded(encoder: HashedNgrams, text: str) -> None:
-    assert np.isfinite(encoder.encode(text)).all()
-    assert encoder.encode(text).any()
+def test_garbled_text_is_encoded(text: str) -> None:
+    assert np.isfinite(encode(text)).all()
+    assert encode(text).any()
 
 
-def test_a_hundred_thousand_characters_cost_no_more_than_ten_thousand(
-    encoder: HashedNgrams,
-) -> None:
+def test_a_hundred_thousand_characters_cost_no_more_than_ten_thousand() -> None:
     """The middle is not read: two prompts that differ only there are the same."""
     huge = "begin " * 10_000 + "middle" + " end" * 10_000
     started = time.process_time()
-    features = encoder.encode(huge)
+    features = encode(huge)
     assert time.process_time() - started < 0.5
-    assert np.array_equal(features, encoder.encode(huge.replace("middle", "centre")))
-    assert not np.array_equal(features, encoder.encode("x" + huge))
-    assert not np.array_equal(features, encoder.encode(huge + "x"))
+    assert np.array_equal(features, encode(huge.replace("middle", "centre")))
+    assert not np.array_equal(features, encode("x" + huge))
+    assert not np.array_equal(features, encode(huge + "x"))
 
 
-def test_another_process_with_another_hash_seed_gives_the_same_bytes(
-    encoder: HashedNgrams,
-) -> None:
+def test_another_process_with_another_hash_seed_gives_the_same_bytes() -> None:
     code = (
         "import sys; from litellm_messplus.prediction.hashed_ngrams import HashedNgrams;"
-        f"sys.stdout.write(HashedNgrams().encode({TEXT!r}).tobytes().hex())"
+        f"sys.stdout.write(HashedNgrams().encode([{TEXT!r}]).tobytes().hex())"
     )
     for seed in ("1", "4242"):
         printed = subprocess.run(
@@ -92,20 +91,20 @@ def test_another_process_with_another_hash_seed_gives_the_same_bytes(
             text=True,
             check=True,
         )
-        assert printed.stdout == encoder.encode(TEXT).tobytes().hex()
+        assert printed.stdout == encode(TEXT).tobytes().hex()
 
 
-def test_what_was_encoded_before_changes_nothing(encoder: HashedNgrams) -> None:
-    first = encoder.encode(TEXT)
-    encoder.encode("something else entirely")
-    assert encoder.encode(TEXT).tobytes() == first.tobytes()
+def test_what_was_encoded_before_changes_nothing() -> None:
+    first = encode(TEXT)
+    encode("something else entirely")
+    assert encode(TEXT).tobytes() == first.tobytes()
 
 
-def test_the_meaning_of_the_features_is_pinned(encoder: HashedNgrams) -> None:
+def test_the_meaning_of_the_features_is_pinned() -> None:
     """Logs keep vectors under the encoder's name: whoever changes a value must change the name."""
-    features = encoder.encode("Reverse: a b, a\n7?")
+    features = encode("Reverse: a b, a\n7?")
     buckets = {int(at): round(float(features[at]), 4) for at in features.nonzero()[0]}
-    assert encoder.name == "hashed-ngrams-3"
+    assert HashedNgrams().name == "hashed-ngrams-3"
     assert buckets == PINNED
 
 
@@ -119,19 +118,40 @@ def test_the_meaning_of_the_features_is_pinned(encoder: HashedNgrams) -> None:
     ],
 )
 def test_length_words_single_characters_and_questions_each_raise_their_feature(
-    encoder: HashedNgrams, plain: str, shaped: str, feature: int
+    plain: str, shaped: str, feature: int
 ) -> None:
-    assert encoder.encode(shaped)[feature] > encoder.encode(plain)[feature]
+    assert encode(shaped)[feature] > encode(plain)[feature]
 
 
-def test_spaces_between_words_change_no_ngram(encoder: HashedNgrams) -> None:
+def test_spaces_between_words_change_no_ngram() -> None:
     ngrams = slice(0, WORD_BUCKETS)
-    spaced = encoder.encode("  what   is\n\t17 + 25 ?  ")[ngrams]
-    assert np.array_equal(spaced, encoder.encode("what is 17+25?")[ngrams])
+    spaced = encode("  what   is\n\t17 + 25 ?  ")[ngrams]
+    assert np.array_equal(spaced, encode("what is 17+25?")[ngrams])
 
 
-def test_words_matter_and_neither_their_order_nor_case(encoder: HashedNgrams) -> None:
+def test_words_matter_and_neither_their_order_nor_case() -> None:
     words = slice(0, WORD_BUCKETS)
-    forward = encoder.encode("dog bites man")[words]
-    assert np.array_equal(forward, encoder.encode("Man BITES dog")[words])
-    assert not np.array_equal(forward, encoder.encode("dog bites cat")[words])
+    forward = encode("dog bites man")[words]
+    assert np.array_equal(forward, encode("Man BITES dog")[words])
+    assert not np.array_equal(forward, encode("dog bites cat")[words])
+
+
+@given(any_text)
+def test_a_prompt_of_one_turn_is_read_as_it_is(text: str) -> None:
+    assert HashedNgrams().read(Conversation.of_text(text)) == text
+
+
+def test_the_length_of_one_huge_turn_counts_though_its_middle_is_not_read() -> None:
+    long, longer = ("begin " + "word " * count + "end?" for count in (2_000, 20_000))
+    read = [HashedNgrams().read(Conversation.of_text(text)) for text in (long, longer)]
+    features = HashedNgrams().encode(read)
+    assert features[1, 252] > features[0, 252] == pytest.approx(np.log1p(len(long)) / 16)
+
+
+def test_a_long_last_turn_is_read_whole_where_its_end_alone_would_have_been() -> None:
+    last = "Which of these? " + "an option " * 550
+    before = Turn("system", "Be brief. " * 1_000)
+    read = HashedNgrams().read(Conversation((before, Turn("user", last))))
+    assert read.startswith("Be brief.")
+    assert read.endswith("\n" + last)
+    assert len(read) == 6_000

@@ -46,6 +46,19 @@ async def test_an_empty_log_has_its_head_at_zero(database: AsyncEngine) -> None:
     assert await read(database, 0, 0) == []
 
 
+async def test_features_that_came_too_late_are_null_and_none_when_read_back(
+    database: AsyncEngine,
+) -> None:
+    late = request("late", features=None)
+    await log.append(database, [late, served_call("late"), label("late")])
+
+    (row,) = await rows(database, requests)
+    assert (row.features, row.encode_seconds) == (None, None)
+    *_, labelled = await read(database, 0, 3)
+    assert labelled["example"]["features"] is None
+    assert labelled["example"]["candidate"] == LARGE
+
+
 async def test_records_get_contiguous_positions_in_the_order_given(database: AsyncEngine) -> None:
     first = await log.append(database, [request("a"), label("a"), served_call("a"), request("b")])
     second = await log.append(database, [served_call("b")])
@@ -87,8 +100,11 @@ async def test_writers_in_two_processes_share_one_sequence(
 
 
 async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> None:
+    features = pair(0.1, -0.7)
     record = request(
         t=2**40,
+        features=features,
+        encode_seconds=0.003,
         estimated_cost={SMALL: 0.1 + 0.2, LARGE: 5e-324},
         created_at=datetime(2026, 3, 29, 2, 30, tzinfo=timezone(timedelta(hours=2))),
         prompt="ünï cødé 你好",
@@ -99,7 +115,7 @@ async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> 
         if field.name != "features":
             assert getattr(found, field.name) == getattr(record, field.name), field.name
     assert found.created_at.tzinfo is UTC
-    assert found.features == record.features.tobytes()
+    assert found.features == features_to_bytes(features)
     assert found.estimated_cost_largest == 5e-324
 
 

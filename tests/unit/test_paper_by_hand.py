@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.engine import Engine
+from litellm_messplus.prediction.linear_heads import LinearHeads
 from litellm_messplus.routing.decision import Decision, Situation
 from tests.unit.builders import (
     LARGE,
@@ -74,6 +75,7 @@ class Walk:
 
     def head(self, name: str) -> list[float]:
         heads = paper_of(self.engine.state).heads
+        assert isinstance(heads, LinearHeads)
         return [float(weight) for weight in heads.weights[heads.candidates.index(name)]]
 
 

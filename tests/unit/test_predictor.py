@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction import predictor as module
-from litellm_messplus.prediction.confidence import Label
+from litellm_messplus.prediction.confidence import Label, rates
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.predictor import Predictor
 from tests.unit.builders import LARGE, MEDIUM, SMALL, pair
@@ -223,3 +223,59 @@ def test_labels_are_probabilities_too() -> None:
     predictor = teach(build(), [(SMALL, FEATURES, Label(0.6))] * 200)
     assert predictor.rate[0] == pytest.approx(0.6, abs=0.02)
     assert np.isfinite(predictor.arrays()["losses"]).all()
+
+
+@given(lessons, st.lists(st.tuples(names, verdicts), min_size=1, max_size=9))
+def test_without_features_the_means_learn_alone(
+    taken: list[Lesson], late: list[tuple[str, Label]]
+) -> None:
+    predictor, means = teach(build(), taken), teach(build(), taken).means
+    before = {name: array.tobytes() for name, array in predictor.arrays().items()}
+    for number, (name, label) in enumerate(late):
+        predictor.learn(name, f"late-{number}", None, label)
+        means[predictor.index[name]].add(label.value, label.weight)
+    after = {name: array.tobytes() for name, array in predictor.arrays().items()}
+    assert {name for name in after if after[name] != before[name]} <= {"means"}
+    assert predictor.rate == rates(means)[0]
+
+
+@given(lessons, names, verdicts, verdicts)
+def test_without_features_a_revision_is_the_other_label(
+    taken: list[Lesson], name: str, first: Label, second: Label
+) -> None:
+    second = replace(second, weight=first.weight)
+    revised, direct = teach(build(), taken), teach(build(), taken)
+    revised.learn(name, "it", None, first)
+    revised.revise(name, "it", None, first, second)
+    direct.learn(name, "it", None, second)
+    assert revised.rate == pytest.approx(direct.rate)
+    assert revised.arrays()["moment"].tobytes() == direct.arrays()["moment"].tobytes()
+
+
+def test_without_features_the_rates_are_predicted() -> None:
+    predictor = build()
+    for number in range(300):
+        side = 1.0 if number % 2 else -1.0
+        predictor.learn(SMALL, f"r{number}.0", pair(side, 0.0), Label(float(side > 0)))
+    assert predictor.satisfaction(None) == predictor.rate
+    assert predictor.satisfaction(None)[0] == pytest.approx(0.5, abs=0.05)
+    assert predictor.satisfaction(pair(1.0, 0.0))[0] > 0.7
+
+
+@given(lessons)
+def test_the_length_of_the_features_tells_nothing(taken: list[Lesson]) -> None:
+    """The prior of the ridge weighs the same under every encoder."""
+    longer = [(name, features * np.float32(1024.0), label) for name, features, label in taken]
+    one, other = teach(build(), taken), teach(build(), longer)
+    expected = one.satisfaction(FEATURES)
+    assert other.satisfaction(FEATURES * np.float32(8.0)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_features_that_are_no_numbers_are_refused_and_change_nothing() -> None:
+    predictor = teach(build(), [(SMALL, FEATURES, YES)])
+    before = inside(predictor)
+    with pytest.raises(ValueError, match="finite"):
+        predictor.learn(SMALL, "r9.0", pair(np.nan, 0.0), NO)
+    with pytest.raises(ValueError, match="finite"):
+        predictor.revise(SMALL, "call-0", pair(np.inf, 0.0), YES, NO)
+    assert inside(predictor) == before

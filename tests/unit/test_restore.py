@@ -153,7 +153,7 @@ async def test_numbering_goes_on_after_a_restart(database: AsyncEngine, zoo: Zoo
     await log.append(database, [request("r1"), request("r2"), request("g1", service_level="gold")])
     engine = await restored(database, zoo)
     level = engine.zoo.levels["default"]
-    features = engine.encoder.encode("0 0")
+    features = engine.encoder.encode(["0 0"])[0]
     assert engine.situation(level, features, 0, engine.zoo.candidates).t == 3
 
 

@@ -1,15 +1,17 @@
 """A snapshot is the state exactly: what is loaded goes on as if it had never been saved."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litellm_messplus.learning.entries import Entry
+from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.snapshot import dump, fingerprint, load
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
@@ -40,7 +42,7 @@ vectors = st.builds(pair, st.floats(-2, 2, width=32), st.floats(-2, 2, width=32)
 examples = st.builds(
     lambda name, features, explored: example(name, features=features, is_exploration=explored),
     names,
-    vectors,
+    st.none() | vectors,
     st.booleans(),
 )
 entries: st.SearchStrategy[list[Entry]] = st.lists(
@@ -131,6 +133,13 @@ def fresh(policy: str) -> ZooState:
     return build_state(build_zoo(policy=policy))
 
 
+def slow() -> ZooState:
+    """Of an encoder that is not fast, whose features the paper's own predictor reads."""
+    zoo = build_zoo(policy="paper")
+    policy = build_policy(zoo.settings, zoo.candidates, PairEncoder.dimension, is_fast=False)
+    return replace(build_state(zoo), policy=policy)
+
+
 each_policy = pytest.mark.parametrize("policy", POLICIES)
 
 
@@ -158,6 +167,28 @@ def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
     assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [other]))
     assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [label, labelled(0.0)]))
     assert not same(fold(fresh(policy), [decided()]), fresh(policy))
+
+
+@each_policy
+def test_features_that_came_too_late_are_told_apart_too(policy: str) -> None:
+    late, on_time = (labelled(1.0, example=example(features=f)) for f in (None, pair(1.0, 0.0)))
+    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [on_time]))
+    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [labelled(1.0)]))
+
+
+@given(folded=entries, cut=st.integers(0, 30))
+@settings(max_examples=10)
+def test_neural_heads_go_on_from_a_snapshot(folded: list[Entry], cut: int) -> None:
+    whole = fold(slow(), folded)
+    resumed = load(dump(fold(slow(), folded[:cut])), slow())
+    assert dump(fold(resumed, folded[cut:])) == dump(whole)
+
+
+def test_the_snapshot_of_other_heads_is_a_value_error() -> None:
+    """Of an encoder that was fast under the same name, and is not any more."""
+    for one, other in ((fresh("paper"), slow()), (slow(), fresh("paper"))):
+        with pytest.raises((ValueError, KeyError)):
+            load(dump(one), other)
 
 
 @each_policy

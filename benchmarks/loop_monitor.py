@@ -1,0 +1,116 @@
+"""Inside a proxy under load: how long our own code kept the event loop, and how late the loop was.
+
+A callback in place of the plugin's. At the proxy's stop the histograms are in `loop_monitor.json`
+in the folder where it was started.
+"""
+
+import asyncio
+import gc
+import json
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from benchmarks.histogram import Histogram
+from litellm_messplus.encoders.service import FeatureService
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy.router import RequestRouter
+
+LOOK_SECONDS = 0.002
+REPORT = Path("loop_monitor.json")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+OURS, OURS_CPU, LATE, COLLECTIONS = Histogram(), Histogram(), Histogram(), Histogram()
+
+
+@contextmanager
+def _timed() -> Iterator[None]:
+    wall, cpu = time.perf_counter(), time.thread_time()
+    try:
+        yield
+    finally:
+        OURS.add(time.perf_counter() - wall)
+        OURS_CPU.add(time.thread_time() - cpu)
+
+
+class _Timed(Awaitable[T]):
+    """A coroutine of which every step, from one wait to the next, is timed."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._coroutine.__await__()
+        while True:
+            with _timed():
+                try:
+                    waited_for = next(steps)
+                except StopIteration as ended:
+                    return ended.value  # type: ignore[no-any-return]
+            yield waited_for
+
+
+def _steps(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @wraps(function)
+    async def timed(*arguments: P.args, **keywords: P.kwargs) -> T:
+        return await _Timed(function(*arguments, **keywords))
+
+    return timed
+
+
+def _call(function: Callable[P, T]) -> Callable[P, T]:
+    @wraps(function)
+    def timed(*arguments: P.args, **keywords: P.kwargs) -> T:
+        with _timed():
+            return function(*arguments, **keywords)
+
+    return timed
+
+
+def _collecting(phase: str, _: dict[str, int]) -> None:
+    global _collection_started
+    if phase == "start":
+        _collection_started = time.perf_counter()
+    else:
+        COLLECTIONS.add(time.perf_counter() - _collection_started)
+
+
+async def _watch() -> None:
+    while True:
+        asked = time.perf_counter()
+        await asyncio.sleep(LOOK_SECONDS)
+        LATE.add(time.perf_counter() - asked - LOOK_SECONDS)
+
+
+def _report() -> None:
+    histograms = {"ours": OURS, "ours_cpu": OURS_CPU, "late": LATE, "collections": COLLECTIONS}
+    found = {name: vars(histogram) for name, histogram in histograms.items()}
+    REPORT.write_text(json.dumps(found))
+
+
+# Before the plugin is made: its parts take these methods as they find them.
+RequestRouter.route = _steps(RequestRouter.route)  # type: ignore[method-assign]
+Journal._run = _steps(Journal._run)  # type: ignore[method-assign]
+FeatureService._finish = _call(FeatureService._finish)  # type: ignore[method-assign]
+
+from litellm_messplus.plugin import instance  # noqa: E402
+
+_collection_started = 0.0
+gc.callbacks.append(_collecting)
+_task = asyncio.get_running_loop().create_task(_watch())
+_close = instance.close
+
+
+async def _close_and_report() -> None:
+    _report()
+    await _close()
+
+
+instance.close = _close_and_report  # type: ignore[method-assign]
+
+__all__ = ["instance"]

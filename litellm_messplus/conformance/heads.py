@@ -1,0 +1,263 @@
+"""Checks of a head; `check_head` runs them all on yours.
+
+    check_head(lambda candidates, dimension: MyHead(candidates, dimension))
+
+Every check raises AssertionError with what was expected, or whatever the head raised.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays, Head
+
+MakeHead = Callable[[Sequence[str], int], Head]
+"""From candidates and a dimension to a head that has learned nothing; alike each time."""
+
+CANDIDATES = ("small-1.0", "vendor/medium", "ünï large")
+DIMENSION = 16
+LESSONS = 60
+REPEATED = 50
+"""Labels of one prompt and candidate that any head must have followed, dropout or not."""
+HUGE = float(np.finfo(np.float32).max)
+
+SOUND = {
+    "zeros": np.zeros(DIMENSION, dtype=np.float32),
+    "huge numbers": np.full(DIMENSION, HUGE, dtype=np.float32),
+    "huge numbers of both signs": np.resize(np.array([HUGE, -HUGE], np.float32), DIMENSION),
+    "tiny numbers": np.full(DIMENSION, 1e-45, dtype=np.float32),
+}
+UNSOUND = {
+    "not a number": np.full(DIMENSION, np.nan, dtype=np.float32),
+    "one infinity": np.append(np.zeros(DIMENSION - 1), np.inf).astype(np.float32),
+    "too few": np.zeros(DIMENSION - 1, dtype=np.float32),
+    "too many": np.zeros(DIMENSION + 1, dtype=np.float32),
+    "two rows": np.zeros((2, DIMENSION), dtype=np.float32),
+}
+
+
+def has_its_members(make_head: MakeHead) -> None:
+    """The candidates in the order given, and the dimension."""
+    head = make_head(CANDIDATES, DIMENSION)
+    assert head.candidates == CANDIDATES, f"candidates must be those given, are {head.candidates}"
+    assert head.dimension == DIMENSION, f"dimension must be {DIMENSION}, is {head.dimension}"
+
+
+def gives_a_probability_for_each_candidate(make_head: MakeHead) -> None:
+    """As many as were named, in their order, each a float in [0, 1]; before and after learning."""
+    for lessons in (0, LESSONS):
+        head = _taught(make_head, lessons)
+        asked = _prompt(7)
+        predicted = _probabilities(head, asked, CANDIDATES)
+        for named in (CANDIDATES[::-1], CANDIDATES[1:], CANDIDATES[:1], ()):
+            expected = [predicted[CANDIDATES.index(name)] for name in named]
+            given = _probabilities(head, asked, named)
+            assert np.allclose(given, expected, atol=1e-6), f"order must be that of {named}"
+
+
+def refuses_unknown_candidates(make_head: MakeHead) -> None:
+    """A candidate without a head is a KeyError, and changes nothing."""
+    head = _taught(make_head)
+    with _refused(head, KeyError, "predicting for an unknown candidate"):
+        head.predict(_prompt(1), ["gone"])
+    with _refused(head, KeyError, "learning for an unknown candidate"):
+        head.learn(_prompt(1), "gone", 1.0)
+    with _refused(head, KeyError, "revising for an unknown candidate"):
+        head.revise(_prompt(1), "gone", 1.0, 0.0)
+
+
+def learns_from_one_label(make_head: MakeHead) -> None:
+    """The first label of a candidate moves its prediction for that prompt towards it."""
+    for satisfaction, sign in ((1.0, 1.0), (0.0, -1.0)):
+        for name in CANDIDATES:
+            head = make_head(CANDIDATES, DIMENSION)
+            moved = -sign * _one(head, name)
+            head.learn(_prompt(0), name, satisfaction)
+            moved += sign * _one(head, name)
+            assert moved > 0.0, f"{name}: a label of {satisfaction} must move towards it"
+
+
+def follows_the_labels(make_head: MakeHead) -> None:
+    """After other lessons, labels of one kind move the prediction their way, over all steps."""
+    for satisfaction, sign in ((1.0, 1.0), (0.0, -1.0)):
+        head = _taught(make_head)
+        before = _one(head, CANDIDATES[1])
+        for _ in range(REPEATED):
+            head.learn(_prompt(0), CANDIDATES[1], satisfaction)
+        moved = sign * (_one(head, CANDIDATES[1]) - before)
+        assert moved > 0.0, f"{REPEATED} labels of {satisfaction} must move towards it"
+
+
+def follows_a_revision(make_head: MakeHead) -> None:
+    """Second verdicts move the prediction from the first ones to themselves."""
+    for previous, satisfaction, sign in ((0.0, 1.0, 1.0), (1.0, 0.0, -1.0)):
+        revised, kept = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
+        for number in range(REPEATED):
+            for head in (revised, kept):
+                head.learn(_prompt(number), CANDIDATES[1], previous)
+            revised.revise(_prompt(number), CANDIDATES[1], previous, satisfaction)
+        moved = sign * (_one(revised, CANDIDATES[1]) - _one(kept, CANDIDATES[1]))
+        assert moved > 0.0, f"revising {previous} to {satisfaction} must move towards the second"
+
+
+def leaves_the_others_alone(make_head: MakeHead) -> None:
+    """A candidate whose label is missing keeps what is its own, bit for bit; what is shared may
+    change, and what belongs to the one that was labelled must."""
+    head = _taught(make_head)
+    for taught in CANDIDATES:
+        before = {name: _bits(head.own(name)) for name in CANDIDATES}
+        head.learn(_prompt(3), taught, 0.25)
+        head.revise(_prompt(3), taught, 0.25, 1.0)
+        for name in CANDIDATES:
+            is_same = _bits(head.own(name)) == before[name]
+            if name == taught:
+                assert not is_same, f"own({name!r}) must change when it is taught"
+            else:
+                assert is_same, f"own({name!r}) must not change when {taught!r} is taught"
+
+
+def predicting_changes_nothing(make_head: MakeHead) -> None:
+    """Asking twice gives the same answer, and leaves the head as it was."""
+    head = _taught(make_head)
+    before = _bits(head.arrays())
+    first, second = (head.predict(_prompt(5), CANDIDATES) for _ in range(2))
+    assert first == second, "the same question must have the same answer"
+    assert _bits(head.arrays()) == before, "predicting must not change the head"
+
+
+def is_deterministic(make_head: MakeHead) -> None:
+    """The same labels in the same order make the same head, bit for bit, whatever others do."""
+    one, other = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
+    bystander = make_head(CANDIDATES, DIMENSION)
+    _teach(one, 0, LESSONS)
+    for number in range(LESSONS):
+        _teach(bystander, 2 * number, 2 * number + 2)
+        _teach(other, number, number + 1)
+        other.predict(_prompt(number), CANDIDATES)
+    assert _bits(one.arrays()) == _bits(other.arrays()), "the same labels must make the same head"
+
+
+def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
+    """What was saved and loaded learns on exactly as what never was; and they share nothing."""
+    whole, copy = _taught(make_head), make_head(CANDIDATES, DIMENSION)
+    copy.load(_through_a_file(whole.arrays()))
+    assert _bits(copy.arrays()) == _bits(whole.arrays()), "what is loaded must be what was saved"
+    before = _bits(whole.arrays())
+    _teach(copy, LESSONS, 2 * LESSONS)
+    assert _bits(whole.arrays()) == before, "a head must not share what was loaded into another"
+    _teach(whole, LESSONS, 2 * LESSONS)
+    assert _bits(copy.arrays()) == _bits(whole.arrays()), "a loaded head must learn as before"
+    asked = _prompt(9)
+    same = copy.predict(asked, CANDIDATES) == whole.predict(asked, CANDIDATES)
+    assert same, "a loaded head must predict as before"
+
+
+def survives_extreme_features(make_head: MakeHead) -> None:
+    """Zeros, and the largest and smallest numbers there are: probabilities stay probabilities,
+    and the head can still learn."""
+    for title, features in SOUND.items():
+        head = _taught(make_head)
+        for number in range(LESSONS):
+            head.learn(features, CANDIDATES[number % 3], float(number % 2))
+            head.revise(features, CANDIDATES[number % 3], float(number % 2), 0.5)
+        for asked in (*SOUND.values(), _prompt(0)):
+            _probabilities(head, asked, CANDIDATES)
+        for name, array in head.arrays().items():
+            assert np.isfinite(array).all(), f"{title}: {name} must stay finite"
+
+
+def refuses_unsound_features(make_head: MakeHead) -> None:
+    """Anything but ``dimension`` finite numbers is a ValueError, and changes nothing."""
+    head = _taught(make_head)
+    for title, features in UNSOUND.items():
+        with _refused(head, ValueError, f"{title}: predicting"):
+            head.predict(features, CANDIDATES)
+        with _refused(head, ValueError, f"{title}: learning"):
+            head.learn(features, CANDIDATES[0], 1.0)
+        with _refused(head, ValueError, f"{title}: revising"):
+            head.revise(features, CANDIDATES[0], 1.0, 0.0)
+
+
+CHECKS: tuple[Callable[[MakeHead], None], ...] = (
+    has_its_members,
+    gives_a_probability_for_each_candidate,
+    refuses_unknown_candidates,
+    learns_from_one_label,
+    follows_the_labels,
+    follows_a_revision,
+    leaves_the_others_alone,
+    predicting_changes_nothing,
+    is_deterministic,
+    goes_on_where_it_was_saved,
+    survives_extreme_features,
+    refuses_unsound_features,
+)
+
+
+def check_head(make_head: MakeHead) -> None:
+    """Every check."""
+    for check in CHECKS:
+        check(make_head)
+
+
+def _prompt(number: int) -> Features:
+    """The features of one of many prompts, of unit length."""
+    drawn = np.random.default_rng(number).normal(size=DIMENSION)
+    return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+
+def _teach(head: Head, start: int, stop: int) -> None:
+    """Lessons of those numbers: another candidate each time, and every fifth label revised."""
+    for number in range(start, stop):
+        name, satisfaction = CANDIDATES[number % 3], (0.0, 1.0, 1.0, 0.4)[number % 4]
+        head.learn(_prompt(number), name, satisfaction)
+        if number % 5 == 0:
+            head.revise(_prompt(number), name, satisfaction, 1.0 - satisfaction)
+
+
+def _taught(make_head: MakeHead, lessons: int = LESSONS) -> Head:
+    head = make_head(CANDIDATES, DIMENSION)
+    _teach(head, 0, lessons)
+    return head
+
+
+def _one(head: Head, name: str) -> float:
+    (predicted,) = head.predict(_prompt(0), [name])
+    return predicted
+
+
+def _probabilities(head: Head, features: Features, named: Sequence[str]) -> list[float]:
+    predicted = head.predict(features, named)
+    assert len(predicted) == len(named), f"{len(named)} predictions expected, are {len(predicted)}"
+    for each in predicted:
+        assert isinstance(each, float), f"a prediction must be a float, is {each!r}"
+        assert 0.0 <= each <= 1.0, f"a prediction must be in [0, 1], is {each}"
+    return predicted
+
+
+def _bits(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
+    return {name: (str(a.dtype), a.shape, a.tobytes()) for name, a in arrays.items()}
+
+
+def _through_a_file(arrays: Arrays) -> Arrays:
+    """As a snapshot does: without pickling."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    with np.load(io.BytesIO(buffer.getvalue()), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+@contextmanager
+def _refused(head: Head, error: type[Exception], title: str) -> Iterator[None]:
+    before = _bits(head.arrays())
+    try:
+        yield
+    except error:
+        assert _bits(head.arrays()) == before, f"{title} must change nothing"
+        return
+    raise AssertionError(f"{title} must be a {error.__name__}")

@@ -1,0 +1,1 @@
+"""Encoders that need more than numpy, what finds them by their setting, and how they are run."""

@@ -1,0 +1,169 @@
+"""A thread that encodes several prompts at once, for those who wait in an event loop."""
+
+import asyncio
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from litellm_messplus.prediction.encoder import FeatureRows, Features
+
+BATCHES_WAITING = 8
+"""Full batches that may wait."""
+BATCHES_REMEMBERED = 32
+"""The best of so many says how fast the encoder can be: the others may have been small."""
+REST = 9.0
+"""An encoder that cannot be in time is tried again after so many times what it took."""
+WARM_UP = "Sort the numbers below, and say in one sentence how you did it. " * 12
+
+
+@dataclass(slots=True, eq=False)
+class Prompt:
+    """A text on its way through the thread. ``deadline`` is the latest of those who wait for it,
+    by ``time.perf_counter``; ``key`` is its content's hash."""
+
+    text: str
+    key: bytes
+    deadline: float
+    features: asyncio.Future[Features | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Prompts that were encoded together, in ``seconds``: their features, or what was raised."""
+
+    prompts: Sequence[Prompt]
+    result: FeatureRows | Exception
+    seconds: float
+
+
+class NobodyWaitsError(Exception):
+    """A prompt's turn came after all who waited for it had gone: it was not encoded."""
+
+
+class Batcher:
+    """First come, first encoded; ``deliver`` is called in the prompts' event loop.
+
+    A batch holds at most ``largest`` prompts, and no more than are expected to be done when the
+    first of them must be. It waits for others for ``wait_seconds`` at most. A prompt that is not
+    expected to be done in time behind those that wait already is refused, so that nobody waits
+    for nothing; where even the first is not, one is tried now and then.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Sequence[str]], FeatureRows],
+        deliver: Callable[[Batch], None],
+        *,
+        largest: int,
+        wait_seconds: float,
+    ) -> None:
+        self._encode = encode
+        self._deliver = deliver
+        self._largest = largest
+        self._wait_seconds = wait_seconds
+        self._queue: queue.Queue[Prompt | None] = queue.Queue(BATCHES_WAITING * largest)
+        self._recent: deque[float] = deque(maxlen=BATCHES_REMEMBERED)
+        self._seconds_each = 0.0
+        self._in_work = 0
+        self._try_again = 0.0
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Have the thread encode a text of its own, so that it is warm and its speed known."""
+        self._launch(self._run_warm)
+
+    def put(self, prompt: Prompt) -> bool:
+        """Hand a prompt over; False where too many wait already, or the batcher is closed."""
+        ahead = self._queue.qsize() + self._in_work
+        is_tried = not ahead and time.perf_counter() >= self._try_again
+        if self._is_closing or not (is_tried or ahead < self._done_by(prompt.deadline)):
+            return False
+        self._launch(self._run)
+        try:
+            self._queue.put_nowait(prompt)
+        except queue.Full:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Return when the thread has ended; what still waited is not encoded. Blocks."""
+        self._is_closing = True
+        with suppress(queue.Full):  # else it is not waiting for any
+            self._queue.put_nowait(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _launch(self, run: Callable[[], None]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=run, name="messplus-encoder", daemon=True)
+            self._thread.start()
+
+    def _run_warm(self) -> None:
+        for _ in range(2):  # the first takes longer than any later one
+            self._timed((WARM_UP,))
+        self._run()
+
+    def _run(self) -> None:
+        while not self._is_closing:
+            first = self._next(None)
+            if first is not None:
+                self._work(self._gather(first))
+
+    def _gather(self, first: Prompt) -> list[Prompt]:
+        ends = time.perf_counter() + self._wait_seconds
+        room = min(self._largest, self._done_by(first.deadline))
+        prompts = [first]
+        while len(prompts) < room:
+            prompt = self._next(max(0.0, ends - time.perf_counter()))
+            if prompt is None:
+                break
+            prompts.append(prompt)
+        return prompts
+
+    def _next(self, timeout: float | None) -> Prompt | None:
+        """The next prompt that somebody still waits for; None when there is none in that time."""
+        while True:
+            try:
+                prompt = self._queue.get(timeout=timeout)
+            except queue.Empty:
+                return None
+            if prompt is None or self._is_closing:
+                return None
+            if prompt.deadline > time.perf_counter():
+                return prompt
+            self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
+
+    def _done_by(self, deadline: float) -> int:
+        """Prompts that the encoder can do by then."""
+        seconds = deadline - time.perf_counter()
+        return int(seconds / self._seconds_each) if self._seconds_each else sys.maxsize
+
+    def _work(self, prompts: Sequence[Prompt]) -> None:
+        result, seconds = self._timed([prompt.text for prompt in prompts])
+        self._hand_back(Batch(prompts, result, seconds))
+
+    def _timed(self, texts: Sequence[str]) -> tuple[FeatureRows | Exception, float]:
+        self._in_work = len(texts)
+        started = time.perf_counter()
+        result: FeatureRows | Exception
+        try:
+            result = self._encode(texts)
+        except Exception as error:
+            result = error
+        seconds = time.perf_counter() - started
+        if not isinstance(result, Exception):  # which may have come at once
+            self._recent.append(seconds / len(texts))
+            self._seconds_each = min(self._recent)
+        self._try_again = started + (1.0 + REST) * seconds
+        self._in_work = 0
+        return result, seconds
+
+    def _hand_back(self, batch: Batch) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            batch.prompts[0].features.get_loop().call_soon_threadsafe(self._deliver, batch)

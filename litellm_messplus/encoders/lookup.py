@@ -1,0 +1,112 @@
+"""From the setting `encoder` to the encoder itself, tried once before anything is served."""
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litellm_messplus.encoders.none import NoEncoder
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+
+KEY = "messplus.encoder"
+EMBEDDED = "hashed-ngrams"
+_DOTTED_PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_MEMBERS = ("name", "dimension", "is_fast", "read", "encode")
+
+
+def load_encoder(setting: str) -> Encoder:
+    """`hashed-ngrams`, `none`, `static:FOLDER`, `onnx:FOLDER`, `package.module:attribute`, else a
+    name on Hugging Face or a local folder.
+
+    Raises ConfigurationError when packages or weights are missing, or when the encoder does not
+    keep to the protocol.
+    """
+    encoder = _build(setting)
+    _try(setting, encoder)
+    return encoder
+
+
+def _build(setting: str) -> Encoder:
+    kind, _, rest = setting.partition(":")
+    if setting == EMBEDDED:
+        return HashedNgrams()
+    if setting == NoEncoder.name:
+        return NoEncoder()
+    if kind == "static" and rest:
+        return _with_extra(setting, "static", lambda: _static(Path(rest)))
+    if kind == "onnx" and rest:
+        return _with_extra(setting, "onnx", lambda: _onnx(Path(rest)))
+    if _DOTTED_PATH.fullmatch(setting):
+        return _of_third_party(setting)
+    return _with_extra(setting, "transformers", lambda: _transformer(setting))
+
+
+def _static(folder: Path) -> Encoder:
+    from litellm_messplus.encoders.static import StaticEncoder
+
+    return StaticEncoder(folder)
+
+
+def _onnx(folder: Path) -> Encoder:
+    from litellm_messplus.encoders.onnx import OnnxEncoder
+
+    return OnnxEncoder(folder)
+
+
+def _transformer(source: str) -> Encoder:
+    from litellm_messplus.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder(source)
+
+
+def _with_extra(setting: str, extra: str, build: Callable[[], Encoder]) -> Encoder:
+    try:
+        return build()
+    except ImportError as missing:
+        install = f"pip install 'litellm-messplus[{extra}]'"
+        raise ConfigurationError(
+            KEY, setting, f"this once its packages are installed: {install} ({missing})"
+        ) from missing
+    except ConfigurationError:
+        raise
+    except Exception as error:  # of any library, at a model that loads and does not run
+        raise ConfigurationError(KEY, setting, f"an encoder that runs ({error!r})") from error
+
+
+def _of_third_party(setting: str) -> Encoder:
+    """An encoder, or what makes one when called without arguments."""
+    module, _, attribute = setting.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        encoder: Encoder = found if _keeps_to_protocol(found) else found()
+    except Exception as error:  # the code of others may raise anything
+        raise ConfigurationError(
+            KEY, setting, f"package.module:attribute of an encoder ({error!r})"
+        ) from error
+    if not _keeps_to_protocol(encoder):
+        raise ConfigurationError(
+            KEY, setting, f"package.module:attribute of an encoder with {', '.join(_MEMBERS)}"
+        )
+    return encoder
+
+
+def _keeps_to_protocol(found: object) -> bool:
+    return not isinstance(found, type) and all(hasattr(found, name) for name in _MEMBERS)
+
+
+def _try(setting: str, encoder: Encoder) -> None:
+    """One short text; it also warms up what the first request would otherwise wait for."""
+    try:
+        rows = encoder.encode(["Does this encoder work?"])
+    except Exception as error:  # of any library, or of others' code
+        raise ConfigurationError(KEY, setting, f"an encoder that encodes ({error!r})") from error
+    if rows.shape != (1, encoder.dimension) or not np.isfinite(rows).all():
+        allowed = f"an encoder that gives finite features of shape (1, {encoder.dimension})"
+        raise ConfigurationError(KEY, setting, f"{allowed}; this one gave shape {rows.shape}")

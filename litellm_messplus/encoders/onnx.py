@@ -1,0 +1,103 @@
+"""Any sentence encoder that was exported to ONNX, run on the CPU by ONNX Runtime."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from onnxruntime import InferenceSession, SessionOptions
+from tokenizers import Tokenizer
+
+from litellm_messplus.encoders.fingerprint import fingerprint
+from litellm_messplus.encoders.threads import cores_for_encoding
+from litellm_messplus.encoders.window import Window
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import FeatureRows, Features
+
+MAX_TOKENS = 256
+WINDOW = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
+"""About four characters make a token of English."""
+_PLACES = ("model.onnx", "onnx/model.onnx")
+"""Where exporters, and sentence-transformers on Hugging Face, put it."""
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_POOLED = "sentence_embedding"
+
+
+class OnnxEncoder:
+    """A folder with `model.onnx` (also in `onnx/`) and `tokenizer.json`.
+
+    The output `sentence_embedding` is taken where the model has one, else its first output: of
+    shape (texts, dimension) as it is, of shape (texts, tokens, dimension) its mean over the
+    tokens. Raises ConfigurationError when the folder does not hold such a model.
+    """
+
+    is_fast = False
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer, self._session = _load(folder)
+        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
+        names = [given.name for given in self._session.get_outputs()]
+        self._output = _POOLED if _POOLED in names else names[0]
+        self.dimension = len(self._features("a"))
+        files = ("tokenizer.json", "model.onnx*", "onnx/model.onnx*")
+        self.name = f"onnx:{folder.resolve().name}@{fingerprint(folder, files)}"
+
+    def read(self, conversation: Conversation) -> str:
+        return WINDOW.read(conversation)
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        """Shape (texts, dimension). Text by text: on a CPU a batch saves next to nothing, and a
+        quantised model scales its numbers by whatever else is in it."""
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            rows[row] = self._features(text)
+        return rows
+
+    def _features(self, text: str) -> Features:
+        """A text without any token counts as one of padding."""
+        ids = np.array([self._tokenizer.encode(WINDOW.of(text)).ids or [0]], dtype=np.int64)
+        given = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
+        (output,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
+        states = np.asarray(output[0], dtype=np.float32)
+        return states if states.ndim == 1 else states.mean(axis=0)
+
+
+def _load(folder: Path) -> tuple[Tokenizer, InferenceSession]:
+    model = next((folder / place for place in _PLACES if (folder / place).is_file()), None)
+    if model is None or not (folder / "tokenizer.json").is_file():
+        raise _refusal(folder, "")
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        session = InferenceSession(str(model), _options(), providers=["CPUExecutionProvider"])
+    except Exception as error:  # both raise errors without a common type
+        raise _refusal(folder, f"; this one could not be loaded: {error}") from error
+    unknown = {wanted.name for wanted in session.get_inputs()}.difference(_INPUTS)
+    if unknown:
+        raise _refusal(folder, f"; this one wants {', '.join(sorted(unknown))} too")
+    _bound(tokenizer)
+    return tokenizer, session
+
+
+def _options() -> SessionOptions:
+    options = SessionOptions()
+    options.intra_op_num_threads = cores_for_encoding()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def _bound(tokenizer: Tokenizer) -> None:
+    """The last tokens are kept, as many as the model was made for; no padding."""
+    own = tokenizer.truncation
+    tokens = MAX_TOKENS if own is None else min(MAX_TOKENS, own["max_length"])
+    tokenizer.enable_truncation(tokens, direction="left")
+    tokenizer.no_padding()
+
+
+def _refusal(folder: Path, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        "messplus.encoder",
+        f"onnx:{folder}",
+        "onnx:FOLDER with model.onnx and tokenizer.json, downloaded before the start, for example "
+        "by `hf download sentence-transformers/all-MiniLM-L6-v2 onnx/model.onnx tokenizer.json "
+        f"--local-dir FOLDER`{reason}",
+    )

@@ -1,0 +1,179 @@
+"""Features for the proxy: at once from a fast encoder, in time or not at all from a slow one."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+
+from litellm_messplus.encoders.batcher import Batch, Batcher, NobodyWaitsError, Prompt
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
+
+
+@dataclass(slots=True)
+class FeatureStatistics:
+    """Since the start: ``seconds`` are the encoder's own, for ``prompts`` in ``batches``.
+
+    ``late`` and ``overloaded`` count requests that went on without features, ``failures`` prompts
+    that could not be encoded, and ``cache_hits`` requests that cost the encoder nothing.
+    """
+
+    prompts: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    cache_hits: int = 0
+    late: int = 0
+    overloaded: int = 0
+    failures: int = 0
+
+
+class FeatureService:
+    """One a worker process, used from its event loop, which it does not keep waiting.
+
+    A slow encoder has a thread of its own and gets up to ``batch`` prompts at once, the first of
+    which waits for others for ``wait_seconds`` at most. Equal texts are encoded once: those under
+    way, and the last ``cache_entries``. ``failed`` is told of every exception of the encoder.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        batch: int = 16,
+        wait_seconds: float = 0.002,
+        cache_entries: int = 10_000,
+        failed: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        self.encoder = encoder
+        self._cache_entries = cache_entries
+        self._failed = failed
+        self._cache: OrderedDict[bytes, Features] = OrderedDict()
+        self._under_way: dict[bytes, Prompt] = {}
+        self._statistics = FeatureStatistics()
+        self._batcher = Batcher(
+            encoder.encode, self._finish, largest=batch, wait_seconds=wait_seconds
+        )
+
+    def start(self) -> None:
+        """Warm a slow encoder's thread up, before the first request needs it."""
+        if not self.encoder.is_fast:
+            self._batcher.start()
+
+    async def features(self, conversation: Conversation, timeout_seconds: float) -> Features | None:
+        """Shape (dimension,), read-only; None when they did not come within that time.
+
+        A fast encoder's are made on the spot. None as well where too many prompts wait already,
+        and where the encoder failed, which ``failed`` is told.
+        """
+        try:
+            text = self.encoder.read(conversation)
+        except Exception as error:
+            self._fail(1, error)
+            return None
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        known = self._cache.get(key)
+        if known is not None:
+            self._cache.move_to_end(key)
+            self._statistics.cache_hits += 1
+            return known
+        if self.encoder.is_fast:
+            return self._encode_now(text, key)
+        return await self._wait_for(text, key, timeout_seconds)
+
+    def statistics(self) -> FeatureStatistics:
+        """The counts as they stand."""
+        return replace(self._statistics)
+
+    async def close(self) -> None:
+        """Return when the encoder's thread has ended; whoever still waits gets None."""
+        await asyncio.to_thread(self._batcher.close)
+        for prompt in self._under_way.values():
+            _resolve(prompt, None)
+        self._under_way.clear()
+
+    def _encode_now(self, text: str, key: bytes) -> Features | None:
+        started = time.perf_counter()
+        rows: FeatureRows | Exception
+        try:
+            rows = self.encoder.encode((text,))
+        except Exception as error:
+            rows = error
+        (features,) = self._taken((key,), rows, time.perf_counter() - started)
+        return features
+
+    async def _wait_for(self, text: str, key: bytes, timeout_seconds: float) -> Features | None:
+        deadline = time.perf_counter() + timeout_seconds
+        prompt = self._under_way.get(key)
+        if prompt is None:
+            prompt = Prompt(text, key, deadline, asyncio.get_running_loop().create_future())
+            if not self._batcher.put(prompt):
+                self._statistics.overloaded += 1
+                return None
+            self._under_way[key] = prompt
+        prompt.deadline = max(prompt.deadline, deadline)
+        # This cancels nothing: others may wait for it too, and the cache has use for it anyhow.
+        await asyncio.wait((prompt.features,), timeout=timeout_seconds)
+        if prompt.features.done():
+            return prompt.features.result()
+        self._statistics.late += 1
+        return None
+
+    def _finish(self, batch: Batch) -> None:
+        """In the event loop, when prompts have left the thread."""
+        for prompt in batch.prompts:
+            self._under_way.pop(prompt.key, None)
+        if isinstance(batch.result, NobodyWaitsError):
+            for prompt in batch.prompts:
+                _resolve(prompt, None)
+            return
+        keys = [prompt.key for prompt in batch.prompts]
+        found = self._taken(keys, batch.result, batch.seconds)
+        for prompt, features in zip(batch.prompts, found, strict=True):
+            _resolve(prompt, features)
+
+    def _taken(
+        self, keys: Sequence[bytes], rows: FeatureRows | Exception, seconds: float
+    ) -> list[Features | None]:
+        """What the encoder gave, counted and remembered; None for what is no features."""
+        statistics = self._statistics
+        statistics.prompts += len(keys)
+        statistics.batches += 1
+        statistics.seconds += seconds
+        try:
+            checked = _checked(rows, (len(keys), self.encoder.dimension))
+        except Exception as error:
+            self._fail(len(keys), error)
+            return [None] * len(keys)
+        return [self._remembered(key, row) for key, row in zip(keys, checked, strict=True)]
+
+    def _fail(self, prompts: int, error: Exception) -> None:
+        self._statistics.failures += prompts
+        self._failed(error)
+
+    def _remembered(self, key: bytes, row: Features) -> Features:
+        features = np.array(row, dtype=np.float32)  # of its own: a row would keep its whole batch
+        features.flags.writeable = False
+        self._cache[key] = features
+        if len(self._cache) > self._cache_entries:
+            self._cache.popitem(last=False)
+        return features
+
+
+def _checked(rows: FeatureRows | Exception, shape: tuple[int, int]) -> FeatureRows:
+    """Raises what the encoder raised, and ValueError for what nothing can be learned from."""
+    if isinstance(rows, Exception):
+        raise rows
+    if rows.shape != shape:
+        raise ValueError(f"features of shape {rows.shape} in place of {shape}")
+    if not np.isfinite(rows).all():
+        raise ValueError("features that are not finite")
+    return rows
+
+
+def _resolve(prompt: Prompt, features: Features | None) -> None:
+    if not prompt.features.done():
+        prompt.features.set_result(features)

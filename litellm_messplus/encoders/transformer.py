@@ -1,0 +1,136 @@
+"""A frozen transformer encoder of Hugging Face, its last layer pooled: the paper's (Section 4).
+
+It runs on the GPU when there is one. Nothing is downloaded: the weights lie in a folder or in the
+local cache before the proxy starts.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub import snapshot_download
+from transformers import AutoModel, AutoTokenizer
+
+from litellm_messplus.encoders.fingerprint import fingerprint
+from litellm_messplus.encoders.threads import cores_for_encoding
+from litellm_messplus.encoders.window import Window
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import FeatureRows
+
+MAX_TOKENS = 256
+"""The largest of the paper's appendix."""
+WINDOW = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
+"""About four characters make a token of English; of denser text the tokenizer keeps the end."""
+_BATCH = 32
+_FILES = ("config.json", "tokenizer.json", "model*.safetensors")
+
+Tokens = list[int]
+
+
+class TransformerEncoder:
+    """By a name on Hugging Face or a local folder; the features are the mean over the tokens.
+
+    The name of the encoder is the same wherever the same weights lie. Raises ConfigurationError
+    when they are not there, or are no encoder's.
+    """
+
+    is_fast = False
+
+    def __init__(self, source: str) -> None:
+        folder = _folder(source)
+        torch.set_num_threads(min(torch.get_num_threads(), cores_for_encoding()))
+        self._tokenizer, model = _load(source, folder)
+        model.config.reference_compile = False  # of transformers 4: no compiling while one waits
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model = model.float().eval().requires_grad_(False).to(self._device)
+        self._tokens = min(MAX_TOKENS, self._tokenizer.model_max_length)
+        self.dimension = int(model.config.hidden_size)
+        name = folder.resolve().name if Path(source).is_dir() else source.rpartition("/")[-1]
+        self.name = f"{name}-mean-{self._tokens}@{fingerprint(folder, _FILES)}"
+
+    def read(self, conversation: Conversation) -> str:
+        return WINDOW.read(conversation)
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        """Shape (texts, dimension). A text without tokens gives the zero vector."""
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        tokens = self._tokenized(texts)
+        for places in _batches(tokens):
+            rows[places] = self._pooled([tokens[place] for place in places])
+        return rows
+
+    def _tokenized(self, texts: Sequence[str]) -> list[Tokens]:
+        if not texts:
+            return []
+        bounded = [WINDOW.of(text) for text in texts]
+        found = self._tokenizer(bounded, truncation=True, max_length=self._tokens)
+        tokens: list[Tokens] = found["input_ids"]
+        return tokens
+
+    @torch.inference_mode()
+    def _pooled(self, tokens: Sequence[Tokens]) -> FeatureRows:
+        """The mean of the last layer over each text's own tokens, padding left out."""
+        ids, mask = _padded(tokens, self._tokenizer.pad_token_id or 0)
+        ids, mask = ids.to(self._device), mask.to(self._device)
+        states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
+        total = states.masked_fill(mask.unsqueeze(-1) == 0, 0.0).sum(dim=1)
+        pooled: FeatureRows = (total / mask.sum(dim=1, keepdim=True)).cpu().numpy()
+        return pooled
+
+
+def _folder(source: str) -> Path:
+    """Where the weights lie: the folder that was named, or its place in the local cache."""
+    if Path(source).is_dir():
+        return Path(source)
+    try:
+        return Path(snapshot_download(source, local_files_only=True))
+    except (OSError, ValueError) as missing:  # not in the cache, or no name at all
+        raise _refusal(source, "") from missing
+
+
+def _load(source: str, folder: Path) -> tuple[Any, Any]:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, truncation_side="left"
+        )
+        model, found = AutoModel.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+    except Exception as error:  # whatever a broken folder makes of the libraries below
+        raise _refusal(source, f"; this one could not be loaded: {error}") from error
+    # A pooling layer on top may be missing, as it is not used; anything else would be random.
+    missing = [key for key in found["missing_keys"] if "pooler" not in key]
+    if missing:
+        raise _refusal(source, f"; this one lacks {len(missing)} weights, as {missing[0]}")
+    return tokenizer, model
+
+
+def _batches(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    """The places of texts of like length together, so that little is padded."""
+    places = [place for place, found in enumerate(tokens) if found]
+    places.sort(key=lambda place: len(tokens[place]))
+    for start in range(0, len(places), _BATCH):
+        yield places[start : start + _BATCH]
+
+
+def _padded(tokens: Sequence[Tokens], padding: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and attention mask, both of shape (texts, longest); padded on the right."""
+    longest = max(map(len, tokens))
+    ids = torch.full((len(tokens), longest), padding)
+    mask = torch.zeros_like(ids)
+    for row, found in enumerate(tokens):
+        ids[row, : len(found)] = torch.tensor(found)
+        mask[row, : len(found)] = 1
+    return ids, mask
+
+
+def _refusal(source: str, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        "messplus.encoder",
+        source,
+        "an encoder whose weights (safetensors) are in that folder or in the local cache of "
+        f"Hugging Face; before the start run `hf download {source}`{reason}",
+    )

@@ -1,0 +1,47 @@
+"""Features as the ridges of `adaptive` take them: of unit length, and not too many.
+
+Unit length, so that the ridge's prior weighs the same under every encoder. Not too many, because
+a solve takes the cube of their number: 0.7 ms at 256, 23 ms at 768, in the event loop. Wider
+features go through random signs, which keep the cosine of any two prompts to within a standard
+deviation of 1 / sqrt(256) = 0.06, whatever the encoder (Johnson and Lindenstrauss 1984; with signs:
+Achlioptas, "Database-friendly random projections", 2003).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import checked
+
+WIDEST = 256
+SEED = 20250527
+
+Vector = NDArray[np.float64]
+
+
+class Projection:
+    """From ``dimension`` features to ``width`` ones of length 1, or all zero."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.width = min(dimension, WIDEST)
+        self._signs = _signs(self.width, dimension) if dimension > WIDEST else None
+
+    def __call__(self, features: Features) -> Vector:
+        """Shape (width,). Raises ValueError for anything but ``dimension`` finite numbers."""
+        row = _unit(checked(features, self.dimension).astype(np.float64))
+        return row if self._signs is None else _unit(self._signs @ row)
+
+
+def _unit(row: Vector) -> Vector:
+    length = math.sqrt(float(row @ row))
+    return row / length if length > 0.0 else row
+
+
+def _signs(rows: int, columns: int) -> Vector:
+    """From the generator's raw bits, which numpy promises never to change."""
+    words = np.random.PCG64(SEED).random_raw(-(-rows * columns // 64)).astype("<u8")
+    bits = np.unpackbits(words.view(np.uint8))[: rows * columns]
+    return np.where(bits.reshape(rows, columns) == 1, 1.0, -1.0)

@@ -1,0 +1,141 @@
+"""The conversation in a request of any surface: what the model will see, as turns and tools.
+
+Clients send what they like, so nothing here fails: what has no words leaves no turn.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from litellm_messplus.prediction.conversation import Conversation, Turn
+
+DEEPEST = 16
+"""Nesting that is followed: a content part within a tool result within a message takes six."""
+WORDS = ("content", "text", "output", "refusal", "thinking")
+"""Where a message, item or content part keeps its words; the first that is there counts."""
+ROLES_BY_TYPE = {
+    "function_call": "assistant",
+    "custom_tool_call": "assistant",
+    "reasoning": "assistant",
+    "function_call_output": "tool",
+    "custom_tool_call_output": "tool",
+}
+"""Of the items of a responses input that name no role."""
+
+
+def read_conversation(
+    messages: object, system: object = None, tools: Sequence[object] = ()
+) -> Conversation:
+    """From ``messages`` (or a prompt, or a responses input), a ``system`` prompt that stands beside
+    them, and ``tools``: lists of tools or functions in any surface's spelling."""
+    turns = [*_turns(system, "system"), *_turns(messages, "user")]
+    descriptions = [text for given in tools for text in _tools(given)]
+    return Conversation(tuple(turns), tuple(descriptions))
+
+
+def _turns(content: object, role: str) -> Iterator[Turn]:
+    """A turn for each message; what stands outside of messages is together one of ``role``."""
+    alone: list[object] = []
+    for item in _items(content):
+        if isinstance(item, Mapping) and _is_message(item):
+            yield from _turn(alone, role)
+            alone = []
+            yield from _turn(item, _role(item))
+        else:
+            alone.append(item)
+    yield from _turn(alone, role)
+
+
+def _turn(content: object, role: str) -> Iterator[Turn]:
+    text = "\n".join(filter(None, _texts(content, DEEPEST)))
+    if text:
+        yield Turn(role, text)
+
+
+def _items(content: object) -> Sequence[object]:
+    return content if _is_list(content) else (content,)  # type: ignore[return-value]
+
+
+def _is_list(content: object) -> bool:
+    return isinstance(content, Sequence) and not isinstance(content, str | bytes)
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    return "role" in item or _word(item, "type") in ROLES_BY_TYPE
+
+
+def _role(item: Mapping[str, Any]) -> str:
+    return _word(item, "role") or ROLES_BY_TYPE.get(_word(item, "type"), "user")
+
+
+def _texts(content: object, depth: int) -> Iterator[str]:
+    """The texts in any nesting of messages and content parts; what is no text by its type."""
+    if isinstance(content, str):
+        yield content
+    elif depth == 0:
+        return
+    elif isinstance(content, Mapping):
+        yield from _texts_of_part(content, depth - 1)
+    elif _is_list(content):
+        for part in _items(content):
+            yield from _texts(part, depth - 1)
+
+
+def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
+    """Words first, then the calls that an assistant made."""
+    words = next((part[name] for name in WORDS if part.get(name) is not None), None)
+    calls = [*_items(part.get("tool_calls")), part.get("function_call")]
+    called = [text for call in calls if isinstance(call, Mapping) for text in _call(call)]
+    if words is not None:
+        yield from _texts(words, depth)
+    elif "name" in part and ("arguments" in part or "input" in part):
+        yield from _call(part)
+    elif not called:
+        yield from _mark(part)
+    yield from called
+
+
+def _call(call: Mapping[str, Any]) -> Iterator[str]:
+    """A tool call as `name(arguments)`, in any surface's spelling."""
+    function = call.get("function")
+    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else call
+    if name := _word(inner, "name"):
+        yield f"{name}({_arguments(inner.get('arguments', inner.get('input')))})"
+    else:
+        yield from _mark(call)
+
+
+def _mark(part: Mapping[str, Any]) -> Iterator[str]:
+    """What has no words is named by its type."""
+    if kind := _word(part, "type"):
+        yield f"[{kind}]"
+
+
+def _word(given: Mapping[str, Any], key: str) -> str:
+    found = given.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _arguments(given: object) -> str:
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    try:
+        return json.dumps(given, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+
+
+def _tools(given: object) -> Iterator[str]:
+    """Each tool's name and description; what has no name (a built-in one) by its type."""
+    for tool in _items(given):
+        if not isinstance(tool, Mapping):
+            continue
+        function = tool.get("function")
+        inner: Mapping[str, Any] = function if isinstance(function, Mapping) else tool
+        words = [_word(inner, "name"), _word(inner, "description")]
+        if any(words):
+            yield ": ".join(filter(None, words))
+        else:
+            yield from _mark(tool)

@@ -1,0 +1,169 @@
+"""Encoders compared on one recording: what they tell of the labels, what that saves, how long it
+takes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.confidence import Label, RunningMean, rates
+from litellm_messplus.prediction.context_head import within
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.experiment import Experiment, Plan
+from litellm_messplus.replay.recording import Matrix, Prompts, Recording
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One encoder on one recording; means over seeds.
+
+    Log-losses are in nats a label. ``auc`` is None where no model has labels of both kinds.
+    """
+
+    log_loss: float
+    log_loss_mean: float
+    auc: float | None
+    cost_total: float
+    d_points: float
+    ms_per_prompt: float
+    ms_per_update: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All encoders on one recording, by the setting that names each."""
+
+    file: str
+    unit: str
+    requests: int
+    alpha: float
+    seeds: int
+    encoders: dict[str, Compared]
+
+
+@dataclass(frozen=True, eq=False)
+class Prequential:
+    """One seed's predictions before each label was known, shape (requests, models) as the labels:
+    from the prompt, and from the running means alone."""
+
+    label: Matrix
+    predicted: Matrix
+    mean: Matrix
+    seconds_per_update: float
+
+    @classmethod
+    def of(cls, recording: Recording, dimension: int, seed: int) -> "Prequential":
+        """Every label teaches the predictor of policy `adaptive`, in the order that a replay of
+        this seed has too."""
+        recording = recording.take(np.random.default_rng(seed).permutation(len(recording)))
+        predictor = Predictor(recording.models, dimension)
+        means = [RunningMean() for _ in recording.models]
+        predicted, mean = np.empty((2, *recording.satisfied.shape))
+        seconds = 0.0
+        for request, labels in enumerate(recording.satisfied.tolist()):
+            features = recording.prompts.features[recording.prompt[request]]
+            predicted[request] = predictor.satisfaction(features)
+            mean[request] = [within(rate) for rate in rates(means)[0]]
+            started = perf_counter()
+            for model, label in zip(recording.models, labels, strict=True):
+                predictor.learn(model, f"{request}/{model}", features, Label(label))
+            seconds += perf_counter() - started
+            for running, label in zip(means, labels, strict=True):
+                running.add(label)
+        return cls(recording.satisfied, predicted, mean, seconds / recording.satisfied.size)
+
+    @property
+    def auc(self) -> float | None:
+        """Of what the prompt adds to a model's running mean; the mean over models.
+
+        Hence one half without reading. The predictions themselves would tell good models from bad
+        ones, and they follow a mean that falls after each bad label, as if they foresaw the next.
+        """
+        added = self.predicted - self.mean
+        found = [auc(added[:, model], self.label[:, model]) for model in range(added.shape[1])]
+        return _mean([each for each in found if each is not None])
+
+
+def compare(
+    recording: Recording,
+    encoders: dict[str, Encoder],
+    alpha: float,
+    seeds: int,
+    advance: Callable[[], None] = lambda: None,
+) -> Comparison:
+    """Every encoder reads the prompts of ``recording`` anew; ``advance`` is called twice a seed and
+    encoder.
+
+    Raises ReplayError where the texts were not kept, and for an alpha that is not allowed.
+    """
+    _check_texts(recording.name, recording.prompts)
+    found = {
+        name: _compared(recording, encoder, alpha, seeds, advance)
+        for name, encoder in encoders.items()
+    }
+    return Comparison(recording.name, recording.unit, len(recording), alpha, seeds, found)
+
+
+def _compared(
+    recording: Recording, encoder: Encoder, alpha: float, seeds: int, advance: Callable[[], None]
+) -> Compared:
+    started = perf_counter()
+    prompts = Prompts.encode(recording.prompts.texts, encoder)
+    seconds = perf_counter() - started
+    recording = replace(recording, prompts=prompts)
+    plan = Plan(policy="adaptive", seeds=seeds, with_baselines=False)
+    score = Experiment([recording], alpha, plan, encoder).go(advance).score
+    runs = []
+    for seed in range(seeds):
+        runs.append(Prequential.of(recording, encoder.dimension, seed))
+        advance()
+    return Compared(
+        log_loss=float(np.mean([log_loss(run.predicted, run.label) for run in runs])),
+        log_loss_mean=float(np.mean([log_loss(run.mean, run.label) for run in runs])),
+        auc=_mean([run.auc for run in runs if run.auc is not None]),
+        cost_total=float(score.costs.mean()),
+        d_points=float(score.points.mean()),
+        ms_per_prompt=1000.0 * seconds / len(prompts.texts),
+        ms_per_update=1000.0 * float(np.mean([run.seconds_per_update for run in runs])),
+    )
+
+
+def log_loss(predicted: Matrix, label: Matrix) -> float:
+    """Mean cross-entropy, in nats; predictions of 0 or 1 are not allowed."""
+    losses: Matrix = -label * np.log(predicted) - (1.0 - label) * np.log(1.0 - predicted)
+    return float(losses.mean())
+
+
+def auc(score: NDArray[Any], label: NDArray[Any]) -> float | None:
+    """The probability that a satisfied request has a higher score than one that is not, a tie
+    counting half; None where all are of one kind. Both of shape (requests,), labels 0 or 1."""
+    satisfied = label > 0.5
+    positives, negatives = int(satisfied.sum()), int((~satisfied).sum())
+    if not positives or not negatives:
+        return None
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2.0)[place]
+    least = positives * (positives + 1) / 2.0
+    return float((rank[satisfied].sum() - least) / (positives * negatives))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _check_texts(name: str, prompts: Prompts) -> None:
+    """A log may hold the features alone; other encoders cannot read those."""
+    lost = sum(
+        not text and characters > 0
+        for text, characters in zip(prompts.texts, prompts.characters, strict=True)
+    )
+    if lost:
+        raise ReplayError(
+            f"{name}: prompts: given {lost} without their text; allowed: a recording with all of "
+            "them (in a database: `store_text`)"
+        )

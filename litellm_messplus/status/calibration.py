@@ -1,0 +1,177 @@
+"""Can the predictions be believed: reliability in bins, and whether reading the prompt pays.
+
+A prediction is calibrated where, of the calls predicted at 70 %, 70 % satisfied. Reading pays where
+the predictions' log-loss is below that of the running means, which know nothing of the prompt.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import log, sqrt
+
+from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, wilson
+
+BINS = 10
+EDGE = 0.01
+"""Both sides' probabilities are held that far from 0 and 1, so that one surprise decides little."""
+WORTHWHILE = 0.01
+"""A gain that is surely below this share of the means' log-loss is no gain worth reading for."""
+
+
+class ReadingPays(StrEnum):
+    """The answer to: does reading the prompt pay?"""
+
+    YES = "yes"
+    NO = "no"
+    TOO_EARLY = "too early"
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Calls whose prediction was from ``low`` to below ``high`` (the last bin: 1 too).
+
+    ``predicted`` and ``satisfied`` are means over its ``calls``; Wilson's interval of 95 % is
+    around ``satisfied``.
+    """
+
+    low: float
+    high: float
+    calls: int
+    predicted: float
+    satisfied: float
+    satisfied_low: float
+    satisfied_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the prompt told about so many ``calls``, in nats a call.
+
+    ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its interval of 95 % is
+    that of a mean; None for a single call.
+    """
+
+    calls: int
+    log_loss: float
+    log_loss_mean: float
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
+    reading_pays: ReadingPays
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCalibration:
+    """Of one candidate's judged calls; ``bins`` holds those with calls, the lowest first."""
+
+    candidate: str
+    bins: tuple[Bin, ...]
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class ZooCalibration:
+    """Of one zoo, whose service levels share a predictor; ``reading`` is over all candidates."""
+
+    zoo: str
+    reading: Reading
+    candidates: tuple[CandidateCalibration, ...]
+
+
+@dataclass(slots=True)
+class Losses:
+    """Sums of log-loss, and of the squared gains that their interval needs."""
+
+    calls: int = 0
+    predicted: float = 0.0
+    mean: float = 0.0
+    squared_gains: float = 0.0
+
+    def add(self, predicted: float, mean: float, satisfaction: float) -> None:
+        """Of one call: what was predicted, what the running mean was, and what came."""
+        loss, loss_mean = log_loss(predicted, satisfaction), log_loss(mean, satisfaction)
+        self.calls += 1
+        self.predicted += loss
+        self.mean += loss_mean
+        self.squared_gains += (loss_mean - loss) ** 2
+
+    def reading(self) -> Reading:
+        """Of at least one call."""
+        gain = (self.mean - self.predicted) / self.calls
+        low, high = self._interval(gain)
+        return Reading(
+            calls=self.calls,
+            log_loss=self.predicted / self.calls,
+            log_loss_mean=self.mean / self.calls,
+            gain=gain,
+            gain_low=low,
+            gain_high=high,
+            reading_pays=_answer(self.calls, low, high, self.mean / self.calls),
+        )
+
+    def _interval(self, gain: float) -> tuple[float | None, float | None]:
+        if self.calls < 2:
+            return None, None
+        variance = max(self.squared_gains - self.calls * gain * gain, 0.0) / (self.calls - 1)
+        half = Z * sqrt(variance / self.calls)
+        return gain - half, gain + half
+
+
+@dataclass(slots=True)
+class Reliability:
+    """Calls, predictions and satisfactions of one candidate, summed in equal bins."""
+
+    calls: list[int] = field(default_factory=lambda: [0] * BINS)
+    predicted: list[float] = field(default_factory=lambda: [0.0] * BINS)
+    satisfied: list[float] = field(default_factory=lambda: [0.0] * BINS)
+
+    def add(self, predicted: float, satisfaction: float) -> None:
+        """Count a call; both are from 0 to 1."""
+        place = min(int(predicted * BINS), BINS - 1)
+        self.calls[place] += 1
+        self.predicted[place] += predicted
+        self.satisfied[place] += satisfaction
+
+    def bins(self) -> tuple[Bin, ...]:
+        """Those with calls."""
+        return tuple(self._bin(place) for place in range(BINS) if self.calls[place])
+
+    def _bin(self, place: int) -> Bin:
+        calls = self.calls[place]
+        satisfied = min(self.satisfied[place] / calls, 1.0)
+        interval = wilson(satisfied, calls)
+        assert interval is not None  # there are calls
+        return Bin(
+            low=place / BINS,
+            high=(place + 1) / BINS,
+            calls=calls,
+            predicted=self.predicted[place] / calls,
+            satisfied=satisfied,
+            satisfied_low=interval.low,
+            satisfied_high=interval.high,
+        )
+
+
+def log_loss(probability: float, satisfaction: float) -> float:
+    """Cross-entropy of a verdict from 0 to 1, in nats."""
+    held = min(max(probability, EDGE), 1.0 - EDGE)
+    return -satisfaction * log(held) - (1.0 - satisfaction) * log(1.0 - held)
+
+
+def together(parts: Iterable[Losses]) -> Losses:
+    """The sums over several candidates."""
+    whole = Losses()
+    for part in parts:
+        whole.calls += part.calls
+        whole.predicted += part.predicted
+        whole.mean += part.mean
+        whole.squared_gains += part.squared_gains
+    return whole
+
+
+def _answer(calls: int, low: float | None, high: float | None, loss_mean: float) -> ReadingPays:
+    if low is None or high is None or calls < ENOUGH_ANSWERED:
+        return ReadingPays.TOO_EARLY
+    if low > 0.0:
+        return ReadingPays.YES
+    return ReadingPays.NO if high < WORTHWHILE * loss_mean else ReadingPays.TOO_EARLY

@@ -1,0 +1,171 @@
+"""A real proxy with an encoder that reads the prompt in a thread: a transformer, and others."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.engine import Engine
+from litellm_messplus.learning.snapshot import load
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.proxy.deployments import build_zoos
+from litellm_messplus.proxy.router import WITHOUT_FEATURES
+from litellm_messplus.restore import restore
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store.database import create_engine
+from tests.support.proxy import PAPER, Config, Proxy, ask, zoo_config
+from tests.support.tiny_encoder import DIMENSION, save_transformer
+from tests.support.upstream import Reply, Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+DEADLINE = 0.05
+ZOOS: list[Config] = [{**PAPER, "c": 0.3}, {"alpha": 0.7}]
+SLOW = """
+import time
+
+from litellm_messplus.encoders.fake import FakeEncoder
+
+
+class Slow(FakeEncoder):
+    def __init__(self):
+        super().__init__(is_fast=False)
+
+    def encode(self, texts):
+        if any("slow" in text for text in texts):
+            time.sleep(1.0)
+        if any("broken" in text for text in texts):
+            raise RuntimeError("the encoder is broken")
+        return super().encode(texts)
+"""
+
+
+def fresh_engine(proxy: Proxy) -> Engine:
+    settings = load_settings(proxy.config)
+    zoo = build_zoos(settings, proxy.config["model_list"])["zoo"]
+    return Engine(zoo, load_encoder(settings.encoder), seed=0)
+
+
+def fold_of_the_log(proxy: Proxy) -> Engine:
+    """Of its first record on: the database of a snapshot that fits no engine is folded whole."""
+    engine = fresh_engine(proxy)
+
+    async def fold() -> None:
+        database = create_engine(f"sqlite+aiosqlite:///{proxy.folder}/messplus.db")
+        await restore(database, {"zoo": engine})
+        await database.dispose()
+
+    asyncio.run(fold())
+    return engine
+
+
+def serve_and_judge(proxy: Proxy, count: int) -> None:
+    with proxy.client() as client:
+        for number in range(count):
+            prompt = ("Sort these numbers: 3 1 2", "Write a poem about rain")[number % 2]
+            answer = ask(client, f"{prompt}, and do it for the {number}. time")
+            verdict = {
+                "id": answer.headers["x-messplus-request-id"],
+                "satisfied": "huge" in answer.text or number % 2 == 0,
+            }
+            client.post("/messplus/feedback", json=verdict).raise_for_status()
+
+
+@pytest.mark.parametrize("zoo", ZOOS, ids=["paper", "adaptive"])
+def test_a_transformer_routes_learns_and_goes_on_after_a_restart(
+    upstream: Upstream, tmp_path: Path, zoo: Config
+) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    encoder = save_transformer(tmp_path / "tiny-bert")
+    config = zoo_config(upstream.url, tmp_path, zoo=zoo, encoder=str(encoder), deadline_seconds=5.0)
+    proxy = Proxy(config, tmp_path).start()
+    serve_and_judge(proxy, 24)
+    proxy.stop()
+
+    rows = proxy.rows("SELECT * FROM requests ORDER BY position")
+    assert len(rows) == 24
+    assert {len(row["features"]) for row in rows} == {4 * DIMENSION}
+    assert all(0 < row["encode_seconds"] < row["decision_seconds"] for row in rows)
+    live = load_encoder(str(encoder))
+    text = live.read(Conversation.of_text("Write a poem about rain, and do it for the 23. time"))
+    own = np.frombuffer(rows[-1]["features"], "<f4")
+    assert own == pytest.approx(live.encode([text])[0], abs=1e-5)
+    (snapshot,) = proxy.rows("SELECT * FROM snapshots ORDER BY position DESC LIMIT 1")
+    saved = load(snapshot["state"], fresh_engine(proxy).empty_state())
+    connection = proxy.database()
+    connection.execute("DELETE FROM snapshots")
+    connection.commit()
+    connection.close()
+    folded = fold_of_the_log(proxy)
+    arrays = folded.state.policy.arrays()
+    assert any(np.any(array) for array in arrays.values())
+    assert all(np.array_equal(a, arrays[name]) for name, a in saved.policy.arrays().items())
+
+    proxy.start()
+    with proxy.client() as client:
+        answer = ask(client, "after the restart")
+        shown = client.get(f"/messplus/requests/{answer.headers['x-messplus-request-id']}").json()
+    proxy.stop()
+    (last,) = proxy.rows("SELECT features FROM requests ORDER BY position DESC LIMIT 1")
+    situation = folded.situation(
+        folded.zoo.levels["default"],
+        np.frombuffer(last["features"], "<f4"),
+        len("after the restart"),
+        folded.zoo.candidates,
+    )
+    assert (shown["t"], shown["queue"]) == (25, situation.queue)
+    assert shown["estimated_satisfaction"] == {
+        estimate.candidate: estimate.satisfaction for estimate in situation.estimates
+    }
+
+
+def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    (tmp_path / "slow_encoder.py").write_text(SLOW)
+    config = zoo_config(
+        upstream.url, tmp_path, encoder="slow_encoder:Slow", deadline_seconds=DEADLINE
+    )
+    proxy = Proxy(config, tmp_path).start()
+    try:
+        with proxy.client() as client:
+            asked = [ask(client, prompt) for prompt in ("quick", "slow", "quick", "slow again")]
+            time.sleep(2.5)
+            asked += [ask(client, prompt) for prompt in ("broken", "slow", "new")]
+            counts = client.get("/messplus/health").json()
+            metrics = client.get("/messplus/metrics").text
+    finally:
+        proxy.stop()
+
+    assert all("x-messplus-model" in answer.headers for answer in asked)
+    rows = proxy.rows("SELECT * FROM requests ORDER BY position")
+    is_late = [row["features"] is None for row in rows]
+    # The second "quick" is from the cache, and so is the "slow" that was encoded for nobody.
+    assert is_late == [False, True, False, True, True, False, False]
+    assert [row["encode_seconds"] is None for row in rows] == is_late
+    assert [row["reason"].startswith(WITHOUT_FEATURES) for row in rows] == is_late
+    assert all(row["decision_seconds"] < 2 * DEADLINE for row in rows)
+    assert counts == {"encoder_failures": 1, "features_late": 3}
+    assert "the encoder is broken" in proxy.log
+    assert "messplus_encoder_late 2" in metrics
+    assert "messplus_encoder_failures 1" in metrics
+
+
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [("no-such-folder/no-such-model", "no-such-model"), ("slow_encoder:Missing", "Missing")],
+)
+def test_an_encoder_that_cannot_be_loaded_stops_the_start(
+    upstream: Upstream, tmp_path: Path, encoder: str, said: str
+) -> None:
+    (tmp_path / "slow_encoder.py").write_text(SLOW)
+    config: dict[str, Any] = zoo_config(upstream.url, tmp_path, encoder=encoder)
+    proxy = Proxy(config, tmp_path)
+
+    assert proxy.launch().wait(timeout=60) == 1
+    assert "messplus.encoder: given" in proxy.log
+    assert said in proxy.log
+    assert "Traceback" not in proxy.log

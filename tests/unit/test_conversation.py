@@ -1,0 +1,103 @@
+"""A prompt that is too long loses its middle, and the last turn loses nothing before all else."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.conversation import (
+    Conversation,
+    Turn,
+    middle_left_out,
+    shortened,
+)
+
+texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)
+conversations = st.builds(
+    Conversation,
+    st.lists(st.builds(Turn, st.sampled_from(["system", "user"]), texts), max_size=5).map(tuple),
+    st.lists(texts, max_size=2).map(tuple),
+)
+sizes = st.integers(1, 120)
+
+
+def conversation(*turns: str, tools: tuple[str, ...] = ()) -> Conversation:
+    return Conversation(tuple(Turn("user", text) for text in turns), tools)
+
+
+def test_the_text_is_tools_then_turns() -> None:
+    assert conversation("be brief", "hello", tools=("search",)).text == "search\nbe brief\nhello"
+
+
+def test_a_text_is_a_conversation_of_one_turn() -> None:
+    assert Conversation.of_text("hello\nyou").text == "hello\nyou"
+    assert Conversation.of_text("hello\nyou").last == "hello\nyou"
+
+
+def test_without_turns_nothing_is_last() -> None:
+    assert conversation(tools=("search",)).last == ""
+
+
+@given(conversations, sizes, sizes)
+def test_no_more_is_read_than_was_allowed(found: Conversation, characters: int, head: int) -> None:
+    assert len(shortened(found, characters, head)) <= characters
+
+
+@given(conversations, sizes, sizes)
+def test_what_fits_is_read_as_it_is(found: Conversation, characters: int, head: int) -> None:
+    assume(len(found.text) <= characters)
+    assert shortened(found, characters, head) == found.text
+
+
+@given(conversations, sizes, sizes)
+def test_a_last_turn_that_fits_is_read_whole_and_last(
+    found: Conversation, characters: int, head: int
+) -> None:
+    assume(len(found.last) <= characters)
+    assert shortened(found, characters, head).endswith(found.last)
+
+
+@given(conversations, sizes, sizes)
+def test_what_is_read_begins_as_the_conversation_does_when_there_is_room(
+    found: Conversation, characters: int, head: int
+) -> None:
+    room = min(characters - len(found.last) - 1, head)
+    assume(room > 0)
+    assert shortened(found, characters, head)[:room] == found.text[:room]
+
+
+@given(conversations, sizes, sizes)
+def test_room_is_used(found: Conversation, characters: int, head: int) -> None:
+    """All of it: what the last turn leaves too is filled, where a word can still be set off."""
+    assume(len(found.text) > characters)
+    alone = len(found.last) in (characters - 1, characters)
+    expected = len(found.last) if alone else characters
+    assert len(shortened(found, characters, head)) == expected
+
+
+@pytest.mark.parametrize(
+    ("characters", "read"),
+    [
+        (23, "rule words old new\nlast"),
+        (18, "rul s old new\nlast"),
+        (8, "rul\nlast"),
+        (6, "r\nlast"),
+        (5, "last"),
+        (4, "last"),
+        (3, "las"),
+    ],
+)
+def test_by_hand(characters: int, read: str) -> None:
+    """A beginning of three characters at most, a space, and what came just before the last."""
+    assert shortened(conversation("rule words old new", "last"), characters, head=3) == read
+
+
+def test_a_last_turn_beyond_all_room_keeps_its_beginning_and_end() -> None:
+    read = shortened(conversation("rules", "first, middle, last"), 11, head=5)
+    assert read == "first  last"
+
+
+@pytest.mark.parametrize(
+    ("characters", "read"), [(9, "abcdefghi"), (8, "ab efghi"), (4, "ab i"), (3, "abc"), (1, "a")]
+)
+def test_the_middle_is_what_is_left_out(characters: int, read: str) -> None:
+    assert middle_left_out("abcdefghi", characters, head=2) == read
