@@ -11,8 +11,8 @@ Inside one benchmark the prompt tells nearly nothing. Therefore three experts (t
 and all of the shift) are weighed by exp(-discounted log-loss) of what each predicted before the
 label was known.
 
-The ridge is exact and lazy: rows are folded in together, BATCH at a time, and solved for when an
-eighth of all rows is new, at the latest after MOST_NEW: an update costs some ten microseconds.
+The ridge is exact and lazy: rows are collected, folded in and solved together, at the latest after
+BATCH rows or when an eighth of all rows is new, so that an update costs some ten microseconds.
 """
 
 import math
@@ -30,7 +30,6 @@ Arrays = dict[str, NDArray[np.float64]]
 RIDGE = 5.0
 BATCH = 32
 NEW_SHARE = 8
-MOST_NEW = 64
 SCALES = (0.0, 0.5, 1.0)
 BLEND_MEMORY = 500.0
 _KEEP = 1.0 - 1.0 / BLEND_MEMORY
@@ -52,7 +51,7 @@ class Ridge:
         self.moment = np.zeros(width)
         self.coefficients: Vector = np.zeros(width)
         self.rows = np.zeros((BATCH, width))
-        self.waiting = self.unsolved = self.count = 0
+        self.waiting = self.count = 0
 
     def shift(self, features: Features) -> float:
         """The target expected of a prompt, against that of the average one."""
@@ -67,11 +66,8 @@ class Ridge:
         self.rows[self.waiting] = row * math.sqrt(weight)
         self.moment += row * (weight * target)
         self.waiting += 1
-        self.unsolved += 1
-        if self.unsolved >= min(self.count / NEW_SHARE, MOST_NEW):
+        if self.waiting == BATCH or self.waiting * NEW_SHARE >= self.count:
             self.solve()
-        elif self.waiting == BATCH:
-            self._fold_rows()
 
     def revise(self, features: Features, difference: float) -> None:
         """Correct the weighted target of a row already taken in, as of the next solve."""
@@ -79,14 +75,10 @@ class Ridge:
 
     def solve(self) -> None:
         """Coefficients for everything taken in."""
-        self._fold_rows()
-        self.unsolved = 0
-        self.coefficients = np.asarray(np.linalg.solve(self.gram, self.moment), dtype=np.float64)
-
-    def _fold_rows(self) -> None:
         rows = self.rows[: self.waiting]
         self.gram += rows.T @ rows
         self.waiting = 0
+        self.coefficients = np.asarray(np.linalg.solve(self.gram, self.moment), dtype=np.float64)
 
     def arrays(self) -> Arrays:
         """Everything learned; loading it continues exactly."""
@@ -96,7 +88,7 @@ class Ridge:
             "moment": self.moment,
             "coefficients": self.coefficients,
             "rows": self.rows,
-            "counts": np.array([self.waiting, self.unsolved, self.count], dtype=float),
+            "counts": np.array([self.waiting, self.count], dtype=float),
         }
 
     def load(self, arrays: Mapping[str, Vector]) -> None:
@@ -105,7 +97,7 @@ class Ridge:
         self.moment = arrays["moment"].copy()
         self.coefficients = arrays["coefficients"].copy()
         self.rows = arrays["rows"].copy()
-        self.waiting, self.unsolved, self.count = map(int, arrays["counts"])
+        self.waiting, self.count = map(int, arrays["counts"])
 
 
 class Blend:
