@@ -173,7 +173,9 @@ class MessplusSettings(_Settings):
         description="How long decisions and calls may wait to be written. Feedback never waits.",
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(
-        default=1000, description="Log records between two snapshots of the state."
+        default=10_000,
+        description="Log records between two snapshots of the state, of a megabyte or so each; a "
+        "start folds those since the newest, about 10,000 a second.",
     )
     store_text: bool = Field(
         default=False, description="Whether prompts and answers are kept in the database."
