@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Table, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.records import Record
+from litellm_messplus.records import LabelRecord, Record
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
 
@@ -22,7 +22,8 @@ class Appended:
 
 
 async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
-    """Write the records durably, in the order given.
+    """Write the records in the order given; durably where a label is among them, which somebody
+    waits for. Others survive the process, and may be lost with the machine's power until then.
 
     The head of the log is one row, locked from here to the commit: writers in any number of
     processes take turns, so a reader never sees a position before a lower one.
@@ -30,6 +31,9 @@ async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
     Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written.
     """
     async with engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            is_awaited = any(isinstance(record, LabelRecord) for record in records)
+            await _synchronize(connection, is_awaited)
         last: int = (
             await connection.execute(
                 update(log_head)
@@ -41,6 +45,15 @@ async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
         for table, rows in _by_table(records, before).items():
             await connection.execute(insert(table), rows)
     return Appended(before, last)
+
+
+async def _synchronize(connection: AsyncConnection, is_awaited: bool) -> None:
+    """Whether the commit waits for the disk: in WAL mode that syncs all that was written before.
+
+    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk.
+    """
+    level = "FULL" if is_awaited else "NORMAL"
+    await connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
 
 
 async def head(engine: AsyncEngine) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, event, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.records import RequestRecord
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
@@ -251,3 +251,18 @@ async def test_a_call_brings_the_weight_of_the_label_that_came_first(database: A
     _, _, _, settled, _, bare = await read(database, 0, 6)
     assert (settled["call_id"], settled["satisfaction"], settled["weight"]) == ("r1.0", 1.0, 0.25)
     assert bare["satisfaction"] is None
+
+
+@pytest.mark.parametrize(("records", "level"), [([request()], 1), ([request("b"), label("b")], 2)])
+async def test_only_a_label_waits_for_the_disk(
+    database: AsyncEngine, records: list[Record], level: int
+) -> None:
+    """SQLite's `synchronous` as the commit had it: 1 is NORMAL, 2 is FULL."""
+    seen = []
+
+    def committing(connection: Connection) -> None:
+        seen.append(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
+
+    event.listen(database.sync_engine, "commit", committing)
+    await log.append(database, records)
+    assert seen == [level]
