@@ -55,7 +55,7 @@ class StatusWatch:
 
     async def metrics(self) -> str:
         """The status, the counters and the encoder's own in Prometheus's text format."""
-        found = gauges(await self.read())
+        found = gauges(await self._figures())
         for name, count in self._counters.as_dict().items():
             found[f'messplus_counter{{name="{name}"}}'] = float(count)
         for name, count in asdict(self._features.statistics()).items():
@@ -66,9 +66,15 @@ class StatusWatch:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                self._alerts.update((await self.read()).alerts)
+                self._alerts.update((await self._figures()).alerts)
             except Exception:
                 self._counters.failure("watch_failures", "alerts were not looked for")
+
+    async def _figures(self) -> Status:
+        """The status without what takes long."""
+        return await read_status(
+            self._database, WINDOW, self._live(), self._counters.as_dict(), with_calibration=False
+        )
 
     def _live(self) -> dict[tuple[str, str], LiveLevel]:
         return {

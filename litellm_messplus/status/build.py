@@ -40,20 +40,23 @@ async def read_status(
     window: int = WINDOW,
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
+    *,
+    with_calibration: bool = True,
 ) -> Status:
     """Ask the log, and put together what it says.
 
     With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
-    plugin's own; without them nothing is said of the journal.
+    plugin's own; without them nothing is said of the journal. The calibration takes longer than
+    all the rest, and neither alerts nor metrics need it.
     Raises ValueError for a window below 1, and sqlalchemy.exc.SQLAlchemyError or OSError where
     the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
-    return build_status(await _read(database, window), window, live, counters)
+    return build_status(await _read(database, window, with_calibration), window, live, counters)
 
 
-async def _read(database: AsyncEngine, window: int) -> Rows:
+async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
     async with database.connect() as connection:
         await _hold_still(connection)
         return Rows(
@@ -64,7 +67,7 @@ async def _read(database: AsyncEngine, window: int) -> Rows:
             calls=await queries.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
-            calibration=await _calibration(connection),
+            calibration=await _calibration(connection) if with_calibration else (),
         )
 
 

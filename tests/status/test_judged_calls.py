@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from litellm_messplus.records import CallStatus, Record
+from litellm_messplus.status.build import read_status
 from litellm_messplus.status.judged_calls import judged_calls
 from litellm_messplus.status.prequential import JudgedCall
+from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
 from tests.docs.history import PREDICTED, History, migrated
 from tests.status.conftest import read
@@ -115,3 +117,19 @@ def test_the_status_has_it(tmp_path: Path) -> None:
         SMALL: 1.0,
         LARGEST: 0.0,
     }
+
+
+def test_the_calibration_is_left_out_where_nobody_asks_for_it(
+    database: Path, status: Status
+) -> None:
+    """Alerts and metrics look every minute, and nothing else in them may differ."""
+
+    async def ask() -> Status:
+        engine = create_engine(f"sqlite+aiosqlite:///{database}")
+        try:
+            return await read_status(engine, status.window, with_calibration=False)
+        finally:
+            await engine.dispose()
+
+    assert status.calibration
+    assert asyncio.run(ask()) == replace(status, calibration=())
