@@ -138,6 +138,5 @@ class FeedbackDesk:
     async def _check_call(self, request_id: str, call_id: str) -> None:
         if call_id == served_call_id(request_id):
             return
-        found = await history.history(self._database, request_id)
-        if found is None or call_id not in {call["call_id"] for call in found.calls}:
+        if not await history.has_ended(self._database, request_id, call_id):
             raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")

@@ -46,6 +46,15 @@ async def find(engine: AsyncEngine, given: str) -> list[Found]:
         return [Found(*found) for found in await connection.execute(query)]
 
 
+async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
+    """Whether the log holds that call, as one of that request."""
+    query = select(calls.c.call_id).where(
+        calls.c.call_id == call_id, calls.c.request_id == request_id
+    )
+    async with engine.connect() as connection:
+        return (await connection.execute(query)).first() is not None
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """One request with its calls and labels, as rows; ``outcome`` sums them up."""
