@@ -1,6 +1,7 @@
 """What a model is asked, as the encoders see it: the turns in order, and the tools on offer."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,14 +15,14 @@ class Turn:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conversation:
     """A whole prompt. ``tools`` are the names and descriptions of what may be called."""
 
     turns: tuple[Turn, ...]
     tools: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Everything the model reads, in order: tools, then the turns, the system's first."""
         return "\n".join([*self.tools, *(turn.text for turn in self.turns)])

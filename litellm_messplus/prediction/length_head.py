@@ -10,8 +10,10 @@ together, 0.877 instead of 0.842 on two of them; nothing inside one file.
 import math
 from collections.abc import Mapping
 
-from litellm_messplus.prediction.context_head import Arrays, Ridge, Vector
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.projection import Vector
+from litellm_messplus.prediction.ridge import Ridge
 
 LARGEST = 2.0
 """Of the log-ratio, either way."""
@@ -27,12 +29,12 @@ class LengthHead:
         """Of the answer to an average prompt; 1 where the features came too late."""
         if features is None:
             return 1.0
-        return math.exp(min(max(self.ridge.shift(features), -LARGEST), LARGEST))
+        return math.exp(min(max(self.ridge.shift(self.ridge.project(features)), -LARGEST), LARGEST))
 
     def learn(self, features: Features, multiple: float) -> None:
         """A call ended whose answer was so many times as long as its candidate's mean."""
         if multiple > 0.0:
-            self.ridge.add(features, math.log(multiple), 1.0)
+            self.ridge.add(self.ridge.project(features), math.log(multiple), 1.0)
 
     def arrays(self) -> Arrays:
         return {f"length_{name}": array for name, array in self.ridge.arrays().items()}

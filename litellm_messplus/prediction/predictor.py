@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.change_test import ChangeTest
 from litellm_messplus.prediction.confidence import Label, RunningMean, optimism, rates
-from litellm_messplus.prediction.context_head import Arrays, Blend, Ridge, shifted, within
+from litellm_messplus.prediction.context_head import Blend, shifted, within
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.ridge import Ridge
 
 REVISABLE = 4096
 """Labels whose mark is remembered, so that a second verdict can replace the first exactly. The
@@ -60,7 +62,7 @@ class Predictor:
         """Predicted probability of satisfaction for one prompt, per candidate."""
         if features is None:
             return [within(rate) for rate in self.rate]
-        shift = self.blend.trust * self.ridge.shift(features)
+        shift = self.blend.trust * self.ridge.shift(self.ridge.project(features))
         return [shifted(rate, shift) for rate in self.rate]
 
     def learn(self, candidate: str, call_id: str, features: Features | None, label: Label) -> None:
@@ -83,7 +85,8 @@ class Predictor:
         place = self.index[candidate]
         rate = self.rate[place]
         if features is not None:
-            self.ridge.revise(features, label.residual(rate) - previous.residual(rate))
+            difference = label.residual(rate) - previous.residual(rate)
+            self.ridge.revise(self.ridge.project(features), difference)
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
@@ -112,11 +115,12 @@ class Predictor:
     def _learn_prompt(self, place: int, features: Features, label: Label) -> float:
         """Returns what the prompt was expected to add to the candidate's rate."""
         rate = within(self.rate[place])
-        shift = self.ridge.shift(features)
+        row = self.ridge.project(features)
+        shift = self.ridge.shift(row)
         added = shifted(rate, self.blend.trust * shift) - rate
         self.blend.score(rate, shift, label.value, label.weight)
         curvature = rate * (1.0 - rate)
-        self.ridge.add(features, (label.value - rate) / curvature, label.weight * curvature)
+        self.ridge.add(row, (label.value - rate) / curvature, label.weight * curvature)
         return added
 
     def _refresh(self) -> None:

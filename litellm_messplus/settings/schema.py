@@ -150,7 +150,7 @@ class MessplusSettings(_Settings):
     )
     encoder: Annotated[str, Field(min_length=1)] = Field(
         default="hashed-ngrams",
-        description="What turns a prompt into features: `hashed-ngrams`, `static:FOLDER`, "
+        description="What turns a prompt into features: `hashed-ngrams`, `none`, `static:FOLDER`, "
         "`onnx:FOLDER`, `package.module:attribute`, or a Hugging Face name or folder.",
     )
     encoder_batch: Annotated[int, Field(ge=1)] = Field(
