@@ -68,7 +68,6 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._watch = StatusWatch(database, engines, self._features, self.counters)
         self._router = RequestRouter(
             settings,
-            engines,
             self._features,
             self._journal,
             self._open,
@@ -124,7 +123,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 return healthy_deployments
             self._index.see(healthy_deployments, engine.zoo.settings.cost_unit)
             return list(
-                await self._router.route(model, healthy_deployments, messages, request_kwargs)
+                await self._router.route(engine, healthy_deployments, messages, request_kwargs)
             )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")

@@ -39,7 +39,6 @@ class RequestRouter:
     def __init__(
         self,
         settings: MessplusSettings,
-        engines: Mapping[str, Engine],
         features: FeatureService,
         journal: Journal,
         open_requests: OpenRequests,
@@ -47,7 +46,6 @@ class RequestRouter:
         counters: Counters,
     ) -> None:
         self._settings = settings
-        self._engines = engines
         self._features = features
         self._journal = journal
         self._open = open_requests
@@ -57,18 +55,17 @@ class RequestRouter:
 
     async def route(
         self,
-        group: str,
+        engine: Engine,
         deployments: Sequence[Deployment],
         messages: Sequence[Mapping[str, Any]] | None,
         kwargs: Mapping[str, Any] | None,
     ) -> Sequence[Deployment]:
-        """The deployments in the order in which they are to be tried.
+        """The deployments of the engine's zoo in the order in which they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
         Raises MissedDeadlineError when the decision took too long; then nothing was changed.
         """
-        engine = self._engines.get(group)
-        if engine is None or not deployments:
+        if not deployments:
             return deployments
         target = exploration_target.get()
         if target is not None:
