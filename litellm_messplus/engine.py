@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry
 from litellm_messplus.learning.policies import build_policy
+from litellm_messplus.learning.verdict import Rule
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.encoder import Encoder, Features
 from litellm_messplus.prediction.length_head import LengthHead
@@ -42,7 +43,9 @@ class Engine:
         )
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
         lengths = LengthHead(encoder.dimension)
-        return ZooState(encoder.name, policy, estimators, lengths)
+        settings = self.zoo.settings
+        rule = Rule(settings.labels.precedence, settings.response_bias)
+        return ZooState(encoder.name, rule, policy, estimators, lengths)
 
     def situation(
         self,

@@ -48,6 +48,7 @@ class _Waiting:
 
     record: Record
     written: asyncio.Future[None] | None = None
+    is_durable: bool = False
 
     def resolve(self) -> None:
         if self.written is not None and not self.written.done():
@@ -100,7 +101,7 @@ class Journal:
         Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it.
         """
         written = asyncio.get_running_loop().create_future()
-        self._add(_Waiting(record, written))
+        self._add(_Waiting(record, written, is_durable=True))
         self._wake.set()
         await asyncio.shield(written)
 
@@ -165,7 +166,7 @@ class Journal:
         """One transaction. What it holds stays in the backlog until it is committed."""
         batch = [self._backlog[index] for index in range(size)]
         try:
-            appended = await log.append(self._database, [waiting.record for waiting in batch])
+            appended = await self._append(batch)
         except Exception as error:
             if not _is_the_records_fault(error):
                 raise
@@ -179,7 +180,7 @@ class Journal:
         """One record that the database will never take must not hold up the others."""
         for waiting in batch:
             try:
-                appended = await log.append(self._database, [waiting.record])
+                appended = await self._append([waiting])
             except Exception as error:
                 if not _is_the_records_fault(error):
                     raise
@@ -188,6 +189,13 @@ class Journal:
                 continue
             self._backlog.popleft()
             await self._fold_written([waiting], appended)
+
+    async def _append(self, batch: Sequence[_Waiting]) -> log.Appended:
+        return await log.append(
+            self._database,
+            [waiting.record for waiting in batch],
+            is_durable=any(waiting.is_durable for waiting in batch),
+        )
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
         is_next = appended.before == self.position  # else others wrote between, who knows what

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 
 
@@ -22,6 +23,14 @@ class CallStatus(StrEnum):
     """How a call ended."""
 
     SUCCESS = "success"
+    FAILURE = "failure"
+
+
+class GradingStatus(StrEnum):
+    """What became of a grading."""
+
+    GRADED = "graded"
+    NONSENSE = "nonsense"
     FAILURE = "failure"
 
 
@@ -103,19 +112,41 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """Somebody's verdict on one call; a later one of the same source replaces it."""
+    """What a source says of one call; a later label of the same source replaces it. ``weight`` 0
+    keeps it in the log alone."""
 
     label_id: str
     call_id: str
     request_id: str
     created_at: datetime
+    kind: LabelKind
     source: str
     value: float
     weight: float = 1.0
     comment: str | None = None
 
 
-Record = RequestRecord | CallRecord | LabelRecord
+@dataclass(frozen=True, slots=True)
+class GradingRecord:
+    """A judge was asked to grade the answers to one request; what it said of them are labels.
+
+    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it.
+    """
+
+    grading_id: str
+    request_id: str
+    created_at: datetime
+    judge: str
+    status: GradingStatus
+    answers: int
+    cost: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+Record = RequestRecord | CallRecord | LabelRecord | GradingRecord
 
 
 def served_call_id(request_id: str) -> str:

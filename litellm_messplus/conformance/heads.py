@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head
+from litellm_messplus.prediction.label import Label
 
 MakeHead = Callable[[Sequence[str], int], Head]
 """From candidates and a dimension to a head that has learned nothing; alike each time."""
@@ -66,9 +67,9 @@ def refuses_unknown_candidates(make_head: MakeHead) -> None:
     with _refused(head, KeyError, "predicting for an unknown candidate"):
         head.predict(_prompt(1), ["gone"])
     with _refused(head, KeyError, "learning for an unknown candidate"):
-        head.learn(_prompt(1), "gone", 1.0)
+        head.learn(_prompt(1), "gone", Label(1.0))
     with _refused(head, KeyError, "revising for an unknown candidate"):
-        head.revise(_prompt(1), "gone", 1.0, 0.0)
+        head.revise(_prompt(1), "gone", Label(1.0), Label(0.0))
 
 
 def learns_from_one_label(make_head: MakeHead) -> None:
@@ -77,7 +78,7 @@ def learns_from_one_label(make_head: MakeHead) -> None:
         for name in CANDIDATES:
             head = make_head(CANDIDATES, DIMENSION)
             moved = -sign * _one(head, name)
-            head.learn(_prompt(0), name, satisfaction)
+            head.learn(_prompt(0), name, Label(satisfaction))
             moved += sign * _one(head, name)
             assert moved > 0.0, f"{name}: a label of {satisfaction} must move towards it"
 
@@ -88,7 +89,7 @@ def follows_the_labels(make_head: MakeHead) -> None:
         head = _taught(make_head)
         before = _one(head, CANDIDATES[1])
         for _ in range(REPEATED):
-            head.learn(_prompt(0), CANDIDATES[1], satisfaction)
+            head.learn(_prompt(0), CANDIDATES[1], Label(satisfaction))
         moved = sign * (_one(head, CANDIDATES[1]) - before)
         assert moved > 0.0, f"{REPEATED} labels of {satisfaction} must move towards it"
 
@@ -99,10 +100,22 @@ def follows_a_revision(make_head: MakeHead) -> None:
         revised, kept = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
         for number in range(REPEATED):
             for head in (revised, kept):
-                head.learn(_prompt(number), CANDIDATES[1], previous)
-            revised.revise(_prompt(number), CANDIDATES[1], previous, satisfaction)
+                head.learn(_prompt(number), CANDIDATES[1], Label(previous))
+            revised.revise(_prompt(number), CANDIDATES[1], Label(previous), Label(satisfaction))
         moved = sign * (_one(revised, CANDIDATES[1]) - _one(kept, CANDIDATES[1]))
         assert moved > 0.0, f"revising {previous} to {satisfaction} must move towards the second"
+
+
+def weighs_the_labels(make_head: MakeHead) -> None:
+    """A first label of less weight moves the prediction less far, and one of none not at all."""
+    moved = []
+    for weight in (0.0, 0.3, 1.0):
+        head = make_head(CANDIDATES, DIMENSION)
+        before = _one(head, CANDIDATES[1])
+        head.learn(_prompt(0), CANDIDATES[1], Label(1.0, weight))
+        moved.append(_one(head, CANDIDATES[1]) - before)
+    assert moved[0] == 0.0, f"a label of no weight must not move, moved by {moved[0]}"
+    assert moved[0] < moved[1] < moved[2], f"more weight must move further, moved {moved}"
 
 
 def leaves_the_others_alone(make_head: MakeHead) -> None:
@@ -111,8 +124,8 @@ def leaves_the_others_alone(make_head: MakeHead) -> None:
     head = _taught(make_head)
     for taught in CANDIDATES:
         before = {name: _bits(head.own(name)) for name in CANDIDATES}
-        head.learn(_prompt(3), taught, 0.25)
-        head.revise(_prompt(3), taught, 0.25, 1.0)
+        head.learn(_prompt(3), taught, Label(0.25))
+        head.revise(_prompt(3), taught, Label(0.25), Label(1.0))
         for name in CANDIDATES:
             is_same = _bits(head.own(name)) == before[name]
             if name == taught:
@@ -163,8 +176,8 @@ def survives_extreme_features(make_head: MakeHead) -> None:
     for title, features in SOUND.items():
         head = _taught(make_head)
         for number in range(LESSONS):
-            head.learn(features, CANDIDATES[number % 3], float(number % 2))
-            head.revise(features, CANDIDATES[number % 3], float(number % 2), 0.5)
+            head.learn(features, CANDIDATES[number % 3], Label(float(number % 2)))
+            head.revise(features, CANDIDATES[number % 3], Label(float(number % 2)), Label(0.5))
         for asked in (*SOUND.values(), _prompt(0)):
             _probabilities(head, asked, CANDIDATES)
         for name, array in head.arrays().items():
@@ -178,9 +191,9 @@ def refuses_unsound_features(make_head: MakeHead) -> None:
         with _refused(head, ValueError, f"{title}: predicting"):
             head.predict(features, CANDIDATES)
         with _refused(head, ValueError, f"{title}: learning"):
-            head.learn(features, CANDIDATES[0], 1.0)
+            head.learn(features, CANDIDATES[0], Label(1.0))
         with _refused(head, ValueError, f"{title}: revising"):
-            head.revise(features, CANDIDATES[0], 1.0, 0.0)
+            head.revise(features, CANDIDATES[0], Label(1.0), Label(0.0))
 
 
 CHECKS: tuple[Callable[[MakeHead], None], ...] = (
@@ -190,6 +203,7 @@ CHECKS: tuple[Callable[[MakeHead], None], ...] = (
     learns_from_one_label,
     follows_the_labels,
     follows_a_revision,
+    weighs_the_labels,
     leaves_the_others_alone,
     predicting_changes_nothing,
     is_deterministic,
@@ -215,9 +229,9 @@ def _teach(head: Head, start: int, stop: int) -> None:
     """Lessons of those numbers: another candidate each time, and every fifth label revised."""
     for number in range(start, stop):
         name, satisfaction = CANDIDATES[number % 3], (0.0, 1.0, 1.0, 0.4)[number % 4]
-        head.learn(_prompt(number), name, satisfaction)
+        head.learn(_prompt(number), name, Label(satisfaction))
         if number % 5 == 0:
-            head.revise(_prompt(number), name, satisfaction, 1.0 - satisfaction)
+            head.revise(_prompt(number), name, Label(satisfaction), Label(1.0 - satisfaction))
 
 
 def _taught(make_head: MakeHead, lessons: int = LESSONS) -> Head:

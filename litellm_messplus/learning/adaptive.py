@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from litellm_messplus.learning.account import Account
 from litellm_messplus.learning.entries import Decided, Example, Labelled
-from litellm_messplus.prediction.confidence import Label
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.routing import adaptive
-from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 
@@ -20,9 +19,8 @@ from litellm_messplus.settings.schema import ServiceLevel
 class AdaptivePolicy:
     """Learns from every labelled call; the queue carries predictions until labels come."""
 
-    def __init__(self, predictor: Predictor, response_bias: float = 1.0) -> None:
+    def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self._response_bias = response_bias
         self.accounts: dict[str, Account] = {}
 
     def account(self, level: str) -> Account:
@@ -47,28 +45,20 @@ class AdaptivePolicy:
         account = self.accounts.setdefault(entry.service_level, Account())
         account.decided(entry.request_id, entry.expected_shortfall)
 
-    def answered(self, entry: Labelled) -> None:
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
-        shortfall = self._shortfall(entry, entry.satisfaction)
-        if entry.previous is None:
+        shortfall = -verdict.residual(entry.alpha)
+        if previous is None:
             account.answered(entry.request_id, shortfall)
         else:
-            account.revised(shortfall - self._shortfall(entry, entry.previous))
+            account.revised(shortfall + previous.residual(entry.alpha))
 
-    def learn(
-        self,
-        example: Example,
-        call_id: str,
-        satisfaction: float,
-        previous: float | None,
-        weight: float,
-    ) -> None:
-        new = Label(satisfaction, self._weight(satisfaction, weight))
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
+        candidate, features = example.candidate, example.features
         if previous is None:
-            self.predictor.learn(example.candidate, call_id, example.features, new)
+            self.predictor.learn(candidate, call_id, features, verdict)
         else:
-            old = Label(previous, self._weight(previous, weight))
-            self.predictor.revise(example.candidate, call_id, example.features, old, new)
+            self.predictor.revise(candidate, call_id, features, previous, verdict)
 
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}
@@ -80,12 +70,6 @@ class AdaptivePolicy:
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
         self.predictor.load(plain["predictor"], arrays)
-
-    def _weight(self, satisfaction: float, weight: float) -> float:
-        return weight * label_weight(satisfaction, self._response_bias)
-
-    def _shortfall(self, entry: Labelled, satisfaction: float) -> float:
-        return self._weight(satisfaction, entry.weight) * (entry.alpha - satisfaction)
 
     def _knowledge(self, candidates: Sequence[str]) -> adaptive.Knowledge:
         known = self.predictor

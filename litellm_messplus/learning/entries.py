@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Features
 
 
@@ -33,7 +34,7 @@ class Decided:
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A call ended. ``example`` is None where it failed, or a model outside the zoo answered;
-    ``satisfaction`` is set where its label came first."""
+    ``given`` are the labels that came before, in the order of the log."""
 
     position: int
     zoo: str
@@ -43,13 +44,13 @@ class Settled:
     prompt_tokens: float | None
     completion_tokens: float | None
     example: Example | None
-    satisfaction: float | None
-    weight: float
+    given: tuple[Given, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A verdict came in. ``previous`` is the one that it replaces.
+    """A label came in: ``given``. Those on the same call before it are ``earlier``, in the order of
+    the log.
 
     ``example`` is None while the call has not ended, so that nobody knows yet which model served,
     and for ever where a model outside the zoo did.
@@ -62,9 +63,8 @@ class Labelled:
     call_id: str
     alpha: float
     is_served: bool
-    satisfaction: float
-    previous: float | None
-    weight: float
+    given: Given
+    earlier: tuple[Given, ...]
     example: Example | None
 
 

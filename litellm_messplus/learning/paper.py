@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from litellm_messplus.learning.entries import Decided, Example, Labelled
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, fill
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.label_means import LabelMeans
 from litellm_messplus.routing import paper, virtual_queue
 from litellm_messplus.routing.decision import Decision, Situation
@@ -41,34 +42,26 @@ class PaperPolicy:
     def decided(self, entry: Decided) -> None:
         """Algorithm 1 knows no pending requests."""
 
-    def answered(self, entry: Labelled) -> None:
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        shortfall = -verdict.residual(entry.alpha)
+        if previous is not None:  # only the difference moves it: the request counts once
+            shortfall += previous.residual(entry.alpha)
         queue = self.queue(entry.service_level)
-        self.queues[entry.service_level] = (
-            virtual_queue.after_answer(queue, entry.alpha, entry.satisfaction)
-            if entry.previous is None
-            else virtual_queue.after_revision(queue, entry.previous, entry.satisfaction)
-        )
+        self.queues[entry.service_level] = virtual_queue.after(queue, shortfall)
 
-    def learn(
-        self,
-        example: Example,
-        call_id: str,
-        satisfaction: float,
-        previous: float | None,
-        weight: float,
-    ) -> None:
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """Algorithm 1 trains on explorations only."""
         if not example.is_exploration:
             return
         features, candidate = example.features, example.candidate
         if previous is None:
             if features is not None:
-                self.heads.learn(features, candidate, satisfaction)
-            self.means.learn(candidate, satisfaction)
+                self.heads.learn(features, candidate, verdict)
+            self.means.learn(candidate, verdict)
         else:
             if features is not None:
-                self.heads.revise(features, candidate, previous, satisfaction)
-            self.means.revise(candidate, previous, satisfaction)
+                self.heads.revise(features, candidate, previous, verdict)
+            self.means.revise(candidate, previous, verdict)
 
     def plain(self) -> dict[str, Any]:
         return {"queues": self.queues}

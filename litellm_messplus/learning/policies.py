@@ -22,7 +22,7 @@ def build_policy(
     Raises ConfigurationError where policy `paper` needs torch, which is not installed.
     """
     if settings.policy == "adaptive":
-        return AdaptivePolicy(Predictor(candidates, dimension), settings.response_bias)
+        return AdaptivePolicy(Predictor(candidates, dimension))
     return PaperPolicy(_paper_heads(settings, candidates, dimension, is_fast))
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from litellm_messplus.learning.entries import Decided, Example, Labelled
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 
@@ -36,19 +37,12 @@ class Policy(Protocol):
         """A request was decided; its label may come, late or never."""
         ...
 
-    def answered(self, entry: Labelled) -> None:
-        """The served call of a request was judged."""
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        """The served call of a request was judged; ``previous`` is the verdict that is replaced."""
         ...
 
-    def learn(
-        self,
-        example: Example,
-        call_id: str,
-        satisfaction: float,
-        previous: float | None,
-        weight: float,
-    ) -> None:
-        """A call was judged, served or not; ``previous`` is the verdict that this one replaces."""
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
+        """A call was judged, served or not; ``previous`` is the verdict that is replaced."""
         ...
 
     def plain(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
@@ -27,6 +27,7 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
         zoo.candidates,
         settings.policy,
         settings.response_bias,
+        settings.labels.precedence,
         settings.learning_rate,
         settings.momentum,
         settings.weight_decay,

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
 from litellm_messplus.learning.policy import Policy
+from litellm_messplus.learning.verdict import Rule
 from litellm_messplus.prediction.length_head import LengthHead
 
 
@@ -14,10 +15,12 @@ from litellm_messplus.prediction.length_head import LengthHead
 class ZooState:
     """The fold of the log for one zoo: ``apply`` is its only way to change.
 
-    ``requests`` counts the decided requests of each service level.
+    ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
+    level.
     """
 
     encoder: str
+    rule: Rule
     policy: Policy
     estimators: dict[str, TokenEstimator]
     lengths: LengthHead
@@ -39,8 +42,9 @@ class ZooState:
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
             length = self._length(estimator, entry.example, entry.completion_tokens)
             estimator.observe(entry.prompt_characters, entry.prompt_tokens, length)
-        if entry.satisfaction is not None and self._can_teach(entry.example):
-            self.policy.learn(entry.example, entry.call_id, entry.satisfaction, None, entry.weight)
+        verdict = self.rule.verdict(entry.given)
+        if verdict is not None and self._can_teach(entry.example):
+            self.policy.learn(entry.example, entry.call_id, verdict, None)
 
     def _length(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
         """What the answer would have been long for an average prompt; the prompt teaches."""
@@ -52,12 +56,15 @@ class ZooState:
         return tokens / expected
 
     def _label(self, entry: Labelled) -> None:
+        """Only what changes the verdict counts: a judge's word after the user's does not."""
+        previous = self.rule.verdict(entry.earlier)
+        verdict = self.rule.verdict((*entry.earlier, entry.given))
+        if verdict is None or verdict == previous:
+            return
         if entry.is_served:
-            self.policy.answered(entry)
+            self.policy.answered(entry, verdict, previous)
         if self._can_teach(entry.example):
-            self.policy.learn(
-                entry.example, entry.call_id, entry.satisfaction, entry.previous, entry.weight
-            )
+            self.policy.learn(entry.example, entry.call_id, verdict, previous)
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
         """Of a candidate that there is, under the encoder that is in use."""

@@ -15,24 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from litellm_messplus.prediction.change_test import ChangeTest
+from litellm_messplus.prediction.label import Label
 
 PSEUDO_LABELS = 6.0
 MEMORY = 1000.0
 FIRST_GUESS = 0.7
 DEVIATIONS = 1.5
 KINDNESS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Satisfaction from 0 to 1, and how much it counts."""
-
-    value: float
-    weight: float = 1.0
-
-    def residual(self, rate: float) -> float:
-        """Its weighted distance from a rate."""
-        return self.weight * (self.value - rate)
 
 
 @dataclass

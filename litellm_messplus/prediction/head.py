@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.label import Label
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -26,13 +27,11 @@ class Head(Protocol):
         """The probability of satisfaction of each named candidate, in the order given."""
         ...
 
-    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
-        """Take in one label in [0, 1]."""
+    def learn(self, features: Features, candidate: str, label: Label) -> None:
+        """Take in one label in [0, 1]; one of half the weight moves half as far."""
         ...
 
-    def revise(
-        self, features: Features, candidate: str, previous: float, satisfaction: float
-    ) -> None:
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before, as well as that can be done later."""
         ...
 

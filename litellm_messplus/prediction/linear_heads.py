@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, checked, fill
+from litellm_messplus.prediction.label import Label
 
 Weights = NDArray[np.float64]
 
@@ -51,25 +52,23 @@ class LinearHeads:
         probabilities: list[float] = _sigmoid(logits).tolist()
         return probabilities
 
-    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+    def learn(self, features: Features, candidate: str, label: Label) -> None:
         """One SGD step of the candidate's head on one label in [0, 1]. Raises as ``predict``
         does."""
         (predicted,) = self.predict(features, [candidate])
         row = self._row[candidate]
-        gradient = self._cross_entropy_gradient(features, predicted - satisfaction)
+        gradient = self._cross_entropy_gradient(features, -label.residual(predicted))
         self._step(row, gradient + self._weight_decay * self.weights[row])
 
-    def revise(
-        self, features: Features, candidate: str, previous: float, satisfaction: float
-    ) -> None:
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before.
 
         The gradient is linear in the label, so this step is the difference that the other label
         would have made, to first order in the learning rate.
         """
-        given = checked(features, self.dimension)
-        gradient = self._cross_entropy_gradient(given, previous - satisfaction)
-        self._step(self._row[candidate], gradient)
+        (predicted,) = self.predict(features, [candidate])
+        error = previous.residual(predicted) - label.residual(predicted)
+        self._step(self._row[candidate], self._cross_entropy_gradient(features, error))
 
     def own(self, candidate: str) -> Arrays:
         """The candidate's row of ``arrays``."""

@@ -17,6 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, checked, fill
+from litellm_messplus.prediction.label import Label
 
 HIDDEN = 256
 """Width of the hidden layer. The paper does not give it; the authors' code has the encoder's own
@@ -85,15 +86,13 @@ class NeuralHeads:
             hidden = self._shared(self._tensor(features))
             return [torch.sigmoid(row(hidden)).item() for row in rows]
 
-    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+    def learn(self, features: Features, candidate: str, label: Label) -> None:
         """One SGD step on one label in [0, 1]. Raises as ``predict`` does."""
         with _one_thread():
             logit = self._logit_in_training(features, candidate)
-            self._descend(_cross_entropy(logit, satisfaction), self._weight_decay)
+            self._descend(_cross_entropy(logit, label), self._weight_decay)
 
-    def revise(
-        self, features: Features, candidate: str, previous: float, satisfaction: float
-    ) -> None:
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before.
 
         A step cannot be taken back once others have followed. This one is along the difference
@@ -102,7 +101,7 @@ class NeuralHeads:
         """
         with _one_thread():
             logit = self._logit_in_training(features, candidate)
-            difference = _cross_entropy(logit, satisfaction) - _cross_entropy(logit, previous)
+            difference = _cross_entropy(logit, label) - _cross_entropy(logit, previous)
             self._descend(difference, 0.0)
 
     def own(self, candidate: str) -> Arrays:
@@ -193,5 +192,6 @@ def _zero_row(width: int) -> nn.Linear:
     return row
 
 
-def _cross_entropy(logit: Tensor, satisfaction: float) -> Tensor:
-    return binary_cross_entropy_with_logits(logit, torch.full_like(logit, satisfaction))
+def _cross_entropy(logit: Tensor, label: Label) -> Tensor:
+    wanted = torch.full_like(logit, label.value)
+    return label.weight * binary_cross_entropy_with_logits(logit, wanted)

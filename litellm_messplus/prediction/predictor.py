@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.change_test import ChangeTest
-from litellm_messplus.prediction.confidence import Label, RunningMean, optimism, rates
+from litellm_messplus.prediction.confidence import RunningMean, optimism, rates
 from litellm_messplus.prediction.context_head import Blend, shifted, within
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.ridge import Ridge
 
 REVISABLE = 4096

@@ -12,7 +12,10 @@ from litellm.types.utils import all_litellm_params
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.surfaces import METADATA_OF_OTHERS, IncomingRequest, metadata_name
 from litellm_messplus.records import (
     CallRecord,
@@ -43,6 +46,7 @@ class Explorer:
         self,
         pricing: answers.Pricing,
         journal: Journal,
+        desk: LabelDesk,
         counters: Counters,
         *,
         concurrent: int,
@@ -51,6 +55,7 @@ class Explorer:
     ) -> None:
         self._pricing = pricing
         self._journal = journal
+        self._desk = desk
         self._counters = counters
         self._concurrent = concurrent
         self._charge_caller = charge_caller
@@ -58,17 +63,18 @@ class Explorer:
         self._running: set[asyncio.Task[None]] = set()
 
     def start(
-        self, record: RequestRecord, candidates: Sequence[str], request: IncomingRequest
+        self, opened: OpenRequest, candidates: Sequence[str], request: IncomingRequest
     ) -> None:
         """Begin a call to each candidate; returns at once."""
         if not candidates:
             return
+        record = opened.record
         arguments = self._arguments(record.zoo, request)
         for number, candidate in enumerate(candidates, start=1):
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(record, number, candidate, request.call_type, arguments)
+            call = self._call(opened, number, candidate, request.call_type, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -86,23 +92,27 @@ class Explorer:
 
     async def _call(
         self,
-        record: RequestRecord,
+        opened: OpenRequest,
         number: int,
         candidate: str,
         call_type: str,
         arguments: Mapping[str, Any],
     ) -> None:
         exploration_target.set(candidate)
+        record = opened.record
         started = time.perf_counter()
         try:
             response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
-            ended = _failed(record, number, candidate, error, time.perf_counter() - started)
-        else:
             seconds = time.perf_counter() - started
-            ended = self._answered(record, number, candidate, response, seconds)
+            self._journal.write(_failed(record, number, candidate, error, seconds))
+            return
+        seconds = time.perf_counter() - started
+        ended = self._answered(record, number, candidate, response, seconds)
         self._journal.write(ended)
+        if opened.asked is not None:
+            self._desk.ended(answered(opened.asked, record, ended, response))
 
     def _answered(
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float

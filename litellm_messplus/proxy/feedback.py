@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import LabelRecord, served_call_id
 from litellm_messplus.store import history
 
-SOURCE = "feedback"
 WAIT_SECONDS = 1.0
 """How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
 id of a streamed answer only after the client has it."""
@@ -91,7 +91,8 @@ class FeedbackDesk:
             call_id=call_id,
             request_id=request_id,
             created_at=datetime.now(UTC),
-            source=SOURCE,
+            kind=LabelKind.FEEDBACK,
+            source=LabelKind.FEEDBACK,
             value=feedback.value,
             comment=feedback.comment,
         )

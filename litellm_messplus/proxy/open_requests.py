@@ -5,6 +5,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from litellm_messplus.labels.answered_call import Asked
 from litellm_messplus.records import RequestRecord
 
 METADATA_KEY = "messplus"
@@ -13,10 +14,12 @@ REMEMBERED = 4096
 
 @dataclass(slots=True)
 class OpenRequest:
-    """A decided request. ``tried`` holds the ids of the deployments that failed it."""
+    """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
+    there where somebody judges its answers."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
+    asked: Asked | None = None
     tried: set[str] = field(default_factory=set)
     served: str | None = None
     response_id: str | None = None

@@ -14,10 +14,13 @@ from litellm_messplus.proxy import answers, outcomes
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
+from litellm_messplus.proxy.label_sources import build_label_desk
+from litellm_messplus.proxy.labelling import LabelWriter, answered
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
 from litellm_messplus.proxy.watch import StatusWatch
+from litellm_messplus.records import CallRecord
 from litellm_messplus.settings.schema import MessplusSettings
 
 
@@ -50,9 +53,11 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._pricing = answers.Pricing(
             {name: engine.zoo for name, engine in engines.items()}, self._index.prices
         )
+        self._desk = build_label_desk(settings, LabelWriter(self._journal).report, self.counters)
         self._explorer = Explorer(
             self._pricing,
             self._journal,
+            self._desk,
             self.counters,
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
@@ -72,6 +77,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             self._journal,
             self._open,
             self._explorer,
+            self._desk,
             self.counters,
         )
 
@@ -103,6 +109,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             await self._features.close()
             await self._explorer.close()
             await _flush_log_events()
+            await self._desk.close()
         except Exception:
             self.counters.failure("shutdown_failures", "calls under way were not waited for")
         await self._journal.close()
@@ -158,16 +165,15 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
             if opened is None:
                 return
-            self._journal.write(
-                outcomes.succeeded(
-                    opened,
-                    kwargs["standard_logging_object"],
-                    response_obj,
-                    self._index.candidates,
-                    self._pricing,
-                    store_text=self._settings.store_text,
-                )
+            call = outcomes.succeeded(
+                opened,
+                kwargs["standard_logging_object"],
+                response_obj,
+                self._index.candidates,
+                self._pricing,
+                store_text=self._settings.store_text,
             )
+            self._ended(opened, call, response_obj)
         except Exception:
             self.counters.failure("outcome_failures", "a served call was not recorded")
 
@@ -182,9 +188,16 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         try:
             opened = self._opened(request_data)
             if opened is not None:
-                self._journal.write(outcomes.failed(opened, original_exception))
+                self._ended(opened, outcomes.failed(opened, original_exception), None)
         except Exception:
             self.counters.failure("outcome_failures", "a failed request was not recorded")
+
+    def _ended(self, opened: OpenRequest, call: CallRecord, response: Any) -> None:
+        """Log the served call, then show it to those who judge answers."""
+        self._journal.write(call)
+        asked, opened.asked = opened.asked, None  # an open request is kept long after
+        if asked is not None:
+            self._desk.ended(answered(asked, opened.record, call, response))
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")

@@ -13,14 +13,16 @@ from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import ranking
 from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
+from litellm_messplus.proxy.labelling import asked
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.service_levels import service_level
 from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.decision import Situation
 from litellm_messplus.settings.schema import MessplusSettings
 
 FEATURES_SHARE = 0.8
@@ -43,6 +45,7 @@ class RequestRouter:
         journal: Journal,
         open_requests: OpenRequests,
         explorer: Explorer,
+        desk: LabelDesk,
         counters: Counters,
     ) -> None:
         self._settings = settings
@@ -50,6 +53,7 @@ class RequestRouter:
         self._journal = journal
         self._open = open_requests
         self._explorer = explorer
+        self._desk = desk
         self._counters = counters
         self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
@@ -101,10 +105,10 @@ class RequestRouter:
         level = service_level(engine.zoo, request.metadata, self._counters)
         conversation = request.conversation()
         text = conversation.text
-        asked = time.perf_counter()
-        allowed = FEATURES_SHARE * self._settings.deadline_seconds - (asked - started)
+        waiting = time.perf_counter()
+        allowed = FEATURES_SHARE * self._settings.deadline_seconds - (waiting - started)
         features = await self._features.features(conversation, allowed)
-        encode_seconds = time.perf_counter() - asked
+        encode_seconds = time.perf_counter() - waiting
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(level, features, len(text), candidates)
@@ -150,15 +154,12 @@ class RequestRouter:
             prompt=text if self._settings.store_text else None,
             **_estimates(situation),
         )
-        return self._open_request(record, decision, request)
-
-    def _open_request(
-        self, record: RequestRecord, decision: Decision, request: IncomingRequest
-    ) -> OpenRequest:
         opened = OpenRequest(record, decision.ranking)
+        if self._desk.is_watched(record.zoo):
+            opened.asked = asked(record, request, conversation)
         self._open.add(opened, request.metadata)
         self._journal.write(record)
-        self._explorer.start(record, decision.explored, request)
+        self._explorer.start(opened, decision.explored, request)
         return opened
 
 

@@ -23,6 +23,7 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store import precedence
 from litellm_messplus.store.database import create_engine, migrate
 
 T = TypeVar("T")
@@ -67,6 +68,9 @@ async def _open_database(settings: MessplusSettings, engines: Mapping[str, Engin
     database = create_engine(settings.database)
     try:
         await migrate(database)
+        await precedence.save(
+            database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
+        )
         return await restore(database, engines)
     finally:
         await database.dispose()

@@ -37,6 +37,13 @@ class IncomingRequest:
         found = self.metadata.get("user_api_key_team_id")
         return None if found is None else str(found)
 
+    @property
+    def client_metadata(self) -> Mapping[str, Any]:
+        """What the client sent as `metadata`; on chat and text completions LiteLLM's stands among
+        it."""
+        found = self.kwargs.get("metadata") if self.call_type in METADATA_OF_OTHERS else None
+        return found if isinstance(found, Mapping) else self.metadata
+
     def conversation(self) -> Conversation:
         """The prompt as the model sees it, whatever the surface."""
         given = self.kwargs

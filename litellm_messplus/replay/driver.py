@@ -7,7 +7,9 @@ import numpy as np
 
 from litellm_messplus.costs.price import TokenPrice
 from litellm_messplus.engine import Engine
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
+from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Encoder, Features
 from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
@@ -132,14 +134,14 @@ class Run:
                     prompt_tokens=0,
                     completion_tokens=self._cost[request][model],
                     example=example,
-                    satisfaction=None,
-                    weight=1.0,
+                    given=(),
                 )
             )
             if self._is_given[request][model]:
                 self._late.add(request, _Label(request, model, call_id, number == 0, example))
 
     def _judge(self, label: _Label) -> None:
+        satisfaction = self._label[label.request][label.model]
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -149,9 +151,8 @@ class Run:
                 call_id=label.call_id,
                 alpha=self._level.alpha,
                 is_served=label.is_served,
-                satisfaction=self._label[label.request][label.model],
-                previous=None,
-                weight=1.0,
+                given=Given(LabelKind.FEEDBACK, "recording", satisfaction),
+                earlier=(),
                 example=label.example,
             )
         )

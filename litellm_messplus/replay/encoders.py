@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.confidence import Label, RunningMean, rates
+from litellm_messplus.prediction.confidence import RunningMean, rates
 from litellm_messplus.prediction.context_head import within
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.experiment import Experiment, Plan

@@ -1,12 +1,14 @@
 """From the proxy's parsed configuration to checked settings."""
 
 from collections.abc import Mapping, Sequence
+from types import UnionType
+from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.settings.schema import MessplusSettings, ServiceLevelSettings, ZooSettings
+from litellm_messplus.settings.schema import MessplusSettings
 
 SECTION = "messplus"
 
@@ -47,10 +49,18 @@ def _allowed(problem: ErrorDetails) -> str:
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:
-    """The fields of the model in which the unknown key stands."""
-    models: dict[int, type[BaseModel]] = {
-        1: MessplusSettings,
-        3: ZooSettings,
-        5: ServiceLevelSettings,
-    }
-    return sorted(models[len(location)].model_fields)
+    """The keys of the section in which the unknown one stands."""
+    section: Any = MessplusSettings
+    for key in location[:-1]:
+        section = _below(section, key)
+    return sorted(section.model_fields)
+
+
+def _below(section: Any, key: int | str) -> Any:
+    """The section that stands under a key, or the dictionary of sections by name."""
+    if get_origin(section) is dict:
+        return get_args(section)[1]
+    kind = section.model_fields[key].annotation
+    if get_origin(kind) is UnionType:  # a section that may be left out
+        return get_args(kind)[0]
+    return kind

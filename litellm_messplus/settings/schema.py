@@ -2,24 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit
+from litellm_messplus.settings.base import Alpha, NotNegative, Positive, Settings, Share
+from litellm_messplus.settings.labels import LabelsSettings
 
 DEFAULT_LEVEL = "default"
 PAPER_ONLY = frozenset({"V", "c", "learning_rate", "momentum", "weight_decay"})
 ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
-Alpha = Annotated[float, Field(gt=0.0, lt=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-NotNegative = Annotated[float, Field(ge=0.0)]
 
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class ServiceLevelSettings(_Settings):
+class ServiceLevelSettings(Settings):
     """A named promise. What is left out is taken from its zoo."""
 
     alpha: Alpha | None = Field(
@@ -34,10 +28,13 @@ class ServiceLevelSettings(_Settings):
     margin: NotNegative | None = Field(
         default=None, description="Standard errors of the rate to hold on top of alpha."
     )
+    judge_rate: Share | None = Field(
+        default=None, description="The share of requests that the zoo's judge grades."
+    )
 
 
-class LabelSettings(_Settings):
-    """What is known of a zoo's labels; read by `adaptive` only."""
+class TrustSettings(Settings):
+    """How far a zoo's labels can be trusted; read by `adaptive` only."""
 
     margin: NotNegative = Field(
         default=0.0,
@@ -52,7 +49,7 @@ class LabelSettings(_Settings):
     )
 
 
-class ZooSettings(LabelSettings):
+class ZooSettings(TrustSettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
@@ -85,6 +82,10 @@ class ZooSettings(LabelSettings):
         default=None,
         description="The candidate whose answer the user gets when all are called, and against "
         "which savings are stated. Left out: the dearest by price.",
+    )
+    labels: LabelsSettings = Field(
+        default_factory=LabelsSettings,
+        description="Where labels come from beside the users' feedback, and whose word counts.",
     )
     service_levels: dict[str, ServiceLevelSettings] = Field(
         default_factory=dict,
@@ -126,19 +127,27 @@ class ZooSettings(LabelSettings):
             margin=self.margin if own.margin is None else own.margin,
             response_bias=self.response_bias,
             label_noise=self.label_noise,
+            judge_rate=self._judge_rate(own),
         )
 
+    def _judge_rate(self, own: ServiceLevelSettings) -> float:
+        judge = self.labels.judge
+        if judge is None:
+            return 0.0
+        return judge.rate if own.judge_rate is None else own.judge_rate
 
-class ServiceLevel(LabelSettings):
+
+class ServiceLevel(TrustSettings):
     """A promise with every value filled in."""
 
     name: str
     alpha: Alpha
     V: Positive
     c: NotNegative
+    judge_rate: Share = 0.0
 
 
-class MessplusSettings(_Settings):
+class MessplusSettings(Settings):
     """The whole section."""
 
     zoos: dict[str, ZooSettings] = Field(

@@ -2,16 +2,20 @@
 
 An entry at a position says only what was known at that position: a label that came before its
 call ended has no candidate yet, and the call's own entry brings the label along. So a log read in
-one piece, or in many, at any later time, folds into the same state.
+one piece, or in many, at any later time, folds into the same state. Which of a call's labels
+counts is not decided here: entries bring all that were known.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, select
+from sqlalchemy import Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
+from litellm_messplus.learning.verdict import Given
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -43,9 +47,14 @@ async def read_entries(
 
 async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds) -> list[Entry]:
     entries: list[Entry] = []
-    for kind in kinds:
-        query, entry_of = _READ[kind]
-        entries += map(entry_of, await connection.execute(query(after, upto)))
+    if RequestRecord in kinds:
+        found = await connection.execute(_decided_query(after, upto))
+        entries += [_decided(row) for row in found]
+    for kind, (table, query, entry_of) in _JUDGED.items():
+        if kind in kinds:
+            rows = (await connection.execute(query(after, upto))).all()
+            earlier = await _earlier_labels(connection, table, after, upto) if rows else {}
+            entries += [entry_of(row, earlier.get(row.position, ())) for row in rows]
     entries.sort(key=lambda entry: entry.position)
     return entries
 
@@ -72,14 +81,35 @@ def _decided(found: Row[Any]) -> Decided:
     )
 
 
-def _settled_query(after: int, upto: int) -> Select[Any]:
-    """Ended calls, each with the newest label given before it ended."""
-    given = labels.alias("given")
-    newest = (
-        select(func.max(given.c.position))
-        .where(given.c.call_id == calls.c.call_id, given.c.position < calls.c.position)
-        .scalar_subquery()
+async def _earlier_labels(
+    connection: AsyncConnection, table: Table, after: int, upto: int
+) -> Mapping[int, tuple[Given, ...]]:
+    """By the positions of a table of calls or labels: the labels on the same call before each."""
+    earlier = labels.alias("earlier")
+    same_call = and_(earlier.c.call_id == table.c.call_id, earlier.c.position < table.c.position)
+    query = (
+        select(
+            table.c.position,
+            earlier.c.kind,
+            earlier.c.source,
+            earlier.c.value,
+            earlier.c.weight,
+        )
+        .join(earlier, same_call)
+        .where(table.c.position > after, table.c.position <= upto)
+        .order_by(earlier.c.position)
     )
+    found: defaultdict[int, tuple[Given, ...]] = defaultdict(tuple)
+    for row in await connection.execute(query):
+        found[row.position] += (_given(row),)
+    return found
+
+
+def _given(found: Any) -> Given:
+    return Given(LabelKind(found.kind), found.source, found.value, found.weight)
+
+
+def _settled_query(after: int, upto: int) -> Select[Any]:
     return (
         select(
             calls.c.position,
@@ -95,16 +125,13 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             requests.c.encoder,
             requests.c.features,
             requests.c.is_exploration,
-            labels.c.value.label("satisfaction"),
-            labels.c.weight,
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
-        .outerjoin(labels, labels.c.position == newest)
         .where(calls.c.position > after, calls.c.position <= upto)
     )
 
 
-def _settled(found: Row[Any]) -> Settled:
+def _settled(found: Row[Any], given: tuple[Given, ...]) -> Settled:
     succeeded = found.status == CallStatus.SUCCESS
     used = succeeded and not found.is_cache_hit
     return Settled(
@@ -116,33 +143,22 @@ def _settled(found: Row[Any]) -> Settled:
         prompt_tokens=found.prompt_tokens if used else None,
         completion_tokens=found.completion_tokens if used else None,
         example=_example(found) if succeeded else None,
-        satisfaction=found.satisfaction,
-        weight=1.0 if found.weight is None else found.weight,
+        given=given,
     )
 
 
 def _label_query(after: int, upto: int) -> Select[Any]:
-    """Labels, each with the verdict that it replaces and the call, if it had ended by then."""
-    older = labels.alias("older")
-    previous = (
-        select(older.c.value)
-        .where(
-            older.c.call_id == labels.c.call_id,
-            older.c.source == labels.c.source,
-            older.c.position < labels.c.position,
-        )
-        .order_by(older.c.position.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
+    """Labels, each with its call, if that had ended by then."""
     ended = and_(calls.c.call_id == labels.c.call_id, calls.c.position < labels.c.position)
     return (
         select(
             labels.c.position,
+            labels.c.kind,
+            labels.c.source,
             labels.c.value,
+            labels.c.weight,
             labels.c.call_id,
             labels.c.request_id,
-            labels.c.weight,
             calls.c.role,
             calls.c.status,
             calls.c.candidate,
@@ -152,7 +168,6 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.encoder,
             requests.c.features,
             requests.c.is_exploration,
-            previous.label("previous"),
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -160,7 +175,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
     )
 
 
-def _labelled(found: Row[Any]) -> Labelled:
+def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
     return Labelled(
@@ -171,9 +186,8 @@ def _labelled(found: Row[Any]) -> Labelled:
         call_id=found.call_id,
         alpha=found.alpha,
         is_served=is_served,
-        satisfaction=found.value,
-        previous=found.previous,
-        weight=found.weight,
+        given=_given(found),
+        earlier=earlier,
         example=_example(found) if found.status == CallStatus.SUCCESS else None,
     )
 
@@ -189,8 +203,15 @@ def _example(found: Row[Any]) -> Example | None:
     )
 
 
-_READ: dict[type[Record], tuple[Callable[[int, int], Select[Any]], Callable[[Row[Any]], Entry]]] = {
-    RequestRecord: (_decided_query, _decided),
-    CallRecord: (_settled_query, _settled),
-    LabelRecord: (_label_query, _labelled),
+_JUDGED: dict[
+    type[Record],
+    tuple[
+        Table,
+        Callable[[int, int], Select[Any]],
+        Callable[[Row[Any], tuple[Given, ...]], Entry],
+    ],
+] = {
+    CallRecord: (calls, _settled_query, _settled),
+    LabelRecord: (labels, _label_query, _labelled),
 }
+"""What labels may have come before."""

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Table, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.records import LabelRecord, Record
+from litellm_messplus.records import Record
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
 
@@ -21,9 +21,11 @@ class Appended:
     last: int
 
 
-async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
-    """Write the records in the order given; durably where a label is among them, which somebody
-    waits for. Others survive the process, and may be lost with the machine's power until then.
+async def append(
+    engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
+) -> Appended:
+    """Write the records in the order given. Those that are not durable survive the process, and
+    may be lost with the machine's power until a durable batch follows.
 
     The head of the log is one row, locked from here to the commit: writers in any number of
     processes take turns, so a reader never sees a position before a lower one.
@@ -32,8 +34,7 @@ async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
     """
     async with engine.begin() as connection:
         if connection.dialect.name == "sqlite":
-            is_awaited = any(isinstance(record, LabelRecord) for record in records)
-            await _synchronize(connection, is_awaited)
+            await _synchronize(connection, is_durable)
         last: int = (
             await connection.execute(
                 update(log_head)
@@ -47,12 +48,12 @@ async def append(engine: AsyncEngine, records: Sequence[Record]) -> Appended:
     return Appended(before, last)
 
 
-async def _synchronize(connection: AsyncConnection, is_awaited: bool) -> None:
+async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
     """Whether the commit waits for the disk: in WAL mode that syncs all that was written before.
 
     Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk.
     """
-    level = "FULL" if is_awaited else "NORMAL"
+    level = "FULL" if is_durable else "NORMAL"
     await connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
 
 

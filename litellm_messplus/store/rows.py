@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.records import (
+    CallRecord,
+    GradingRecord,
+    LabelRecord,
+    Record,
+    RequestRecord,
+)
 from litellm_messplus.store import tables
 
 Row = dict[str, Any]
@@ -15,6 +21,7 @@ TABLE_OF = {
     RequestRecord: tables.requests,
     CallRecord: tables.calls,
     LabelRecord: tables.labels,
+    GradingRecord: tables.gradings,
 }
 
 COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}

@@ -161,11 +161,45 @@ labels = Table(
     _required("call_id", String(80), "The call that it judges.", index=True),
     _required("request_id", String(64), "The request of that call.", index=True),
     _required("created_at", UtcDateTime, "When it was given, UTC."),
-    _required("source", String(64), "Who judged: `feedback`."),
+    _required(
+        "kind",
+        String(16),
+        "`feedback`, `check`, `judge` or `implicit`.",
+        server_default="feedback",
+    ),
+    _required("source", String(64), "Who judged: its kind, for a check a colon and its name."),
     _required("value", Float, "Satisfaction from 0 to 1."),
-    _required("weight", Float, "How much it counts."),
-    _optional("comment", Text, "The user's words."),
-    comment="Every verdict ever given; the newest of a call and source is the one that counts.",
+    _required("weight", Float, "How much it counts; 0 is in the log alone."),
+    _optional("comment", Text, "The user's words, or why it was judged so."),
+    comment="Every label ever given; which one of a call's counts, the view `verdicts` shows.",
+)
+
+label_precedence = Table(
+    "label_precedence",
+    metadata,
+    Column("zoo", String(255), primary_key=True, comment="The zoo."),
+    Column("kind", String(16), primary_key=True, comment="A kind of labels."),
+    _optional("rank", Integer, "1 is the strongest; NULL does not count."),
+    comment="Whose word counts first, as configured when a proxy last started with the zoo.",
+)
+
+gradings = Table(
+    "gradings",
+    metadata,
+    Column("grading_id", String(64), primary_key=True, comment="Our own id of the grading."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("request_id", String(64), "The request whose answers were graded.", index=True),
+    _required("created_at", UtcDateTime, "When it ended, UTC.", index=True),
+    _required("judge", String(255), "The model group that graded."),
+    _required("status", String(16), "`graded`, `nonsense` or `failure`."),
+    _required("answers", Integer, "How many answers were shown."),
+    _optional("cost", Float, "In dollars, as LiteLLM priced it; NULL where unknown."),
+    _optional("prompt_tokens", Integer, "Tokens read; NULL where none were reported."),
+    _optional("completion_tokens", Integer, "Tokens written; NULL where none were reported."),
+    _optional("seconds", Float, "How long the judge took."),
+    _optional("error", Text, "What went wrong."),
+    comment="One row a time that a judge was asked; what it said is in `labels`. Its cost is no "
+    "part of any request's.",
 )
 
 snapshots = Table(

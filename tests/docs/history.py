@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -194,6 +195,7 @@ def _label(
         call_id=call_id,
         request_id=request.request_id,
         created_at=given_at,
+        kind=LabelKind.FEEDBACK,
         source="feedback",
         value=value,
         comment=comment,

@@ -128,7 +128,7 @@ def test_flipped_labels_are_fed_and_the_truth_is_reported(
 
     fed = entries_of(run, monkeypatch)
 
-    assert {entry.satisfaction for entry in fed if isinstance(entry, Labelled)} == {0.0}
+    assert {entry.given.value for entry in fed if isinstance(entry, Labelled)} == {0.0}
     assert build_run(run.recording, flip=1.0).go().satisfied.all()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from litellm_messplus.prediction.confidence import Label
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.status.calibration import ReadingPays, ZooCalibration, log_loss
 from litellm_messplus.status.prequential import JudgedCall, Prequential

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.confidence import Label
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 
 
@@ -25,15 +25,13 @@ class AdaptiveHead:
         known = self.predictor.satisfaction(features)
         return [known[self.predictor.index[name]] for name in candidates]
 
-    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+    def learn(self, features: Features, candidate: str, label: Label) -> None:
         call_id = features.tobytes().hex()
-        self.predictor.learn(candidate, call_id, features, Label(satisfaction))
+        self.predictor.learn(candidate, call_id, features, label)
 
-    def revise(
-        self, features: Features, candidate: str, previous: float, satisfaction: float
-    ) -> None:
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         call_id = features.tobytes().hex()
-        self.predictor.revise(candidate, call_id, features, Label(previous), Label(satisfaction))
+        self.predictor.revise(candidate, call_id, features, previous, label)
 
     def own(self, candidate: str) -> Arrays:
         place = self.predictor.index[candidate]

@@ -10,9 +10,11 @@ import numpy as np
 
 from litellm_messplus.costs.price import TokenPrice
 from litellm_messplus.engine import Engine
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.adaptive import AdaptivePolicy
 from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.learning.paper import PaperPolicy
+from litellm_messplus.learning.verdict import Given
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import FeatureRows, Features
@@ -188,6 +190,7 @@ def label(
         call_id=f"{request_id}.{number}",
         request_id=request_id,
         created_at=NOW,
+        kind=LabelKind.FEEDBACK,
         source="feedback",
         value=value,
     )
@@ -213,7 +216,10 @@ def decided(
     return Decided(position, "zoo", level, request_id, expected_shortfall)
 
 
-def settled(candidate: str | None = LARGE, **changed: Any) -> Settled:
+def settled(
+    candidate: str | None = LARGE, satisfaction: float | None = None, **changed: Any
+) -> Settled:
+    """With a user's label that came before it, where there is a ``satisfaction``."""
     entry = Settled(
         position=1,
         zoo="zoo",
@@ -223,13 +229,22 @@ def settled(candidate: str | None = LARGE, **changed: Any) -> Settled:
         prompt_tokens=10,
         completion_tokens=100,
         example=None,
-        satisfaction=None,
-        weight=1.0,
+        given=() if satisfaction is None else (given(satisfaction),),
     )
     return replace(entry, **changed)
 
 
-def labelled(satisfaction: float, **changed: Any) -> Labelled:
+def given(
+    value: float, weight: float = 1.0, kind: LabelKind = LabelKind.FEEDBACK, source: str = ""
+) -> Given:
+    """A label; of the only source of its kind, unless told otherwise."""
+    return Given(kind, source or kind.value, value, weight)
+
+
+def labelled(
+    satisfaction: float, previous: float | None = None, weight: float = 1.0, **changed: Any
+) -> Labelled:
+    """A user's label, in the place of the ``previous`` one, where there is one."""
     entry = Labelled(
         position=1,
         zoo="zoo",
@@ -238,9 +253,8 @@ def labelled(satisfaction: float, **changed: Any) -> Labelled:
         call_id=served_call_id("r1"),
         alpha=0.6,
         is_served=True,
-        satisfaction=satisfaction,
-        previous=None,
-        weight=1.0,
+        given=given(satisfaction, weight),
+        earlier=() if previous is None else (given(previous, weight),),
         example=None,
     )
     return replace(entry, **changed)

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from litellm_messplus.prediction.change_test import KNOWN, ChangeTest
-from litellm_messplus.prediction.confidence import Label, RunningMean
+from litellm_messplus.prediction.confidence import RunningMean
+from litellm_messplus.prediction.label import Label
 
 
 def labels(rate: float, count: int, seed: int) -> list[float]:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.confidence import Label, RunningMean, optimism, rates
+from litellm_messplus.prediction.confidence import RunningMean, optimism, rates
+from litellm_messplus.prediction.label import Label
 
 shares = st.floats(0.0, 1.0)
 weights = st.floats(0.1, 1.0)

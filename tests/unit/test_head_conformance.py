@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from litellm_messplus.conformance.heads import CHECKS, MakeHead, check_head
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.linear_heads import LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from tests.support.adaptive_head import AdaptiveHead
@@ -60,24 +61,24 @@ class Broken(LinearHeads):
                 features = np.nan_to_num(features)
         return super().predict(features, candidates)
 
-    def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+    def learn(self, features: Features, candidate: str, label: Label) -> None:
         match self.fault:
             case "learns_from_one_label" if not self.velocity.any():
-                satisfaction = 0.5
+                label = Label(0.5)
             case "follows_the_labels" if self.velocity.all():
-                satisfaction = 1.0 - satisfaction
+                label = Label(1.0 - label.value)
+            case "weighs_the_labels":
+                label = Label(label.value)
             case "is_deterministic":
                 features = features * np.float32(1.0 + self.number / 1e6)
             case "leaves_the_others_alone":
                 self.weights *= 0.999
-        super().learn(features, candidate, satisfaction)
+        super().learn(features, candidate, label)
 
-    def revise(
-        self, features: Features, candidate: str, previous: float, satisfaction: float
-    ) -> None:
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         if self.fault == "follows_a_revision":
-            previous, satisfaction = satisfaction, previous
-        super().revise(features, candidate, previous, satisfaction)
+            previous, label = label, previous
+        super().revise(features, candidate, previous, label)
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         super().load(arrays)
@@ -104,7 +105,7 @@ def test_a_fault_is_found_by_its_check(check: Callable[[MakeHead], None]) -> Non
 
 def test_a_head_that_never_learns_is_found() -> None:
     class Deaf(LinearHeads):
-        def learn(self, features: Features, candidate: str, satisfaction: float) -> None:
+        def learn(self, features: Features, candidate: str, label: Label) -> None:
             self.predict(features, [candidate])
 
     def deaf(candidates: Sequence[str], dimension: int) -> Head:

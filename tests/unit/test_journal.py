@@ -116,12 +116,12 @@ def failing(times: int, error: Exception = AWAY) -> Append:
     """An append to a database that is away for the first few attempts."""
     append, left = log.append, times
 
-    async def away(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
+    async def away(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
         nonlocal left
         if left > 0:
             left -= 1
             raise error
-        return await append(database, records)
+        return await append(database, records, **how)
 
     return away
 
@@ -145,9 +145,11 @@ async def test_records_handed_over_together_share_a_transaction(
     batches: list[int] = []
     append = log.append
 
-    async def counted(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
+    async def counted(
+        database: AsyncEngine, records: Sequence[Record], **how: bool
+    ) -> log.Appended:
         batches.append(len(records))
-        return await append(database, records)
+        return await append(database, records, **how)
 
     monkeypatch.setattr(log, "append", counted)
     monkeypatch.setattr(module, "BATCH", 4)
@@ -179,10 +181,10 @@ async def test_a_durable_write_does_not_return_before_the_commit(
 ) -> None:
     append, entered, let_go = log.append, asyncio.Event(), asyncio.Event()
 
-    async def held(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
+    async def held(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
         entered.set()
         await let_go.wait()
-        return await append(database, records)
+        return await append(database, records, **how)
 
     monkeypatch.setattr(log, "append", held)
     async with running(build(database, engine)) as journal:
@@ -297,10 +299,12 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
     """Class 22, such as a text that is too long, comes as a bare DBAPIError from asyncpg."""
     append = log.append
 
-    async def postgres(database: AsyncEngine, records: Sequence[Record]) -> log.Appended:
+    async def postgres(
+        database: AsyncEngine, records: Sequence[Record], **how: bool
+    ) -> log.Appended:
         if any(isinstance(r, RequestRecord) and len(r.litellm_call_id) > 255 for r in records):
             raise DBAPIError("INSERT", {}, AsyncpgError("22001"))
-        return await append(database, records)
+        return await append(database, records, **how)
 
     monkeypatch.setattr(log, "append", postgres)
     async with running(build(database, engine, counters)) as journal:

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, event, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.records import Record, RequestRecord
+from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.records import RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
@@ -21,6 +22,7 @@ from tests.unit.builders import (
     LARGE,
     SMALL,
     exploration_call,
+    given,
     label,
     pair,
     request,
@@ -193,10 +195,11 @@ async def test_a_label_that_came_first_is_brought_along_by_its_call(database: As
         ],
     )
     _, first, second, call, third = await read(database, 0, 5)
-    assert (first["previous"], first["example"], first["is_served"]) == (None, None, True)
-    assert (second["previous"], second["example"]) == (0.0, None)
-    assert (call["satisfaction"], call["example"]["candidate"]) == (1.0, LARGE)
-    assert (third["previous"], third["example"]["candidate"]) == (1.0, LARGE)
+    assert (first["earlier"], first["example"], first["is_served"]) == ((), None, True)
+    assert (second["earlier"], second["example"]) == ((first["given"],), None)
+    known = (first["given"], second["given"])
+    assert (call["given"], call["example"]["candidate"]) == (known, LARGE)
+    assert (third["earlier"], third["example"]["candidate"]) == (known, LARGE)
 
 
 async def test_a_failed_call_teaches_nothing(database: AsyncEngine) -> None:
@@ -221,7 +224,7 @@ async def test_the_label_of_an_exploration_is_not_the_served_ones(database: Asyn
     served, explored = await read(database, 3, 5)
     assert (served["is_served"], served["example"]["candidate"]) == (True, LARGE)
     assert (explored["is_served"], explored["example"]["candidate"]) == (False, SMALL)
-    assert explored["previous"] is None
+    assert explored["earlier"] == ()
 
 
 @pytest.mark.parametrize(
@@ -240,22 +243,26 @@ async def test_a_decision_brings_what_was_expected_of_it(
     entered, judged = await read(database, 0, 2)
     assert entered["expected_shortfall"] == expected
     assert judged["alpha"] == (told["aim"] or told["alpha"])
-    assert (judged["request_id"], judged["call_id"], judged["weight"]) == ("r1", "r1.0", 0.5)
+    assert (judged["request_id"], judged["call_id"]) == ("r1", "r1.0")
+    assert judged["given"] == given(1.0, weight=0.5)
 
 
-async def test_a_call_brings_the_weight_of_the_label_that_came_first(database: AsyncEngine) -> None:
+async def test_a_call_brings_every_label_that_came_before_it(database: AsyncEngine) -> None:
     early = label("r1", 0.0, weight=0.5)
     newer = label("r1", 1.0, weight=0.25, label_id="newer")
-    await log.append(database, [request("r1"), early, newer, served_call("r1")])
+    judge = LabelKind.JUDGE
+    judged = label("r1", 0.5, label_id="judged", kind=judge, source="judge")
+    await log.append(database, [request("r1"), early, newer, judged, served_call("r1")])
     await log.append(database, [request("r2"), served_call("r2")])
-    _, _, _, settled, _, bare = await read(database, 0, 6)
-    assert (settled["call_id"], settled["satisfaction"], settled["weight"]) == ("r1.0", 1.0, 0.25)
-    assert bare["satisfaction"] is None
+    *_, settled, _, bare = await read(database, 0, 7)
+    assert settled["call_id"] == "r1.0"
+    assert settled["given"] == (given(0.0, 0.5), given(1.0, 0.25), given(0.5, kind=judge))
+    assert bare["given"] == ()
 
 
-@pytest.mark.parametrize(("records", "level"), [([request()], 1), ([request("b"), label("b")], 2)])
-async def test_only_a_label_waits_for_the_disk(
-    database: AsyncEngine, records: list[Record], level: int
+@pytest.mark.parametrize(("is_durable", "level"), [(False, 1), (True, 2)])
+async def test_only_what_must_be_durable_waits_for_the_disk(
+    database: AsyncEngine, is_durable: bool, level: int
 ) -> None:
     """SQLite's `synchronous` as the commit had it: 1 is NORMAL, 2 is FULL."""
     seen = []
@@ -264,5 +271,5 @@ async def test_only_a_label_waits_for_the_disk(
         seen.append(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
 
     event.listen(database.sync_engine, "commit", committing)
-    await log.append(database, records)
+    await log.append(database, [label()], is_durable=is_durable)
     assert seen == [level]

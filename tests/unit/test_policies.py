@@ -11,6 +11,7 @@ from litellm_messplus.learning.paper import PaperPolicy
 from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.policy import Policy
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.label_means import LabelMeans
 from litellm_messplus.prediction.linear_heads import LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
@@ -35,7 +36,8 @@ def explore(
     is_exploration: bool = True,
 ) -> None:
     seen = example(SMALL, features=features, is_exploration=is_exploration)
-    policy.learn(seen, "r1.1", satisfaction, previous, 1.0)
+    replaced = None if previous is None else Label(previous)
+    policy.learn(seen, "r1.1", Label(satisfaction), replaced)
 
 
 def test_paper_learns_with_the_papers_predictor_behind_an_encoder_like_the_papers() -> None:
@@ -123,4 +125,4 @@ def test_means_of_an_unknown_candidate_are_a_key_error() -> None:
     with pytest.raises(KeyError):
         LabelMeans(NAMES).predict(["gone"])
     with pytest.raises(KeyError):
-        LabelMeans(NAMES).learn("gone", 1.0)
+        LabelMeans(NAMES).learn("gone", Label(1.0))

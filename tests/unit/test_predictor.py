@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction import predictor as module
-from litellm_messplus.prediction.confidence import Label, rates
+from litellm_messplus.prediction.confidence import rates
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from tests.unit.builders import LARGE, MEDIUM, SMALL, pair
 

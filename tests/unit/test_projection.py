@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.confidence import Label
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.projection import WIDEST, Projection
 

@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.virtual_queue import after_answer, after_revision
+from litellm_messplus.routing.virtual_queue import after
 
 alphas = st.floats(0.01, 0.99)
 satisfactions = st.floats(0.0, 1.0)
 queues = st.floats(0.0, 1e6)
+
+
+def after_answer(queue: float, alpha: float, satisfaction: float) -> float:
+    return after(queue, alpha - satisfaction)
+
+
+def after_revision(queue: float, first: float, second: float) -> float:
+    return after(queue, first - second)
 
 
 def test_an_unsatisfied_request_adds_alpha() -> None:

@@ -1,0 +1,84 @@
+"""Reading what a model said, on any surface, for those who judge it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
+from litellm_messplus.proxy.answers import text
+
+FINISHES = {
+    "stop": Finish.STOP,
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "completed": Finish.STOP,
+    "length": Finish.LENGTH,
+    "max_tokens": Finish.LENGTH,
+    "max_output_tokens": Finish.LENGTH,
+    "tool_calls": Finish.TOOL_CALLS,
+    "function_call": Finish.TOOL_CALLS,
+    "tool_use": Finish.TOOL_CALLS,
+    "content_filter": Finish.CONTENT_FILTER,
+    "refusal": Finish.CONTENT_FILTER,
+}
+"""By the words of chat and text completions, Anthropic messages and responses."""
+
+
+def read_answer(response: object) -> Answer:
+    """The answer of any surface; what it does not have is empty."""
+    response = field(response, "response") or response  # the last event of a responses stream
+    choices = field(response, "choices")
+    first = choices[0] if choices else None
+    message = field(first, "message")
+    parts = [] if first is not None else _parts(response)
+    return Answer(
+        text=text(response),
+        tool_calls=tuple(_tool_calls(message, parts)),
+        finish=_finish(response, first),
+        refusal=_refusal(message, parts),
+    )
+
+
+def _parts(response: object) -> list[Any]:
+    """Output items and content blocks, nested ones after the one that holds them."""
+    outer = field(response, "output") or field(response, "content") or []
+    found = []
+    for part in outer if isinstance(outer, list) else []:
+        inner = field(part, "content")
+        found += [part, *(inner if isinstance(inner, list) else [])]
+    return found
+
+
+def _tool_calls(message: object, parts: Iterable[object]) -> Iterable[ToolCall]:
+    called = [field(call, "function") for call in field(message, "tool_calls") or []]
+    called.append(field(message, "function_call"))
+    called += [part for part in parts if field(part, "type") in ("tool_use", "function_call")]
+    for call in called:
+        if call is not None:
+            given = field(call, "arguments")
+            arguments = field(call, "input") if given is None else given
+            words = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            yield ToolCall(str(field(call, "name") or ""), words)
+
+
+def _finish(response: object, first: object) -> Finish:
+    incomplete = field(field(response, "incomplete_details"), "reason")
+    given = (
+        field(first, "finish_reason")
+        or field(response, "stop_reason")
+        or incomplete
+        or field(response, "status")
+    )
+    return FINISHES.get(str(given), Finish.OTHER)
+
+
+def _refusal(message: object, parts: Iterable[object]) -> str | None:
+    said = field(message, "refusal")
+    refused = next((part for part in parts if field(part, "type") == "refusal"), None)
+    found = said or field(refused, "refusal")
+    return str(found) if found else None
+
+
+def field(value: object, name: str) -> Any:
+    """Of a mapping or an object; None where there is none."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

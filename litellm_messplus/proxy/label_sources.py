@@ -1,0 +1,19 @@
+"""The label sources that are configured, of every zoo."""
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.labels.desk import LabelDesk
+from litellm_messplus.labels.source import LabelSource, Report
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+
+
+def build_label_desk(settings: MessplusSettings, report: Report, counters: Counters) -> LabelDesk:
+    """One desk for the process; every zoo has sources of its own.
+
+    Raises ConfigurationError for a source that cannot be made.
+    """
+    sources = {name: _sources(zoo, report) for name, zoo in settings.zoos.items()}
+    return LabelDesk(sources, counters)
+
+
+def _sources(zoo: ZooSettings, report: Report) -> list[LabelSource]:
+    return []

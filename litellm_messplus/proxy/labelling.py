@@ -1,0 +1,82 @@
+"""Between the proxy and the label sources: calls as they see them, findings as labels."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from litellm_messplus.identity import new_id
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.answered_call import AnsweredCall, Asked
+from litellm_messplus.labels.source import Finding
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.proxy.answer_reading import read_answer
+from litellm_messplus.proxy.surfaces import IncomingRequest
+from litellm_messplus.records import CallRecord, CallRole, CallStatus, LabelRecord, RequestRecord
+
+PARAMETERS = ("tools", "functions", "tool_choice", "response_format", "text")
+"""What says of an answer, on the four surfaces, what it must be like."""
+
+
+def asked(record: RequestRecord, request: IncomingRequest, conversation: Conversation) -> Asked:
+    """A request, for those who judge its answers."""
+    given = request.kwargs
+    return Asked(
+        request_id=record.request_id,
+        zoo=record.zoo,
+        service_level=record.service_level,
+        asked_at=record.created_at,
+        key_hash=record.key_hash,
+        user=_user(request),
+        conversation=conversation,
+        parameters={name: given[name] for name in PARAMETERS if given.get(name)},
+        metadata=request.client_metadata,
+    )
+
+
+def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: Any) -> AnsweredCall:
+    """A call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    return AnsweredCall(
+        asked=asked,
+        call_id=call.call_id,
+        candidate=call.candidate,
+        is_served=call.role is CallRole.SERVED,
+        calls=1 + record.exploration_calls,
+        ended_at=call.ended_at,
+        answer=read_answer(response) if call.status is CallStatus.SUCCESS else None,
+    )
+
+
+class LabelWriter:
+    """Findings into the log. Nobody waits for them, so they are written with the next batch."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def report(self, finding: Finding) -> None:
+        self._journal.write(
+            LabelRecord(
+                label_id=new_id(),
+                call_id=finding.call_id,
+                request_id=finding.request_id,
+                created_at=datetime.now(UTC),
+                kind=finding.kind,
+                source=finding.source,
+                value=finding.value,
+                weight=finding.weight,
+                comment=finding.comment,
+            )
+        )
+
+
+def _user(request: IncomingRequest) -> str | None:
+    """Whoever the client says is asking: a session, else an end user."""
+    metadata: Mapping[str, Any] = request.client_metadata
+    for found in (
+        metadata.get("session_id"),
+        request.kwargs.get("litellm_session_id"),
+        request.kwargs.get("user"),
+        metadata.get("user_id"),
+    ):
+        if found:
+            return str(found)
+    return None

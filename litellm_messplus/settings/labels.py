@@ -1,0 +1,131 @@
+"""Where a zoo's labels come from beside the users' feedback, and whose word counts."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.settings.base import NotNegative, Positive, Settings, Share
+
+RUBRIC = (
+    "An answer is satisfactory if the user who asked could use it as it is: it does what was "
+    "asked, is correct, is complete, and follows every instruction about form and length. It is "
+    "not if it is wrong, evades or refuses without need, stops early, or invents facts. Length and "
+    "politeness alone are no merit."
+)
+
+
+class CallableCheckSettings(Settings):
+    """A function of the operator's that judges an answer."""
+
+    callable: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] = Field(
+        description="`package.module:function`, sync or async. It gets one `AnsweredCall` and "
+        "returns True, False, a score from 0 to 1, or None where it cannot say."
+    )
+    timeout_seconds: Positive = Field(
+        default=5.0, description="How long it may take; then there is no label."
+    )
+
+
+class ChecksSettings(Settings):
+    """What a program finds out about an answer at once. Each that applies gives a label of its own,
+    and an answer must pass them all."""
+
+    complete: bool = Field(
+        default=False,
+        description="An answer that is empty, cut off by length or refused by a content filter is "
+        "unsatisfactory, and so is an error that the user saw. It never says that one is "
+        "satisfactory.",
+    )
+    json_schema: bool = Field(
+        default=False,
+        description="An answer that does not parse against the request's JSON schema, or a tool "
+        "call that does not fit its definition, is unsatisfactory. It never says that one is "
+        "satisfactory.",
+    )
+    reference: bool = Field(
+        default=False,
+        description="Whether the answer matches the reference in the request's metadata, "
+        "`messplus_reference`.",
+    )
+    callables: dict[str, CallableCheckSettings] = Field(
+        default_factory=dict, description="Checks of your own, by a name that the log keeps."
+    )
+    weight: Positive = Field(default=1.0, description="How much a label of a check counts.")
+
+
+class JudgeSettings(Settings):
+    """A model that grades answers in the background, on a sample."""
+
+    model: Annotated[str, Field(min_length=1)] = Field(
+        description="The `model_name` of `model_list` that grades; not the zoo itself."
+    )
+    rate: Share = Field(
+        default=0.05,
+        description="The share of requests that are graded, drawn at random; a service level may "
+        "have its own.",
+    )
+    budget_per_day: NotNegative | None = Field(
+        default=None,
+        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices.",
+    )
+    gradings_per_day: Annotated[int, Field(ge=0)] = Field(
+        default=10_000, description="Requests that may be graded in a day (UTC)."
+    )
+    rubric: Annotated[str, Field(min_length=1)] = Field(
+        default=RUBRIC, description="What makes an answer satisfactory, told to the judge."
+    )
+    timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
+    concurrent: Annotated[int, Field(ge=1)] = Field(
+        default=2, description="Gradings under way at once."
+    )
+    waiting: Annotated[int, Field(ge=1)] = Field(
+        default=1000, description="Requests that may wait to be graded; more are left out, counted."
+    )
+    patience_seconds: Positive = Field(
+        default=1800.0,
+        description="How long a request waits for a judge that fails, before it is left out.",
+    )
+    weight: Positive = Field(default=1.0, description="How much a label of the judge counts.")
+    least_agreement: Annotated[float, Field(ge=-1.0, le=1.0)] = Field(
+        default=0.2,
+        description="Cohen's kappa with the users' feedback below which its labels stop counting.",
+    )
+
+
+class ImplicitSettings(Settings):
+    """Asking again says that the answer did not satisfy, going on that it did."""
+
+    within_seconds: Positive = Field(
+        default=180.0, description="How long after an answer the next question speaks of it."
+    )
+    similarity: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        default=0.8,
+        description="From which likeness of two questions on, from 0 to 1, one is the other asked "
+        "again.",
+    )
+    weight: Positive = Field(default=0.3, description="How much such a label counts.")
+
+
+class LabelsSettings(Settings):
+    """A zoo's `labels:`."""
+
+    precedence: tuple[LabelKind, ...] = Field(
+        default=PRECEDENCE,
+        min_length=1,
+        description="The kinds of labels that count, the strongest first; what is left out is kept "
+        "in the log alone. Another order is another fold of the same log.",
+    )
+    checks: ChecksSettings = Field(
+        default_factory=ChecksSettings, description="What a program can check."
+    )
+    judge: JudgeSettings | None = Field(default=None, description="A model that grades.")
+    implicit: ImplicitSettings | None = Field(
+        default=None, description="What the next question says of the answer."
+    )
+
+    @model_validator(mode="after")
+    def _each_kind_once(self) -> Self:
+        if len(set(self.precedence)) < len(self.precedence):
+            raise ValueError("each kind of labels once")
+        return self
