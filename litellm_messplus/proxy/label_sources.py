@@ -2,6 +2,7 @@
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.labels.desk import LabelDesk
+from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.source import LabelSource, Report
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
@@ -16,4 +17,7 @@ def build_label_desk(settings: MessplusSettings, report: Report, counters: Count
 
 
 def _sources(zoo: ZooSettings, report: Report) -> list[LabelSource]:
-    return []
+    sources: list[LabelSource] = []
+    if zoo.labels.implicit is not None:
+        sources.append(Implicit(zoo.labels.implicit, report))
+    return sources

@@ -16,6 +16,7 @@ from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
 from litellm_messplus.proxy.label_sources import build_label_desk
 from litellm_messplus.proxy.labelling import LabelWriter, answered
+from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
@@ -71,6 +72,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             failed=self._encoder_failed,
         )
         self._watch = StatusWatch(database, engines, self._features, self.counters)
+        self._feedback_desk = FeedbackDesk(database, self._journal, self._open)
+        self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, self.counters)
         self._router = RequestRouter(
             settings,
             self._features,
@@ -78,6 +81,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             self._open,
             self._explorer,
             self._desk,
+            self._next_turn_feedback,
             self.counters,
         )
 
@@ -91,8 +95,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         """Join the running proxy: its routes and its shutdown."""
         from litellm.proxy import proxy_server
 
-        desk = FeedbackDesk(self._database, self._journal, self._open)
-        proxy_server.app.include_router(build_routes(desk, self.counters, self._watch))
+        routes = build_routes(self._feedback_desk, self.counters, self._watch)
+        proxy_server.app.include_router(routes)
         shut_down_proxy = proxy_server.proxy_shutdown_event
 
         async def shut_down(*arguments: Any, **keywords: Any) -> None:
@@ -110,6 +114,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             await self._explorer.close()
             await _flush_log_events()
             await self._desk.close()
+            await self._next_turn_feedback.close()
         except Exception:
             self.counters.failure("shutdown_failures", "calls under way were not waited for")
         await self._journal.close()

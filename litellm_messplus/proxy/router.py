@@ -18,6 +18,7 @@ from litellm_messplus.proxy import ranking
 from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.service_levels import service_level
 from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
@@ -46,6 +47,7 @@ class RequestRouter:
         open_requests: OpenRequests,
         explorer: Explorer,
         desk: LabelDesk,
+        feedback: NextTurnFeedback,
         counters: Counters,
     ) -> None:
         self._settings = settings
@@ -54,6 +56,7 @@ class RequestRouter:
         self._open = open_requests
         self._explorer = explorer
         self._desk = desk
+        self._feedback = feedback
         self._counters = counters
         self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
@@ -158,6 +161,7 @@ class RequestRouter:
         if self._desk.is_watched(record.zoo):
             opened.asked = asked(record, request, conversation)
         self._open.add(opened, request.metadata)
+        self._feedback.take(request)
         self._journal.write(record)
         self._explorer.start(opened, decision.explored, request)
         return opened

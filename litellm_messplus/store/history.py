@@ -10,7 +10,8 @@ from litellm_messplus.store.tables import calls, labels, requests
 
 OUTCOME = table(
     "request_outcomes",
-    *map(column, ("request_id", "served", "status", "satisfaction", "cost", "cost_largest")),
+    *map(column, ("request_id", "served", "status", "satisfaction", "satisfaction_weight")),
+    *map(column, ("satisfaction_kind", "cost", "cost_largest")),
 )
 """The view, as far as it is read here."""
 

@@ -1,0 +1,125 @@
+"""What the next question says of the answer before it: asked again, it did not satisfy.
+
+A weak label. The same question again (nearly the same words, or the answer drawn anew) says that
+the earlier answer was unsatisfactory. Going on in the same conversation says that it was not:
+labels that are only ever bad would drive every rate down.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.labels.answered_call import AnsweredCall, Asked
+from litellm_messplus.labels.likeness import likeness
+from litellm_messplus.labels.source import Finding, Report
+from litellm_messplus.settings.labels import ImplicitSettings
+
+REMEMBERED = 10_000
+"""Conversations whose last answer is remembered, the newest."""
+
+ASKED_AGAIN, WENT_ON = "asked again", "went on"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A conversation up to a question, by a hash of each turn; the system's words, which may hold
+    the time of day, are left out."""
+
+    turns: tuple[int, ...]
+    roles: tuple[str, ...]
+    question: str
+
+    @property
+    def has_answers(self) -> bool:
+        return "assistant" in self.roles
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The last answer in a conversation."""
+
+    told: _Told
+    call_id: str
+    request_id: str
+    ended_at: datetime
+
+
+class Implicit:
+    """One a zoo. A conversation is known by whoever the client says is asking; else by the key and
+    its opening, and then an answer must be part of what both requests have in common, for many
+    may ask the same first question."""
+
+    name = LabelKind.IMPLICIT.value
+
+    def __init__(self, settings: ImplicitSettings, report: Report) -> None:
+        self._settings = settings
+        self._report = report
+        self._last: OrderedDict[tuple[object, ...], _Answered] = OrderedDict()
+
+    def ended(self, call: AnsweredCall) -> None:
+        """Judge the answer before this one, and remember this one. An error says nothing: it is
+        asked again because it failed."""
+        if not call.is_served or call.answer is None:
+            return
+        told = _told(call.asked)
+        if not told.turns:
+            return
+        key = _key(call.asked, told)
+        earlier = self._last.pop(key, None)
+        if earlier is not None:
+            self._judge(earlier, call.asked, told)
+        self._last[key] = _Answered(told, call.call_id, call.asked.request_id, call.ended_at)
+        if len(self._last) > REMEMBERED:
+            self._last.popitem(last=False)
+
+    async def close(self) -> None:
+        """Nothing is under way."""
+
+    def _judge(self, earlier: _Answered, asked: Asked, told: _Told) -> None:
+        since = asked.asked_at - earlier.ended_at
+        if not timedelta(0) <= since <= timedelta(seconds=self._settings.within_seconds):
+            return
+        reaction = self._reaction(earlier.told, told, is_known=asked.user is not None)
+        if reaction is None:
+            return
+        self._report(
+            Finding(
+                call_id=earlier.call_id,
+                request_id=earlier.request_id,
+                kind=LabelKind.IMPLICIT,
+                source=self.name,
+                value=float(reaction == WENT_ON),
+                weight=self._settings.weight,
+                comment=reaction,
+            )
+        )
+
+    def _reaction(self, earlier: _Told, now: _Told, *, is_known: bool) -> str | None:
+        """None where the two are not parts of one conversation, or no user speaks last."""
+        if now.roles[-1] != "user":
+            return None
+        is_again = likeness(earlier.question, now.question) >= self._settings.similarity
+        before = len(earlier.turns)
+        if now.turns[:before] == earlier.turns and now.roles[before : before + 1] == ("assistant",):
+            return ASKED_AGAIN if is_again else WENT_ON
+        repeats = len(now.turns) == before and now.turns[:-1] == earlier.turns[:-1]
+        if repeats and is_again and (is_known or now.has_answers):
+            return ASKED_AGAIN
+        return None
+
+
+def _told(asked: Asked) -> _Told:
+    turns = [turn for turn in asked.conversation.turns if turn.role not in ("system", "developer")]
+    questions = [turn.text for turn in turns if turn.role == "user"]
+    return _Told(
+        turns=tuple(hash((turn.role, turn.text)) for turn in turns),
+        roles=tuple(turn.role for turn in turns),
+        question=questions[-1] if questions else "",
+    )
+
+
+def _key(asked: Asked, told: _Told) -> tuple[object, ...]:
+    if asked.user is not None:
+        return (asked.key_hash, asked.user)
+    return (asked.key_hash, None, told.turns[0])
