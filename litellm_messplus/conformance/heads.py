@@ -67,7 +67,7 @@ def refuses_unknown_candidates(make_head: MakeHead) -> None:
     with _refused(head, KeyError, "predicting for an unknown candidate"):
         head.predict(_prompt(1), ["gone"])
     with _refused(head, KeyError, "learning for an unknown candidate"):
-        head.learn(_prompt(1), "gone", Label(1.0))
+        head.learn(_prompt(1), {"gone": Label(1.0)})
     with _refused(head, KeyError, "revising for an unknown candidate"):
         head.revise(_prompt(1), "gone", Label(1.0), Label(0.0))
 
@@ -78,7 +78,7 @@ def learns_from_one_label(make_head: MakeHead) -> None:
         for name in CANDIDATES:
             head = make_head(CANDIDATES, DIMENSION)
             moved = -sign * _one(head, name)
-            head.learn(_prompt(0), name, Label(satisfaction))
+            head.learn(_prompt(0), {name: Label(satisfaction)})
             moved += sign * _one(head, name)
             assert moved > 0.0, f"{name}: a label of {satisfaction} must move towards it"
 
@@ -89,7 +89,7 @@ def follows_the_labels(make_head: MakeHead) -> None:
         head = _taught(make_head)
         before = _one(head, CANDIDATES[1])
         for _ in range(REPEATED):
-            head.learn(_prompt(0), CANDIDATES[1], Label(satisfaction))
+            head.learn(_prompt(0), {CANDIDATES[1]: Label(satisfaction)})
         moved = sign * (_one(head, CANDIDATES[1]) - before)
         assert moved > 0.0, f"{REPEATED} labels of {satisfaction} must move towards it"
 
@@ -100,7 +100,7 @@ def follows_a_revision(make_head: MakeHead) -> None:
         revised, kept = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
         for number in range(REPEATED):
             for head in (revised, kept):
-                head.learn(_prompt(number), CANDIDATES[1], Label(previous))
+                head.learn(_prompt(number), {CANDIDATES[1]: Label(previous)})
             revised.revise(_prompt(number), CANDIDATES[1], Label(previous), Label(satisfaction))
         moved = sign * (_one(revised, CANDIDATES[1]) - _one(kept, CANDIDATES[1]))
         assert moved > 0.0, f"revising {previous} to {satisfaction} must move towards the second"
@@ -112,7 +112,7 @@ def weighs_the_labels(make_head: MakeHead) -> None:
     for weight in (0.0, 0.3, 1.0):
         head = make_head(CANDIDATES, DIMENSION)
         before = _one(head, CANDIDATES[1])
-        head.learn(_prompt(0), CANDIDATES[1], Label(1.0, weight))
+        head.learn(_prompt(0), {CANDIDATES[1]: Label(1.0, weight)})
         moved.append(_one(head, CANDIDATES[1]) - before)
     assert moved[0] == 0.0, f"a label of no weight must not move, moved by {moved[0]}"
     assert moved[0] < moved[1] < moved[2], f"more weight must move further, moved {moved}"
@@ -124,7 +124,7 @@ def leaves_the_others_alone(make_head: MakeHead) -> None:
     head = _taught(make_head)
     for taught in CANDIDATES:
         before = {name: _bits(head.own(name)) for name in CANDIDATES}
-        head.learn(_prompt(3), taught, Label(0.25))
+        head.learn(_prompt(3), {taught: Label(0.25)})
         head.revise(_prompt(3), taught, Label(0.25), Label(1.0))
         for name in CANDIDATES:
             is_same = _bits(head.own(name)) == before[name]
@@ -176,7 +176,7 @@ def survives_extreme_features(make_head: MakeHead) -> None:
     for title, features in SOUND.items():
         head = _taught(make_head)
         for number in range(LESSONS):
-            head.learn(features, CANDIDATES[number % 3], Label(float(number % 2)))
+            head.learn(features, {CANDIDATES[number % 3]: Label(float(number % 2))})
             head.revise(features, CANDIDATES[number % 3], Label(float(number % 2)), Label(0.5))
         for asked in (*SOUND.values(), _prompt(0)):
             _probabilities(head, asked, CANDIDATES)
@@ -191,7 +191,7 @@ def refuses_unsound_features(make_head: MakeHead) -> None:
         with _refused(head, ValueError, f"{title}: predicting"):
             head.predict(features, CANDIDATES)
         with _refused(head, ValueError, f"{title}: learning"):
-            head.learn(features, CANDIDATES[0], Label(1.0))
+            head.learn(features, {CANDIDATES[0]: Label(1.0)})
         with _refused(head, ValueError, f"{title}: revising"):
             head.revise(features, CANDIDATES[0], Label(1.0), Label(0.0))
 
@@ -229,7 +229,7 @@ def _teach(head: Head, start: int, stop: int) -> None:
     """Lessons of those numbers: another candidate each time, and every fifth label revised."""
     for number in range(start, stop):
         name, satisfaction = CANDIDATES[number % 3], (0.0, 1.0, 1.0, 0.4)[number % 4]
-        head.learn(_prompt(number), name, Label(satisfaction))
+        head.learn(_prompt(number), {name: Label(satisfaction)})
         if number % 5 == 0:
             head.revise(_prompt(number), name, Label(satisfaction), Label(1.0 - satisfaction))
 

@@ -11,6 +11,7 @@ class Example:
     """What can be learned from: the features of a prompt, under the encoder that made them, or
     None where they came too late to decide by."""
 
+    request_id: str
     encoder: str
     features: Features | None
     candidate: str
@@ -19,9 +20,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A request was numbered and decided.
+    """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
-    ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate.
+    ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
+    ``calls`` is how many candidates were to be called.
     """
 
     position: int
@@ -29,6 +31,8 @@ class Decided:
     service_level: str
     request_id: str
     expected_shortfall: float
+    calls: int
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from litellm_messplus.learning.entries import Decided, Example, Labelled
+from litellm_messplus.learning.waiting_explorations import WaitingExplorations
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, fill
 from litellm_messplus.prediction.label import Label
@@ -19,8 +20,9 @@ class PaperPolicy:
     """Algorithm 1 of MESS+. Where the features came too late, which it does not know, the plain
     means of the explored labels are predicted, and learn alone."""
 
-    def __init__(self, heads: Head) -> None:
+    def __init__(self, heads: Head, exploration_wait_seconds: float) -> None:
         self.heads = heads
+        self.waiting = WaitingExplorations(exploration_wait_seconds)
         self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
 
@@ -40,7 +42,11 @@ class PaperPolicy:
         return paper.decide(situation, V=level.V, c=level.c)
 
     def decided(self, entry: Decided) -> None:
-        """Algorithm 1 knows no pending requests."""
+        """Algorithm 1 knows no pending requests, but explorations wait for their labels."""
+        for lesson in self.waiting.overdue(entry.at):
+            self.heads.learn(*lesson)
+        if entry.calls > 1:
+            self.waiting.open(entry.request_id, entry.calls, entry.at)
 
     def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
         shortfall = -verdict.residual(entry.alpha)
@@ -53,18 +59,29 @@ class PaperPolicy:
         """Algorithm 1 trains on explorations only."""
         if not example.is_exploration:
             return
-        features, candidate = example.features, example.candidate
         if previous is None:
-            if features is not None:
-                self.heads.learn(features, candidate, verdict)
-            self.means.learn(candidate, verdict)
+            self.means.learn(example.candidate, verdict)
         else:
-            if features is not None:
-                self.heads.revise(features, candidate, previous, verdict)
-            self.means.revise(candidate, previous, verdict)
+            self.means.revise(example.candidate, previous, verdict)
+        if example.features is not None:
+            self._learn_prompt(example, example.features, verdict, previous)
+
+    def _learn_prompt(
+        self, example: Example, features: Features, verdict: Label, previous: Label | None
+    ) -> None:
+        """With the exploration's other labels, or alone where it does not wait any more."""
+        candidate = example.candidate
+        if example.request_id in self.waiting:
+            lesson = self.waiting.add(example.request_id, features, candidate, verdict)
+            if lesson is not None:
+                self.heads.learn(*lesson)
+        elif previous is None:
+            self.heads.learn(features, {candidate: verdict})
+        else:
+            self.heads.revise(features, candidate, previous, verdict)
 
     def plain(self) -> dict[str, Any]:
-        return {"queues": self.queues}
+        return {"queues": self.queues, "waiting": self.waiting.plain()}
 
     def arrays(self) -> Arrays:
         return {**self.heads.arrays(), "label_means": self.means.counts}
@@ -73,3 +90,4 @@ class PaperPolicy:
         fill({"label_means": self.means.counts}, arrays)
         self.heads.load(arrays)
         self.queues = dict(plain["queues"])
+        self.waiting.load(plain["waiting"])

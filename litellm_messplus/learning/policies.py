@@ -23,7 +23,8 @@ def build_policy(
     """
     if settings.policy == "adaptive":
         return AdaptivePolicy(Predictor(candidates, dimension))
-    return PaperPolicy(_paper_heads(settings, candidates, dimension, is_fast))
+    heads = _paper_heads(settings, candidates, dimension, is_fast)
+    return PaperPolicy(heads, settings.exploration_wait_seconds)
 
 
 class _Descent(TypedDict):

@@ -31,6 +31,7 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
         settings.learning_rate,
         settings.momentum,
         settings.weight_decay,
+        settings.exploration_wait_seconds,
     ]
     return sha256(json.dumps(parts).encode()).hexdigest()
 

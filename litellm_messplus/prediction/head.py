@@ -15,9 +15,10 @@ Arrays = dict[str, NDArray[Any]]
 class Head(Protocol):
     """Deterministic: the same labels in the same order give the same head, bit for bit.
 
-    Each example carries the label of one candidate; those of the others are missing. Features of
-    another shape than (dimension,), or that are not all finite, are a ValueError, and a candidate
-    without a head is a KeyError; either changes nothing. `conformance.heads` checks all of this.
+    A prompt's labels come together, or one by one; those of other candidates are missing, and leave
+    what is theirs alone. Features of another shape than (dimension,), or that are not all finite,
+    are a ValueError, and a candidate without a head is a KeyError; either changes nothing.
+    `conformance.heads` checks all of this.
     """
 
     candidates: tuple[str, ...]
@@ -27,8 +28,8 @@ class Head(Protocol):
         """The probability of satisfaction of each named candidate, in the order given."""
         ...
 
-    def learn(self, features: Features, candidate: str, label: Label) -> None:
-        """Take in one label in [0, 1]; one of half the weight moves half as far."""
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+        """Take in a prompt's labels in [0, 1], by candidate; half the weight moves half as far."""
         ...
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:

@@ -16,7 +16,7 @@ Weights = NDArray[np.float64]
 class LinearHeads:
     """Heads z of shape (M, dimension + 1), the last column the bias.
 
-    A step on one label is SGD with momentum on the paper's regularised cross-entropy: the loss is
+    A step on a label is SGD with momentum on the paper's regularised cross-entropy: the loss is
     the mean over the M candidates, hence the factor 1/M; weight decay is its mu. The heads share
     no weights, so a missing label leaves that candidate's head alone. All start at zero, where
     every prediction is one half.
@@ -52,13 +52,13 @@ class LinearHeads:
         probabilities: list[float] = _sigmoid(logits).tolist()
         return probabilities
 
-    def learn(self, features: Features, candidate: str, label: Label) -> None:
-        """One SGD step of the candidate's head on one label in [0, 1]. Raises as ``predict``
-        does."""
-        (predicted,) = self.predict(features, [candidate])
-        row = self._row[candidate]
-        gradient = self._cross_entropy_gradient(features, -label.residual(predicted))
-        self._step(row, gradient + self._weight_decay * self.weights[row])
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+        """One SGD step of each labelled candidate's head. Raises as ``predict`` does."""
+        predictions = self.predict(features, list(labels))
+        for (candidate, label), predicted in zip(labels.items(), predictions, strict=True):
+            row = self._row[candidate]
+            gradient = self._cross_entropy_gradient(features, -label.residual(predicted))
+            self._step(row, gradient + self._weight_decay * self.weights[row])
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before.

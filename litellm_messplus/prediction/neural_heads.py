@@ -32,10 +32,11 @@ LARGEST = 1e6
 class NeuralHeads:
     """Shared layers, and a row of the last linear layer for each candidate.
 
-    A step on one label descends Eq. 4 with the other M - 1 labels masked: its cross-entropy / M,
-    and the weight decay of what it concerns, which is the candidate's row and a share of 1/M of
-    the shared layers (after a label of every candidate, all have decayed once). The rows of the
-    others stay as they are, momentum included; their predictions move with the shared layers.
+    A step on labels of all M candidates descends Eq. 4. Where some are missing they are masked: the
+    others' cross-entropies / M, and the weight decay of what they concern, which is their rows and
+    their share of the shared layers (after a label of every candidate, all have decayed once). The
+    rows without a label stay as they are, momentum included; their predictions move with the shared
+    layers.
 
     The rows start at zero, where every prediction is one half. The shared layers start, and the
     masks of step n are drawn, from seeds: folding a log again gives the same heads.
@@ -86,11 +87,13 @@ class NeuralHeads:
             hidden = self._shared(self._tensor(features))
             return [torch.sigmoid(row(hidden)).item() for row in rows]
 
-    def learn(self, features: Features, candidate: str, label: Label) -> None:
-        """One SGD step on one label in [0, 1]. Raises as ``predict`` does."""
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+        """One SGD step on a prompt's labels, those that are missing masked. Raises as ``predict``
+        does."""
         with _one_thread():
-            logit = self._logit_in_training(features, candidate)
-            self._descend(_cross_entropy(logit, label), self._weight_decay)
+            logits = self._logits_in_training(features, list(labels))
+            losses = map(_cross_entropy, logits, labels.values())
+            self._descend(torch.stack(list(losses)).sum(), self._weight_decay, len(labels))
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before.
@@ -100,9 +103,9 @@ class NeuralHeads:
         to first order in the learning rate, on average over the masks.
         """
         with _one_thread():
-            logit = self._logit_in_training(features, candidate)
+            (logit,) = self._logits_in_training(features, [candidate])
             difference = _cross_entropy(logit, label) - _cross_entropy(logit, previous)
-            self._descend(difference, 0.0)
+            self._descend(difference, 0.0, 1)
 
     def own(self, candidate: str) -> Arrays:
         """The candidate's row, and its momentum."""
@@ -132,17 +135,18 @@ class NeuralHeads:
         given = torch.tensor(checked(features, self.dimension), dtype=torch.float32)
         return given.clamp_(-LARGEST, LARGEST)
 
-    def _logit_in_training(self, features: Features, candidate: str) -> Tensor:
-        row, given = self._rows[self._row[candidate]], self._tensor(features)
+    def _logits_in_training(self, features: Features, candidates: Sequence[str]) -> list[Tensor]:
+        rows = [self._rows[self._row[name]] for name in candidates]
+        given = self._tensor(features)
         self._masks.manual_seed(int(self._steps[0]))
         self._shared.train()
-        logit: Tensor = row(self._shared(given))
+        hidden = self._shared(given)
         self._shared.eval()
-        return logit
+        return [row(hidden) for row in rows]
 
-    def _descend(self, loss: Tensor, decay: float) -> None:
+    def _descend(self, loss: Tensor, decay: float, labels: int) -> None:
         shared, rows = self._sgd.param_groups
-        shared["weight_decay"] = decay / len(self.candidates)
+        shared["weight_decay"] = decay * labels / len(self.candidates)
         rows["weight_decay"] = decay
         self._sgd.zero_grad()  # to None, and SGD passes over the rows that get no gradient
         torch.autograd.backward([loss / len(self.candidates)])

@@ -93,6 +93,7 @@ class Run:
         return decision.is_exploration
 
     def _decide(self, request: int) -> Decision:
+        """A recording tells no times: a request a second."""
         prompt, request_id = self._prompt[request], str(request)
         situation = self.engine.situation(
             self._level,
@@ -109,6 +110,8 @@ class Run:
                 service_level=DEFAULT_LEVEL,
                 request_id=request_id,
                 expected_shortfall=self._level.alpha - decision.expected_satisfaction,
+                calls=1 + len(decision.explored),
+                at=float(request),
             )
         )
         return decision
@@ -119,6 +122,7 @@ class Run:
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"
             example = Example(
+                str(request),
                 self.engine.encoder.name,
                 self._features[prompt],
                 self.recording.models[model],

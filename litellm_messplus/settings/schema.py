@@ -9,7 +9,9 @@ from litellm_messplus.settings.base import Alpha, NotNegative, Positive, Setting
 from litellm_messplus.settings.labels import LabelsSettings
 
 DEFAULT_LEVEL = "default"
-PAPER_ONLY = frozenset({"V", "c", "learning_rate", "momentum", "weight_decay"})
+PAPER_ONLY = frozenset(
+    {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
+)
 ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 
@@ -72,6 +74,11 @@ class ZooSettings(TrustSettings):
     )
     weight_decay: NotNegative = Field(
         default=0.01, description="The paper's mu, the strength of the regularisation."
+    )
+    exploration_wait_seconds: Positive = Field(
+        default=600.0,
+        description="How long the predictor waits for the labels of all of an exploration's calls, "
+        "before it learns from those that are there.",
     )
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,

@@ -65,6 +65,8 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.zoo,
         requests.c.service_level,
         requests.c.request_id,
+        requests.c.created_at,
+        requests.c.exploration_calls,
         func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0).label(
             "expected_shortfall"
         ),
@@ -78,6 +80,8 @@ def _decided(found: Row[Any]) -> Decided:
         service_level=found.service_level,
         request_id=found.request_id,
         expected_shortfall=found.expected_shortfall,
+        calls=1 + (found.exploration_calls or 0),
+        at=found.created_at.timestamp(),
     )
 
 
@@ -114,6 +118,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
         select(
             calls.c.position,
             calls.c.call_id,
+            calls.c.request_id,
             calls.c.role,
             calls.c.status,
             calls.c.is_cache_hit,
@@ -196,6 +201,7 @@ def _example(found: Row[Any]) -> Example | None:
     if found.candidate is None:
         return None
     return Example(
+        request_id=found.request_id,
         encoder=found.encoder,
         features=None if found.features is None else features_from_bytes(found.features),
         candidate=found.candidate,

@@ -25,9 +25,10 @@ class AdaptiveHead:
         known = self.predictor.satisfaction(features)
         return [known[self.predictor.index[name]] for name in candidates]
 
-    def learn(self, features: Features, candidate: str, label: Label) -> None:
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
         call_id = features.tobytes().hex()
-        self.predictor.learn(candidate, call_id, features, label)
+        for candidate, label in labels.items():
+            self.predictor.learn(candidate, call_id, features, label)
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         call_id = features.tobytes().hex()

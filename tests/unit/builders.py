@@ -199,6 +199,7 @@ def label(
 
 def example(candidate: str = LARGE, **changed: Any) -> Example:
     built = Example(
+        request_id="r1",
         encoder=PairEncoder.name,
         features=pair(1.0, 0.0),
         candidate=candidate,
@@ -212,8 +213,10 @@ def decided(
     request_id: str = "r1",
     position: int = 1,
     expected_shortfall: float = 0.0,
+    calls: int = 1,
+    at: float = 0.0,
 ) -> Decided:
-    return Decided(position, "zoo", level, request_id, expected_shortfall)
+    return Decided(position, "zoo", level, request_id, expected_shortfall, calls, at)
 
 
 def settled(

@@ -61,7 +61,8 @@ class Broken(LinearHeads):
                 features = np.nan_to_num(features)
         return super().predict(features, candidates)
 
-    def learn(self, features: Features, candidate: str, label: Label) -> None:
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+        ((candidate, label),) = labels.items()
         match self.fault:
             case "learns_from_one_label" if not self.velocity.any():
                 label = Label(0.5)
@@ -73,7 +74,7 @@ class Broken(LinearHeads):
                 features = features * np.float32(1.0 + self.number / 1e6)
             case "leaves_the_others_alone":
                 self.weights *= 0.999
-        super().learn(features, candidate, label)
+        super().learn(features, {candidate: label})
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         if self.fault == "follows_a_revision":
@@ -105,8 +106,8 @@ def test_a_fault_is_found_by_its_check(check: Callable[[MakeHead], None]) -> Non
 
 def test_a_head_that_never_learns_is_found() -> None:
     class Deaf(LinearHeads):
-        def learn(self, features: Features, candidate: str, label: Label) -> None:
-            self.predict(features, [candidate])
+        def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+            self.predict(features, list(labels))
 
     def deaf(candidates: Sequence[str], dimension: int) -> Head:
         return Deaf(candidates, dimension, learning_rate=0.1, momentum=0.0, weight_decay=0.0)

@@ -48,21 +48,21 @@ def test_knowing_nothing_every_probability_is_one_half() -> None:
 @pytest.mark.parametrize(("satisfaction", "sign"), [(1.0, 1), (0.0, -1)])
 def test_learning_moves_the_prediction_towards_the_label(satisfaction: float, sign: int) -> None:
     heads = build()
-    heads.learn(FEATURES, LARGE, Label(satisfaction))
+    heads.learn(FEATURES, {LARGE: Label(satisfaction)})
     assert sign * (probability(heads, LARGE) - 0.5) > 0
 
 
 def test_a_label_of_one_half_is_between_the_two() -> None:
     heads = build()
-    heads.learn(FEATURES, LARGE, Label(0.5))
+    heads.learn(FEATURES, {LARGE: Label(0.5)})
     assert probability(heads, LARGE) == 0.5
 
 
 def test_many_labels_are_learned() -> None:
     heads = build(learning_rate=0.5, momentum=0.5, weight_decay=0.0)
     for _ in range(300):
-        heads.learn(pair(1.0, 0.0), SMALL, Label(1.0))
-        heads.learn(pair(0.0, 1.0), SMALL, Label(0.0))
+        heads.learn(pair(1.0, 0.0), {SMALL: Label(1.0)})
+        heads.learn(pair(0.0, 1.0), {SMALL: Label(0.0)})
     assert probability(heads, SMALL, pair(1.0, 0.0)) > 0.95
     assert probability(heads, SMALL, pair(0.0, 1.0)) < 0.05
 
@@ -73,12 +73,12 @@ def test_a_missing_label_leaves_that_head_alone_bit_for_bit(
 ) -> None:
     heads = build()
     for first, second, name, satisfaction in before:
-        heads.learn(pair(first, second), name, Label(satisfaction))
+        heads.learn(pair(first, second), {name: Label(satisfaction)})
     row = NAMES.index(unlabelled)
     kept = heads.weights[row].tobytes(), heads.velocity[row].tobytes()
     for name in NAMES:
         if name != unlabelled:
-            heads.learn(FEATURES, name, Label(1.0))
+            heads.learn(FEATURES, {name: Label(1.0)})
             heads.revise(FEATURES, name, Label(1.0), Label(0.0))
     assert (heads.weights[row].tobytes(), heads.velocity[row].tobytes()) == kept
 
@@ -89,15 +89,15 @@ def test_probabilities_stay_probabilities(
 ) -> None:
     heads = build(learning_rate=50.0)
     for first, second, name, satisfaction in learned:
-        heads.learn(pair(first, second), name, Label(satisfaction))
+        heads.learn(pair(first, second), {name: Label(satisfaction)})
     predicted = heads.predict(pair(1e6, -1e6), NAMES)
     assert all(0.0 <= each <= 1.0 for each in predicted)
 
 
 def test_predictions_come_in_the_order_asked_for() -> None:
     heads = build()
-    heads.learn(FEATURES, LARGE, Label(1.0))
-    heads.learn(FEATURES, SMALL, Label(0.0))
+    heads.learn(FEATURES, {LARGE: Label(1.0)})
+    heads.learn(FEATURES, {SMALL: Label(0.0)})
     small, large = heads.predict(FEATURES, [SMALL, LARGE])
     assert heads.predict(FEATURES, [LARGE, SMALL]) == [large, small]
     assert small < 0.5 < large
@@ -116,11 +116,11 @@ def test_revising_at_once_equals_having_learned_the_other_label(
     revised = build(momentum=0.0, weight_decay=0.0)
     direct = build(momentum=0.0, weight_decay=0.0)
     for first, second, name, satisfaction in before:
-        revised.learn(pair(first, second), name, Label(satisfaction))
-        direct.learn(pair(first, second), name, Label(satisfaction))
-    revised.learn(FEATURES, LARGE, Label(wrong))
+        revised.learn(pair(first, second), {name: Label(satisfaction)})
+        direct.learn(pair(first, second), {name: Label(satisfaction)})
+    revised.learn(FEATURES, {LARGE: Label(wrong)})
     revised.revise(FEATURES, LARGE, Label(wrong), Label(right))
-    direct.learn(FEATURES, LARGE, Label(right))
+    direct.learn(FEATURES, {LARGE: Label(right)})
     np.testing.assert_allclose(revised.weights, direct.weights, rtol=0, atol=1e-12)
 
 
@@ -130,10 +130,10 @@ def test_a_late_revision_is_off_only_in_second_order_of_the_learning_rate() -> N
     def error(learning_rate: float) -> float:
         revised = build(learning_rate=learning_rate, momentum=0.0)
         direct = build(learning_rate=learning_rate, momentum=0.0)
-        revised.learn(FEATURES, LARGE, Label(0.0))
-        direct.learn(FEATURES, LARGE, Label(1.0))
+        revised.learn(FEATURES, {LARGE: Label(0.0)})
+        direct.learn(FEATURES, {LARGE: Label(1.0)})
         for heads in (revised, direct):
-            heads.learn(pair(0.5, 2.0), LARGE, Label(1.0))
+            heads.learn(pair(0.5, 2.0), {LARGE: Label(1.0)})
         revised.revise(FEATURES, LARGE, Label(0.0), Label(1.0))
         return float(np.abs(revised.weights - direct.weights).max())
 
@@ -164,7 +164,7 @@ def test_step_by_step_it_is_torch_sgd_on_the_regularised_cross_entropy() -> None
         torch.autograd.backward([loss])
         optimiser.step()
         for name, satisfaction in zip(NAMES, labels, strict=True):
-            heads.learn(features, name, Label(float(satisfaction)))
+            heads.learn(features, {name: Label(float(satisfaction))})
 
         theirs = np.column_stack([layer.weight.detach().numpy(), layer.bias.detach().numpy()])
         np.testing.assert_allclose(heads.weights, theirs, rtol=0, atol=1e-12)
