@@ -7,6 +7,7 @@ import typer
 
 from litellm_messplus.cli import keys
 from litellm_messplus.cli.encoders import encoders
+from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import replay
 from litellm_messplus.cli.status import status
 
@@ -39,6 +40,7 @@ def up(
 
 app.command()(replay)
 app.command()(encoders)
+app.command()(profile)
 app.command()(status)
 
 

@@ -24,7 +24,8 @@ ALLOWED = {
         *("engine", "learning", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind"),
     },
-    "cli": {"demo", "replay", "status", "errors"},
+    "energy": {"counters", "errors"},
+    "cli": {"demo", "replay", "status", "energy", "errors"},
     "demo": set(),
 }
 """Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""

@@ -1,0 +1,92 @@
+"""`messplus profile`: its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def _numbers(option: str, given: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(each) for each in given.split(","))
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"given {given!r}; allowed: numbers between commas, such as 1,4,16", param_hint=option
+        ) from error
+
+
+def profile(
+    url: Annotated[
+        str, typer.Option(help="Of the model's endpoint, such as http://gpu-1:8001/v1.")
+    ],
+    model: Annotated[str, typer.Option(help="Its name there.")],
+    out: Annotated[Path, typer.Option(help="The profile to write, such as llama-1b.energy.yaml.")],
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0,1",
+            help="The GPUs that serve the model, by index; left out, all of the host.",
+        ),
+    ] = None,
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Count processors and memory too (RAPL), all of the host.")
+    ] = False,
+    zeusd: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Measure through the zeusd daemon there, in place of this host.",
+        ),
+    ] = None,
+    meter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="package.module:attribute", help="Measure with a meter of your own instead."
+        ),
+    ] = None,
+    concurrency: Annotated[
+        str, typer.Option(metavar="1,4,16", help="Requests at a time; each is fitted by itself.")
+    ] = "1,4,16",
+    serving_concurrency: Annotated[
+        int | None,
+        typer.Option(
+            help="Which of them the profile holds for: what the model usually has in service. Left "
+            "out: the middle one."
+        ),
+    ] = None,
+    prompt_tokens: Annotated[
+        str, typer.Option(metavar="64,256,1024", help="Lengths of the prompts, about.")
+    ] = "64,256,1024",
+    completion_tokens: Annotated[
+        str, typer.Option(metavar="16,64,256", help="Lengths of the completions.")
+    ] = "16,64,256",
+    repeats: Annotated[int, typer.Option(help="Windows for each combination of the three.")] = 2,
+    seconds: Annotated[float, typer.Option(help="How long a window lasts, at least.")] = 5.0,
+    idle_windows: Annotated[int, typer.Option(help="Windows without a request, before.")] = 5,
+    key: Annotated[str | None, typer.Option(help="Of the endpoint, if it asks for one.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The profile as a JSON object in place of the table.")
+    ] = False,
+) -> None:
+    """Measure what a call to a model costs in joules, next to the GPUs that serve it."""
+    from litellm_messplus.energy.command import run
+    from litellm_messplus.energy.grid import Grid
+    from litellm_messplus.energy.meters import open_meter
+    from litellm_messplus.errors import MessplusError
+
+    try:
+        grid = Grid(
+            prompt_tokens=_numbers("--prompt-tokens", prompt_tokens),
+            completion_tokens=_numbers("--completion-tokens", completion_tokens),
+            concurrency=_numbers("--concurrency", concurrency),
+            serving_concurrency=serving_concurrency,
+            repeats=repeats,
+            seconds=seconds,
+            idle_windows=idle_windows,
+        )
+        gpus = None if gpu is None else _numbers("--gpu", gpu)
+        found = open_meter(dotted=meter, zeusd=zeusd, gpus=gpus, with_cpu=cpu)
+        status = run(found, grid, url=url, model=model, key=key, out=out, as_json=as_json)
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    raise typer.Exit(status)

@@ -1,0 +1,68 @@
+"""What measures joules: a window is begun, work is done, and the window's end is a reading."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from litellm_messplus.energy.errors import NotMeasuredError
+
+PLAUSIBLE_WATTS = 2000.0
+"""More than any one sensor draws: the largest accelerator modules are built for 1,400 W."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The energy of one window: ``joules`` of all sensors together, idle power included."""
+
+    seconds: float
+    joules: float
+
+
+class Window(Protocol):
+    """A window that has begun."""
+
+    def end(self) -> Reading:
+        """Its reading. Raises NotMeasuredError where a sensor counted nothing."""
+        ...
+
+
+class Meter(Protocol):
+    """Measures windows, one after the other.
+
+    ``source`` says what counts, ``sensors`` what is counted: a part of the hardware each.
+    """
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def sensors(self) -> Sequence[str]: ...
+
+    def begin(self) -> Window:
+        """Raises NotMeasuredError where the sensors do not answer."""
+        ...
+
+
+def plausible_watts(meter: Meter) -> float:
+    """Power above which a reading of this meter is absurd."""
+    return PLAUSIBLE_WATTS * len(meter.sensors)
+
+
+def reading(seconds: float, joules: Mapping[str, float]) -> Reading:
+    """All sensors together, from the joules of each by its name.
+
+    A counter that ran backwards makes the whole reading negative: the sum with the others could
+    hide it. Raises NotMeasuredError where there is no sensor, or one counted nothing at all; even
+    an idle device draws power.
+    """
+    silent = [name for name, counted in joules.items() if counted == 0]
+    if silent or not joules:
+        raise NotMeasuredError(
+            f"{', '.join(silent) or 'no sensor'} counted 0 J in {seconds:.3g} s, which is not "
+            "measured: the device may not support it, or this user may not read it (`python -m "
+            "zeus.show_env` on the GPU host tells). Name devices that can be read with --gpu, or "
+            "start zeusd on the host, as root, and give --zeusd HOST:PORT; a window must last "
+            "longer than the counters take to move, which --seconds says"
+        )
+    backwards = [counted for counted in joules.values() if counted < 0]
+    return Reading(seconds, sum(backwards or joules.values()))

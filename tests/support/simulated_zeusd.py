@@ -1,0 +1,68 @@
+"""What a zeusd daemon answers over HTTP, for two simulated GPUs and a simulated processor."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from tests.support.ports import free_port
+
+GROUPS = ("gpu-read", "cpu-read")
+
+
+@dataclass
+class SimulatedZeusd:
+    """GPU i draws ``gpu_watts[i]`` and the processor ``cpu_watts``, its memory half of that."""
+
+    gpu_watts: tuple[float, ...] = (100.0, 300.0)
+    cpu_watts: float = 80.0
+    groups: tuple[str, ...] = GROUPS
+    with_token: bool = False
+    port: int = field(default_factory=free_port)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        app = FastAPI()
+        app.get("/discover")(self._discover)
+        app.get("/gpu/get_cumulative_energy")(self._gpus)
+        app.get("/cpu/get_cumulative_energy")(self._cpus)
+        config = uvicorn.Config(app, port=self.port, log_level="error", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+
+    async def _discover(self) -> dict[str, Any]:
+        gpus = [{"id": index, "name": "simulated"} for index in range(len(self.gpu_watts))]
+        return {
+            "gpus": gpus,
+            "cpus": [{"id": 0, "dram_available": True}],
+            "enabled_api_groups": self.groups,
+            "auth_required": self.with_token,
+        }
+
+    async def _gpus(self, gpu_ids: str) -> dict[str, Any]:
+        return {
+            each: {"energy_mj": int(1000 * self.gpu_watts[int(each)] * self._seconds())}
+            for each in gpu_ids.split(",")
+        }
+
+    async def _cpus(self, cpu_ids: str) -> dict[str, Any]:
+        microjoules = int(1e6 * self.cpu_watts * self._seconds())
+        counted = {"cpu_energy_uj": microjoules, "dram_energy_uj": microjoules // 2}
+        return dict.fromkeys(cpu_ids.split(","), counted)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.began
