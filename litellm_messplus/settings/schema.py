@@ -12,6 +12,7 @@ DEFAULT_LEVEL = "default"
 PAPER_ONLY = frozenset(
     {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
 )
+AUDIT = "audit"
 ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 
@@ -42,9 +43,10 @@ class TrustSettings(Settings):
         default=0.0,
         description="Standard errors of the satisfaction rate to hold on top of alpha.",
     )
-    response_bias: Positive = Field(
+    response_bias: Positive | Literal["audit"] = Field(
         default=1.0,
-        description="How many times as often unsatisfied users answer as satisfied ones.",
+        description="How many times as often unsatisfied users answer as satisfied ones; `audit` "
+        "estimates it from the requests that the judge grades.",
     )
     label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
         default=0.0, description="The probability that a label is wrong."
@@ -111,6 +113,17 @@ class ZooSettings(TrustSettings):
             names = " and ".join(sorted(given))
             raise ValueError(f"without {names}, which only `policy: {reader}` reads")
         return self
+
+    @model_validator(mode="after")
+    def _an_audit_has_a_judge(self) -> "ZooSettings":
+        if self.response_bias == AUDIT and self.labels.judge is None:
+            raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
+        return self
+
+    @property
+    def assumed_response_bias(self) -> float:
+        """What is corrected wherever a label is read; an audit's is part of the label's weight."""
+        return 1.0 if isinstance(self.response_bias, str) else self.response_bias
 
     @model_validator(mode="after")
     def _default_is_the_zoo_itself(self) -> "ZooSettings":
