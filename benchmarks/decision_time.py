@@ -20,8 +20,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate

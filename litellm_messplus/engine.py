@@ -5,6 +5,7 @@ production does.
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
@@ -53,10 +54,12 @@ class Engine:
         features: Features | None,
         prompt_characters: int,
         candidates: Sequence[str],
+        most_completion_tokens: float = math.inf,
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now.
 
-        Without ``features``, satisfactions are the running means.
+        Without ``features``, satisfactions are the running means. No answer is expected to be
+        longer than ``most_completion_tokens``, which the request allows.
         """
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
@@ -66,7 +69,9 @@ class Engine:
             alpha=self._aim(level),
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
-            estimates=self._estimates(features, prompt_characters, candidates),
+            estimates=self._estimates(
+                features, prompt_characters, candidates, most_completion_tokens
+            ),
             largest=self.zoo.largest,
             exploration_draw=draw(self._seed, stream, t),
             choice_draw=draw(self._seed, f"{stream}/choice", t),
@@ -100,24 +105,34 @@ class Engine:
         )
 
     def _estimates(
-        self, features: Features | None, prompt_characters: int, candidates: Sequence[str]
+        self,
+        features: Features | None,
+        prompt_characters: int,
+        candidates: Sequence[str],
+        most_completion_tokens: float,
     ) -> tuple[Estimate, ...]:
         satisfactions = self.state.policy.predict(features, candidates)
         multiple = self.state.lengths.multiple(features)
         return tuple(
-            self._estimate(name, prompt_characters, multiple, satisfaction)
+            self._estimate(name, prompt_characters, multiple, most_completion_tokens, satisfaction)
             for name, satisfaction in zip(candidates, satisfactions, strict=True)
         )
 
     def _estimate(
-        self, candidate: str, prompt_characters: int, multiple: float, satisfaction: float
+        self,
+        candidate: str,
+        prompt_characters: int,
+        multiple: float,
+        most_completion_tokens: float,
+        satisfaction: float,
     ) -> Estimate:
         estimator, price = self.state.estimators[candidate], self.zoo.prices[candidate]
-        usual = estimator.completion_tokens.value
+        usual, seconds = estimator.completion_tokens.value, estimator.seconds.value
+        expected = min(usual * multiple, most_completion_tokens)
         return Estimate(
             candidate,
-            price.of(estimator.tokens_of(prompt_characters), usual * multiple),
-            price.of(estimator.prompt_tokens.value, usual),
+            price.of(estimator.tokens_of(prompt_characters), expected, seconds=seconds),
+            price.of(estimator.prompt_tokens.value, usual, seconds=seconds),
             satisfaction,
         )
 

@@ -38,6 +38,7 @@ class CostSource(StrEnum):
     """Where a call's cost comes from. Unmeasured is not zero."""
 
     MEASURED = "measured"
+    COUNTED = "counted"
     ESTIMATED = "estimated"
     UNKNOWN = "unknown"
 

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from litellm_messplus.costs.price import TokenPrice
+from litellm_messplus.costs.price import Price
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
+
+TYPICAL = 100.0, 100.0
+"""Tokens of a prompt and of an answer of the call, a second long, that the dearest is found by."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,7 @@ class Zoo:
 
     name: str
     settings: ZooSettings
-    prices: dict[str, TokenPrice]
+    prices: dict[str, Price]
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
@@ -25,7 +28,7 @@ class Zoo:
         """The candidate that stands for quality at any price."""
         if self.settings.largest is not None:
             return self.settings.largest
-        return max(self.prices, key=lambda name: self.prices[name].of(1.0, 1.0))
+        return max(self.prices, key=lambda name: self.prices[name].of(*TYPICAL, seconds=1.0))
 
     @cached_property
     def levels(self) -> dict[str, ServiceLevel]:

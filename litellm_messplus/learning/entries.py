@@ -49,6 +49,7 @@ class Settled:
     completion_tokens: float | None
     example: Example | None
     given: tuple[Given, ...]
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class ZooState:
         estimator = self.estimators.get(entry.candidate or "")
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
             length = self._length(estimator, entry.example, entry.completion_tokens)
-            estimator.observe(entry.prompt_characters, entry.prompt_tokens, length)
+            estimator.observe(entry.prompt_characters, entry.prompt_tokens, length, entry.seconds)
         verdict = self.rule.verdict(entry.given)
         if verdict is not None and self._can_teach(entry.example):
             self.policy.learn(entry.example, entry.call_id, verdict, None)

@@ -15,6 +15,7 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import answers
 from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.metering import Meter, Reading, Served
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.surfaces import METADATA_OF_OTHERS, IncomingRequest, metadata_name
 from litellm_messplus.records import (
@@ -44,7 +45,7 @@ class Explorer:
 
     def __init__(
         self,
-        pricing: answers.Pricing,
+        meter: Meter,
         journal: Journal,
         desk: LabelDesk,
         counters: Counters,
@@ -53,7 +54,7 @@ class Explorer:
         charge_caller: bool,
         store_text: bool,
     ) -> None:
-        self._pricing = pricing
+        self._meter = meter
         self._journal = journal
         self._desk = desk
         self._counters = counters
@@ -118,11 +119,11 @@ class Explorer:
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float
     ) -> CallRecord:
         hidden = answers.hidden_params(response)
-        usage = answers.usage(response)
+        answer = answers.text(response)
         deployment = hidden.get("model_id")
-        cost, source = self._pricing.cost(
-            record, candidate, deployment, usage, hidden.get("response_cost")
-        )
+        reading = Reading(answers.usage(response), answer, hidden.get("response_cost"), seconds)
+        metered = self._meter.read(record, Served(candidate, deployment), reading)
+        usage = metered.usage
         return CallRecord(
             call_id=exploration_call_id(record.request_id, number),
             request_id=record.request_id,
@@ -135,10 +136,10 @@ class Explorer:
             response_id=answers.response_id(response),
             prompt_tokens=usage.prompt_tokens if usage else None,
             completion_tokens=usage.completion_tokens if usage else None,
-            cost=cost,
-            cost_source=source,
+            cost=metered.cost,
+            cost_source=metered.source,
             seconds=seconds,
-            answer=answers.text(response) if self._store_text else None,
+            answer=answer if self._store_text else None,
         )
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:

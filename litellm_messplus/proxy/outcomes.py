@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.metering import Meter, Reading, Served
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.records import (
     CallRecord,
@@ -23,7 +24,7 @@ def succeeded(
     payload: Mapping[str, Any],
     response: object,
     candidates: Candidates,
-    pricing: answers.Pricing,
+    meter: Meter,
     *,
     store_text: bool,
 ) -> CallRecord:
@@ -34,12 +35,14 @@ def succeeded(
     deployment = payload.get("model_id")
     candidate = candidates.get(deployment or "")
     is_cache_hit = bool(payload.get("cache_hit"))
-    usage = answers.usage_of(payload.get("prompt_tokens"), payload.get("completion_tokens"))
-    cost, source = (
-        (0.0, CostSource.MEASURED)
-        if is_cache_hit
-        else pricing.cost(opened.record, candidate, deployment, usage, payload.get("response_cost"))
+    answer = answers.text(response)
+    seconds = _seconds(payload)
+    metered = meter.read(
+        opened.record,
+        Served(candidate, deployment),
+        Reading(_usage(payload), answer, payload.get("response_cost"), seconds),
     )
+    usage = metered.usage
     return CallRecord(
         call_id=served_call_id(opened.record.request_id),
         request_id=opened.record.request_id,
@@ -52,12 +55,23 @@ def succeeded(
         response_id=opened.response_id or payload.get("id"),
         prompt_tokens=usage.prompt_tokens if usage else None,
         completion_tokens=usage.completion_tokens if usage else None,
-        cost=cost,
-        cost_source=source,
-        seconds=payload.get("response_time"),
+        cost=0.0 if is_cache_hit else metered.cost,
+        cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
+        seconds=seconds,
         is_cache_hit=is_cache_hit,
-        answer=answers.text(response) if store_text else None,
+        answer=answer if store_text else None,
     )
+
+
+def _usage(payload: Mapping[str, Any]) -> object:
+    """With the details where LiteLLM kept them; the bare numbers are in the payload itself."""
+    return (payload.get("metadata") or {}).get("usage_object") or payload
+
+
+def _seconds(payload: Mapping[str, Any]) -> float | None:
+    """To the end of the answer; LiteLLM's own `response_time` of a stream ends with its start."""
+    started, ended = payload.get("startTime"), payload.get("endTime")
+    return None if started is None or ended is None else ended - started
 
 
 def failed(opened: OpenRequest, error: BaseException) -> CallRecord:

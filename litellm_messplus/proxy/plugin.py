@@ -16,6 +16,7 @@ from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
 from litellm_messplus.proxy.label_sources import build_label_desk
 from litellm_messplus.proxy.labelling import LabelWriter, answered
+from litellm_messplus.proxy.metering import Meter
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
@@ -51,12 +52,14 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         )
         self._open = OpenRequests()
         self._index = DeploymentIndex()
-        self._pricing = answers.Pricing(
-            {name: engine.zoo for name, engine in engines.items()}, self._index.prices
+        self._meter = Meter(
+            {name: engine.zoo for name, engine in engines.items()},
+            self._index.prices,
+            self.counters,
         )
         self._desk = build_label_desk(settings, LabelWriter(self._journal).report, self.counters)
         self._explorer = Explorer(
-            self._pricing,
+            self._meter,
             self._journal,
             self._desk,
             self.counters,
@@ -133,7 +136,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             engine = self.engines.get(model)
             if engine is None:
                 return healthy_deployments
-            self._index.see(healthy_deployments, engine.zoo.settings.cost_unit)
+            self._index.see(healthy_deployments, engine.zoo.settings)
             return list(
                 await self._router.route(engine, healthy_deployments, messages, request_kwargs)
             )
@@ -175,7 +178,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 kwargs["standard_logging_object"],
                 response_obj,
                 self._index.candidates,
-                self._pricing,
+                self._meter,
                 store_text=self._settings.store_text,
             )
             self._ended(opened, call, response_obj)

@@ -114,7 +114,9 @@ class RequestRouter:
         encode_seconds = time.perf_counter() - waiting
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
-        situation = engine.situation(level, features, len(text), candidates)
+        situation = engine.situation(
+            level, features, len(text), candidates, request.most_completion_tokens
+        )
         request_id = new_id()
         decision = engine.decide(request_id, level, situation)
         seconds = time.perf_counter() - started

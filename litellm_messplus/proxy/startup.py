@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings

@@ -1,5 +1,6 @@
 """Reading a request as LiteLLM's router sees it, on each of the four surfaces."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages",
 """Chat completions, text completions, Anthropic messages, responses."""
 METADATA_OF_OTHERS = frozenset({"anthropic_messages", "aresponses"})
 """Surfaces on which `metadata` is the client's and goes upstream; LiteLLM's is beside it."""
+COMPLETION_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""How the surfaces call it; where a client gives two, the smaller one counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,14 @@ class IncomingRequest:
         it."""
         found = self.kwargs.get("metadata") if self.call_type in METADATA_OF_OTHERS else None
         return found if isinstance(found, Mapping) else self.metadata
+
+    @property
+    def most_completion_tokens(self) -> float:
+        """How long the answer may get, of all its choices together; infinite without a limit."""
+        limits = [_count(self.kwargs.get(name)) for name in COMPLETION_LIMITS]
+        given = [limit for limit in limits if limit is not None]
+        choices = _count(self.kwargs.get("n")) or 1
+        return float(min(given) * choices) if given else math.inf
 
     def conversation(self) -> Conversation:
         """The prompt as the model sees it, whatever the surface."""
@@ -77,3 +88,8 @@ def read_request(
 def metadata_name(call_type: str) -> str:
     """Where LiteLLM keeps its own metadata in the arguments of a call."""
     return "litellm_metadata" if call_type in METADATA_OF_OTHERS else "metadata"
+
+
+def _count(value: object) -> int | None:
+    """A number above zero; a client may send anything."""
+    return value if isinstance(value, int) and value > 0 else None

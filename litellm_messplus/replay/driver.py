@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litellm_messplus.costs.price import TokenPrice
+from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
@@ -19,7 +19,7 @@ from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.zoo import Zoo
 
 ZOO = "replay"
-PRICE = TokenPrice(prompt=0.0, completion=1.0)
+PRICE = Price(prompt=0.0, completion=1.0)
 """A call's completion tokens are set to its recorded cost, so that the engine's own running means
 expect costs in the recording's own unit."""
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from litellm_messplus.costs.electricity import dollars_per_joule, grams_per_joule
 from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.settings.base import Alpha, NotNegative, Positive, Settings, Share
 from litellm_messplus.settings.labels import LabelsSettings
@@ -34,6 +35,23 @@ class ServiceLevelSettings(Settings):
     judge_rate: Share | None = Field(
         default=None, description="The share of requests that the zoo's judge grades."
     )
+
+
+class ElectricitySettings(Settings):
+    """Where dollars and joules meet. Without it, a zoo takes neither for the other."""
+
+    price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
+    carbon_per_kwh: NotNegative | None = Field(
+        default=None, description="What it emits, in grams of CO2e per kWh."
+    )
+
+    @property
+    def dollars_per_joule(self) -> float:
+        return dollars_per_joule(self.price_per_kwh)
+
+    @property
+    def grams_per_joule(self) -> float | None:
+        return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
 class TrustSettings(Settings):
@@ -85,7 +103,10 @@ class ZooSettings(TrustSettings):
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,
         description="What cost is counted in: `usd` by LiteLLM's prices, `joule` by the energy "
-        "per token that `model_info.messplus` states.",
+        "that `model_info.messplus` states.",
+    )
+    electricity: ElectricitySettings | None = Field(
+        default=None, description="What turns joules into dollars, and back."
     )
     largest: str | None = Field(
         default=None,
@@ -124,6 +145,13 @@ class ZooSettings(TrustSettings):
     def assumed_response_bias(self) -> float:
         """What is corrected wherever a label is read; an audit's is part of the label's weight."""
         return 1.0 if isinstance(self.response_bias, str) else self.response_bias
+
+    @model_validator(mode="after")
+    def _carbon_is_of_joules(self) -> "ZooSettings":
+        stated = self.electricity is not None and self.electricity.carbon_per_kwh is not None
+        if stated and self.cost_unit is not CostUnit.JOULE:
+            raise ValueError("without carbon_per_kwh, which only `cost_unit: joule` reads")
+        return self
 
     @model_validator(mode="after")
     def _default_is_the_zoo_itself(self) -> "ZooSettings":

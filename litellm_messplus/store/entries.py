@@ -125,6 +125,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             calls.c.candidate,
             calls.c.prompt_tokens,
             calls.c.completion_tokens,
+            calls.c.seconds,
             requests.c.zoo,
             requests.c.prompt_characters,
             requests.c.encoder,
@@ -149,6 +150,7 @@ def _settled(found: Row[Any], given: tuple[Given, ...]) -> Settled:
         completion_tokens=found.completion_tokens if used else None,
         example=_example(found) if succeeded else None,
         given=given,
+        seconds=found.seconds if used else None,
     )
 
 

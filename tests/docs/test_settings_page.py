@@ -17,7 +17,12 @@ from litellm_messplus.settings.labels import (
     JudgeSettings,
     LabelsSettings,
 )
-from litellm_messplus.settings.schema import MessplusSettings, ServiceLevelSettings, ZooSettings
+from litellm_messplus.settings.schema import (
+    ElectricitySettings,
+    MessplusSettings,
+    ServiceLevelSettings,
+    ZooSettings,
+)
 from tests.docs.markdown import ROOT, Document, code_of
 
 PACKAGE = ROOT / "litellm_messplus"
@@ -26,6 +31,7 @@ SETTINGS = Document(ROOT / "docs" / "settings.md")
 SETTING_MODELS: dict[str, type[BaseModel]] = {
     "": MessplusSettings,
     "zoos.<zoo>.": ZooSettings,
+    "zoos.<zoo>.electricity.": ElectricitySettings,
     "zoos.<zoo>.service_levels.<level>.": ServiceLevelSettings,
     "zoos.<zoo>.labels.": LabelsSettings,
     "zoos.<zoo>.labels.checks.": ChecksSettings,
@@ -93,7 +99,7 @@ def test_named_choices_are_listed(key: str) -> None:
 
 
 def test_what_a_deployment_and_a_key_may_say_is_described() -> None:
-    source = (PACKAGE / "proxy" / "deployments.py").read_text(encoding="utf-8")
+    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "proxy").glob("*.py"))
     read = set(re.findall(r'"(joules_per_\w+)"', source))
     read |= set(re.findall(r'own_info\(\w+\)\.get\("(\w+)"\)', source))
 

@@ -1,7 +1,8 @@
 """Every question in `docs/sql.md` runs, and its answer is what the seeded history says."""
 
 import sqlite3
-from math import sqrt
+from math import ceil, sqrt
+from statistics import median_low
 from typing import Any
 
 import pytest
@@ -192,6 +193,38 @@ def test_every_verdict_stands_beside_its_prediction(
         assert row["predicted_about"] == pytest.approx(round(PREDICTED[name], 1))
         assert 0 < row["observed"] <= 1
     assert by_candidate[SMALL]["observed"] < by_candidate[LARGEST]["observed"]
+
+
+def test_the_median_error_of_the_estimates(database: sqlite3.Connection) -> None:
+    """On costs that differ from call to call, against the median computed in Python."""
+    changed = sqlite3.connect(":memory:")
+    changed.row_factory = sqlite3.Row
+    database.backup(changed)
+    changed.execute("UPDATE calls SET cost = cost * (0.5 + position % 7)")
+    errors: dict[str, list[float]] = {name: [] for name in COST}
+    for name, cost in changed.execute(
+        "SELECT candidate, cost FROM calls WHERE status = 'success' AND candidate IS NOT NULL"
+    ):
+        errors[name].append(abs(1.1 * COST[name] - cost) / cost)
+
+    rows = answer(changed, "How good were the estimates of cost?")
+
+    changed.close()
+    assert {row["candidate"] for row in rows} == set(errors)
+    for row in rows:
+        expected = sorted(errors[row["candidate"]])
+        assert row["calls"] == len(expected)
+        assert row["median_error"] == pytest.approx(median_low(expected))
+        assert row["p90_error"] == pytest.approx(expected[ceil(0.9 * len(expected)) - 1])
+        assert row["median_error"] < row["p90_error"]
+
+
+def test_where_costs_are_known_from(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "How was the cost of a call known?")
+
+    succeeded = [call for call in recorded.calls if call.status is CallStatus.SUCCESS]
+    assert {row["cost_source"] for row in rows} == {"measured"}
+    assert sum(row["calls"] for row in rows) == len(succeeded)
 
 
 def test_failures_and_changed_verdicts(database: sqlite3.Connection) -> None:

@@ -12,8 +12,8 @@ from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.snapshot import load
 from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.proxy.deployments import build_zoos
 from litellm_messplus.proxy.router import WITHOUT_FEATURES
+from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine

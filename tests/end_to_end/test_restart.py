@@ -12,7 +12,7 @@ import pytest
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.snapshot import load
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.proxy.deployments import build_zoos
+from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine

@@ -189,15 +189,16 @@ def test_a_request_that_fails_everywhere_fails_as_litellm_lets_it(
     until(lambda: ask(client).status_code == 200, 30)
 
 
-def test_an_answer_without_usage_costs_its_estimate_and_says_so(
+def test_an_answer_without_usage_is_counted_and_says_so(
     client: httpx.Client, proxy: Proxy, upstream: Upstream
 ) -> None:
-    upstream.script = lambda model, body: Reply(with_usage=False)
+    upstream.script = lambda model, body: Reply("one two three four", with_usage=False)
     until(lambda: ask(client).status_code == 200, 30)
 
     answer = ask(client)
 
     (served,) = proxy.wait_for_rows(SERVED, 1, answer.headers["x-messplus-request-id"])
-    assert served["cost_source"] == "estimated"
-    assert served["cost"] > 0
-    assert served["prompt_tokens"] is None
+    assert served["cost_source"] == "counted"
+    assert served["completion_tokens"] == 4
+    tokens = served["prompt_tokens"] + served["completion_tokens"]
+    assert served["cost"] == pytest.approx(tokens * 1e-6)

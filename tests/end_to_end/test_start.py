@@ -65,7 +65,12 @@ def no_section(config: Config, folder: Path) -> None:
         (no_deployment, "messplus.zoos.llamas", "llamas", "(there: zoo)"),
         (one_candidate, "messplus.zoos.zoo", "openai/tiny", "at least two different models"),
         (no_price, "model_list, zoo (openai/middle)", "no price", "`input_cost_per_token`"),
-        (joules_without_energy, "model_list, zoo", "no price", "`joules_per_prompt_token`"),
+        (
+            joules_without_energy,
+            "model_list, zoo",
+            "a price in USD alone",
+            "`joules_per_prompt_token`",
+        ),
         (no_such_folder, "messplus.database", "missing", "unable to open database file"),
         (newer_database, "messplus.database", "messplus.db", "revision 9999 is not known"),
         (no_section, "messplus", "None", "a section with `zoos:` in it"),

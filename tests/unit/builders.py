@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from litellm_messplus.costs.price import TokenPrice
+from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.adaptive import AdaptivePolicy
@@ -37,9 +37,9 @@ from litellm_messplus.zoo import Zoo
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SMALL, MEDIUM, LARGE = "small", "medium", "large"
 PRICES = {
-    SMALL: TokenPrice(0.0, 0.01),
-    MEDIUM: TokenPrice(0.0, 0.03),
-    LARGE: TokenPrice(0.0, 0.05),
+    SMALL: Price(0.0, 0.01),
+    MEDIUM: Price(0.0, 0.03),
+    LARGE: Price(0.0, 0.05),
 }
 POLICIES = get_args(ZooSettings.model_fields["policy"].annotation)
 """What holds for every policy is tested with each of them."""
@@ -63,9 +63,7 @@ def pair(first: float, second: float) -> Features:
     return np.array([first, second], dtype=np.float32)
 
 
-def build_zoo(
-    prices: dict[str, TokenPrice] | None = None, name: str = "zoo", **settings: Any
-) -> Zoo:
+def build_zoo(prices: dict[str, Price] | None = None, name: str = "zoo", **settings: Any) -> Zoo:
     return Zoo(name, ZooSettings.model_validate({"alpha": 0.6, **settings}), prices or PRICES)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from litellm_messplus.costs.price import TokenPrice
+from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.entries import Labelled
 from litellm_messplus.prediction.encoder import Features
@@ -56,7 +56,7 @@ def run(
 
     Costs are counted in ``unit``.
     """
-    prices = {model.name: TokenPrice(0.0, unit * model.cost / TOKENS) for model in models}
+    prices = {model.name: Price(0.0, unit * model.cost / TOKENS) for model in models}
     engine = build_engine(build_zoo(prices, alpha=alpha), seed)
     known = {model.name: model for model in models}
     random = Random(f"closed loop {seed}")

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.costs.price import CostUnit, TokenPrice
+from litellm_messplus.costs.price import Price
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments import build_zoos, candidate_of, token_price
+from litellm_messplus.proxy.deployments import candidate_of
+from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.zoo import Zoo
 
@@ -48,7 +49,7 @@ def test_deployments_of_one_model_are_one_candidate_at_their_mean_price() -> Non
         deployment(SMALL, prices=(3.0, 6.0)),
     )
     assert zoo.candidates == (SMALL, LARGE)
-    assert zoo.prices == {SMALL: TokenPrice(2.0, 4.0), LARGE: TokenPrice(10.0, 20.0)}
+    assert zoo.prices == {SMALL: Price(2.0, 4.0), LARGE: Price(10.0, 20.0)}
 
 
 def test_a_candidate_may_be_named_to_join_or_part_replicas() -> None:
@@ -81,29 +82,12 @@ def test_a_largest_that_is_no_candidate_is_refused_with_those_that_are() -> None
 
 def test_an_explicit_zero_is_a_price_even_where_litellm_knows_another() -> None:
     zoo = build(deployment("openai/gpt-4o", prices=(0.0, 0.0)), deployment(LARGE))
-    assert zoo.prices["openai/gpt-4o"] == TokenPrice(0.0, 0.0)
+    assert zoo.prices["openai/gpt-4o"] == Price(0.0, 0.0)
 
 
 def test_one_stated_part_leaves_the_other_at_zero() -> None:
     zoo = build(deployment(SMALL, prices=(None, 2.0)), deployment(LARGE))
-    assert zoo.prices[SMALL] == TokenPrice(0.0, 2.0)
-
-
-def test_litellms_own_spelling_of_a_price_is_read_from_params_too() -> None:
-    params = {"input_cost_per_token": 4.0, "output_cost_per_token": 8.0}
-    assert token_price(deployment(prices=None, params=params), CostUnit.USD) == TokenPrice(4.0, 8.0)
-
-
-def test_public_models_have_litellms_price() -> None:
-    price = token_price(deployment("openai/gpt-4o", prices=None), CostUnit.USD)
-    assert price is not None
-    assert 0 < price.prompt < price.completion < 1e-3
-
-
-def test_a_base_model_lends_its_price() -> None:
-    lent = token_price(deployment(prices=None, base_model="gpt-4o"), CostUnit.USD)
-    assert lent == token_price(deployment("openai/gpt-4o", prices=None), CostUnit.USD)
-    assert lent is not None
+    assert zoo.prices[SMALL] == Price(0.0, 2.0)
 
 
 def test_a_deployment_without_a_price_is_refused_with_what_to_add() -> None:
@@ -126,22 +110,6 @@ def test_a_negative_price_is_refused(prices: tuple[float, float]) -> None:
 def test_a_price_that_is_no_number_is_refused(price: Any) -> None:
     error = refusal(deployment(SMALL), deployment(LARGE, prices=(price, 2.0)))
     assert error.key == f"model_list, llama ({LARGE})"
-
-
-def test_joules_are_read_from_our_own_part_of_model_info() -> None:
-    own = {"joules_per_prompt_token": 0.5, "joules_per_completion_token": 3.0}
-    more = {"joules_per_prompt_token": 5.0, "joules_per_completion_token": 30.0}
-    small, large = deployment(SMALL, messplus=own), deployment(LARGE, messplus=more)
-    zoo = build(small, large, cost_unit="joule")
-    assert zoo.prices[SMALL] == TokenPrice(0.5, 3.0)
-
-
-def test_a_price_in_dollars_is_none_in_joules() -> None:
-    error = refusal(deployment(SMALL), deployment(LARGE), cost_unit="joule")
-    assert error.given == "no price"
-    assert "`joules_per_prompt_token`" in error.allowed
-    assert "`joules_per_completion_token`" in error.allowed
-    assert "`model_info.messplus`" in error.allowed
 
 
 def test_a_zoo_of_one_candidate_is_refused_however_many_replicas_it_has() -> None:

@@ -207,6 +207,7 @@ async def test_a_failed_call_teaches_nothing(database: AsyncEngine) -> None:
     await log.append(database, [request(), label(label_id="1"), failed, label(label_id="2")])
     _, _, call, verdict = await read(database, 0, 4)
     assert (call["example"], call["prompt_tokens"], call["completion_tokens"]) == (None, None, None)
+    assert call["seconds"] is None
     assert (verdict["example"], verdict["is_served"]) == (None, True)
 
 

@@ -246,3 +246,47 @@ def test_what_is_allowed_for_a_zoo_does_not_depend_on_its_name(name: str) -> Non
     other = refusal({"messplus": {"zoos": {"llama": 5}}})
     assert named.key == f"messplus.zoos.{name}"
     assert named.allowed == other.allowed
+
+
+def test_electricity_turns_joules_into_dollars_and_grams() -> None:
+    stated = {"price_per_kwh": 0.36, "carbon_per_kwh": 360}
+    electricity = load({"cost_unit": "joule", "electricity": stated}).zoos["llama"].electricity
+    assert electricity is not None
+    assert electricity.dollars_per_joule == pytest.approx(1e-7)
+    assert electricity.grams_per_joule == pytest.approx(1e-4)
+
+
+def test_nobody_has_to_state_carbon() -> None:
+    electricity = load({"electricity": {"price_per_kwh": 0.36}}).zoos["llama"].electricity
+    assert electricity is not None
+    assert electricity.grams_per_joule is None
+
+
+@pytest.mark.parametrize(
+    ("electricity", "key"),
+    [
+        ({}, "price_per_kwh"),
+        ({"price_per_kwh": 0}, "price_per_kwh"),
+        ({"price_per_kwh": -0.1}, "price_per_kwh"),
+        ({"price_per_kwh": NAN}, "price_per_kwh"),
+        ({"price_per_kwh": 0.3, "carbon_per_kwh": -1}, "carbon_per_kwh"),
+        ({"price_per_kwh": 0.3, "carbon": 1}, "carbon"),
+    ],
+    ids=str,
+)
+def test_electricity_that_makes_no_sense_is_refused(
+    electricity: dict[str, float], key: str
+) -> None:
+    error = refusal_of({"electricity": electricity})
+    assert error.key == f"messplus.zoos.llama.electricity.{key}"
+
+
+def test_an_unknown_key_of_electricity_is_answered_with_those_there_are() -> None:
+    error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon": 1}})
+    assert error.allowed == "no such key; known here: carbon_per_kwh, price_per_kwh"
+
+
+def test_carbon_is_stated_for_joules_alone() -> None:
+    error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon_per_kwh": 300}})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed == "without carbon_per_kwh, which only `cost_unit: joule` reads"

@@ -1,5 +1,6 @@
 """Reading a request on the four surfaces, and leaving everything else alone."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -149,3 +150,23 @@ def test_whether_it_streams(kwargs: dict[str, Any], is_stream: bool) -> None:
 )
 def test_what_is_not_ours_is_not_routed(kwargs: dict[str, Any] | None) -> None:
     assert read_request(user("Hi"), kwargs) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, math.inf),
+        ({"max_tokens": 50}, 50),
+        ({"max_completion_tokens": 60}, 60),
+        ({"max_output_tokens": 70}, 70),
+        ({"max_tokens": 50, "max_completion_tokens": 40}, 40),
+        ({"max_tokens": 50, "n": 3}, 150),
+        ({"max_tokens": None}, math.inf),
+        ({"max_tokens": 0}, math.inf),
+        ({"max_tokens": -5}, math.inf),
+        ({"max_tokens": "many", "n": "some"}, math.inf),
+    ],
+    ids=str,
+)
+def test_how_long_an_answer_may_get(limits: dict[str, Any], expected: float) -> None:
+    assert read(user("Hi"), **limits).most_completion_tokens == expected
