@@ -17,7 +17,7 @@ import yaml
 
 from tests.support.ports import free_port
 
-START_SECONDS = 90.0
+START_SECONDS = 240.0
 Config = dict[str, Any]
 PAPER: Config = {"alpha": 0.7, "policy": "paper", "V": 100.0}
 """A zoo whose every choice can be worked out by hand."""
