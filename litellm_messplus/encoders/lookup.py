@@ -1,13 +1,12 @@
 """From the setting `encoder` to the encoder itself, tried once before anything is served."""
 
-import importlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from litellm_messplus.dotted_path import DOTTED_PATH, load_attribute
 from litellm_messplus.encoders.none import NoEncoder
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Encoder
@@ -15,7 +14,6 @@ from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 
 KEY = "messplus.encoder"
 EMBEDDED = "hashed-ngrams"
-_DOTTED_PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _MEMBERS = ("name", "dimension", "is_fast", "read", "encode")
 
 
@@ -41,7 +39,7 @@ def _build(setting: str) -> Encoder:
         return _with_extra(setting, "static", lambda: _static(Path(rest)))
     if kind == "onnx" and rest:
         return _with_extra(setting, "onnx", lambda: _onnx(Path(rest)))
-    if _DOTTED_PATH.fullmatch(setting):
+    if DOTTED_PATH.fullmatch(setting):
         return _of_third_party(setting)
     return _with_extra(setting, "transformers", lambda: _transformer(setting))
 
@@ -80,11 +78,8 @@ def _with_extra(setting: str, extra: str, build: Callable[[], Encoder]) -> Encod
 
 def _of_third_party(setting: str) -> Encoder:
     """An encoder, or what makes one when called without arguments."""
-    module, _, attribute = setting.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
+        found: Any = load_attribute(setting)
         encoder: Encoder = found if _keeps_to_protocol(found) else found()
     except Exception as error:  # the code of others may raise anything
         raise ConfigurationError(

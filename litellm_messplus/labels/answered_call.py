@@ -29,12 +29,14 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said: of the first choice, where there are several."""
+    """What the model said: of the first choice, where there are several. ``others`` are the types
+    of what is neither words nor a tool call, such as an image."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = Finish.OTHER
     refusal: str | None = None
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ FINISHES = {
     "refusal": Finish.CONTENT_FILTER,
 }
 """By the words of chat and text completions, Anthropic messages and responses."""
+TOOL_CALLS = frozenset({"tool_use", "function_call", "custom_tool_call"})
+"""Types of what asks for a tool of the client's."""
+WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinking"})
+"""Types of what has words, said or thought."""
 
 
 def read_answer(response: object) -> Answer:
@@ -36,6 +40,7 @@ def read_answer(response: object) -> Answer:
         tool_calls=tuple(_tool_calls(message, parts)),
         finish=_finish(response, first),
         refusal=_refusal(message, parts),
+        others=tuple(_others(message, response)),
     )
 
 
@@ -50,15 +55,25 @@ def _parts(response: object) -> list[Any]:
 
 
 def _tool_calls(message: object, parts: Iterable[object]) -> Iterable[ToolCall]:
-    called = [field(call, "function") for call in field(message, "tool_calls") or []]
+    own = field(message, "tool_calls") or []
+    called = [field(call, "function") or field(call, "custom") for call in own]
     called.append(field(message, "function_call"))
-    called += [part for part in parts if field(part, "type") in ("tool_use", "function_call")]
+    called += [part for part in parts if field(part, "type") in TOOL_CALLS]
     for call in called:
         if call is not None:
             given = field(call, "arguments")
             arguments = field(call, "input") if given is None else given
-            words = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            words = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
             yield ToolCall(str(field(call, "name") or ""), words)
+
+
+def _others(message: object, response: object) -> Iterable[str]:
+    """Images and sounds of a chat; of other surfaces what the server's own tools left, too."""
+    yield from (name for name in ("images", "audio") if field(message, name))
+    for part in field(response, "output") or field(response, "content") or []:
+        kind = field(part, "type")
+        if kind and kind not in WORDS and kind not in TOOL_CALLS:
+            yield str(kind)
 
 
 def _finish(response: object, first: object) -> Finish:
@@ -74,8 +89,9 @@ def _finish(response: object, first: object) -> Finish:
 
 def _refusal(message: object, parts: Iterable[object]) -> str | None:
     said = field(message, "refusal")
+    kept = field(field(message, "provider_specific_fields"), "refusal")  # by LiteLLM, of a chat
     refused = next((part for part in parts if field(part, "type") == "refusal"), None)
-    found = said or field(refused, "refusal")
+    found = said or kept or field(refused, "refusal")
     return str(found) if found else None
 
 

@@ -29,7 +29,8 @@ def text(response: object) -> str:
         message = _field(choices[0], "message")
         return str(_field(message, "content") or _field(choices[0], "text") or "")
     blocks = _field(response, "output") or _field(response, "content") or []
-    return "".join(_block_text(block) for block in blocks)
+    said = [block for block in blocks if _field(block, "type") != "reasoning"]
+    return "".join(_block_text(block) for block in said)
 
 
 def _block_text(block: object) -> str:

@@ -13,7 +13,10 @@ from litellm_messplus.proxy.answer_reading import read_answer
 from litellm_messplus.proxy.surfaces import IncomingRequest
 from litellm_messplus.records import CallRecord, CallRole, CallStatus, LabelRecord, RequestRecord
 
-PARAMETERS = ("tools", "functions", "tool_choice", "response_format", "text")
+PARAMETERS = (
+    *("tools", "functions", "tool_choice", "function_call"),
+    *("response_format", "text", "output_format", "output_config"),
+)
 """What says of an answer, on the four surfaces, what it must be like."""
 
 

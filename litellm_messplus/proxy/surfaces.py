@@ -42,10 +42,10 @@ class IncomingRequest:
 
     @property
     def client_metadata(self) -> Mapping[str, Any]:
-        """What the client sent as `metadata`; on chat and text completions LiteLLM's stands among
-        it."""
+        """What the client sent as `metadata`, which may go upstream, or as `litellm_metadata`,
+        which never does. LiteLLM's own stands among it."""
         found = self.kwargs.get("metadata") if self.call_type in METADATA_OF_OTHERS else None
-        return found if isinstance(found, Mapping) else self.metadata
+        return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
 
     @property
     def most_completion_tokens(self) -> float:

@@ -14,11 +14,14 @@ ALLOWED = {
     "prediction": set(),
     "costs": set(),
     "learning": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
-    "encoders": {"prediction", "errors"},
+    "encoders": {"prediction", "errors", "dotted_path"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind"},
     "store": {"learning", "prediction", "records", "errors", "label_kind"},
-    "labels": {"settings", "prediction", "records", "errors", "counters", "identity", "label_kind"},
+    "labels": {
+        *("settings", "prediction", "records", "errors", "counters", "identity", "label_kind"),
+        "dotted_path",
+    },
     "status": {"store", "prediction", "errors", "label_kind"},
     "replay": {
         *("engine", "learning", "routing", "prediction", "costs", "settings", "zoo", "store"),

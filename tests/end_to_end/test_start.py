@@ -52,6 +52,11 @@ def newer_database(config: Config, folder: Path) -> None:
     connection.close()
 
 
+def no_such_check(config: Config, folder: Path) -> None:
+    checks = {"callables": {"own": {"callable": "no_such_module:check"}}}
+    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "labels": {"checks": checks}}
+
+
 def no_section(config: Config, folder: Path) -> None:
     del config["messplus"]
 
@@ -73,6 +78,12 @@ def no_section(config: Config, folder: Path) -> None:
         ),
         (no_such_folder, "messplus.database", "missing", "unable to open database file"),
         (newer_database, "messplus.database", "messplus.db", "revision 9999 is not known"),
+        (
+            no_such_check,
+            "messplus.zoos.zoo.labels.checks.callables.own.callable",
+            "no_such_module:check",
+            "No module named 'no_such_module'",
+        ),
         (no_section, "messplus", "None", "a section with `zoos:` in it"),
     ],
 )

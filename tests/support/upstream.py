@@ -164,12 +164,17 @@ def _text_choice(text: str) -> dict[str, Any]:
 
 def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, int]) -> Iterator[str]:
     for character in reply.text:
-        delta = {"role": "assistant", "content": character}
-        yield _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        yield _event({**head, "choices": [_piece(head, character, None)]})
+    yield _event({**head, "choices": [_piece(head, "", "stop")]})
     if reply.with_usage:
         yield _event({**head, "choices": [], "usage": usage})
     yield "data: [DONE]\n\n"
+
+
+def _piece(head: dict[str, Any], text: str, finish_reason: str | None) -> dict[str, Any]:
+    delta = {"role": "assistant", "content": text}
+    said = {"text": text} if head["object"] == "text_completion.chunk" else {"delta": delta}
+    return {"index": 0, "finish_reason": finish_reason, **said}
 
 
 def _event(data: dict[str, Any]) -> str:

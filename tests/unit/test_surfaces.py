@@ -118,6 +118,17 @@ def test_key_and_team(metadata: dict[str, Any], key_hash: str | None, team: str 
     assert (found.key_hash, found.team_id) == (key_hash, team)
 
 
+@pytest.mark.parametrize("call_type", ["anthropic_messages", "aresponses"])
+def test_what_a_client_sends_along_is_found_in_either_place(call_type: str) -> None:
+    """LiteLLM puts a client's `litellm_metadata` among its own."""
+    kept = {"messplus_reference": "kept here", "session_id": "kept here"}
+    found = read(user("Hi"), call_type, litellm_metadata=kept, metadata={"session_id": "sent on"})
+    alone = read(user("Hi"), call_type, litellm_metadata=kept)
+
+    assert dict(found.client_metadata) == {**kept, "session_id": "sent on"}
+    assert dict(alone.client_metadata) == kept
+
+
 @pytest.mark.parametrize(("kwargs", "is_stream"), [({}, False), ({"stream": True}, True)])
 def test_whether_it_streams(kwargs: dict[str, Any], is_stream: bool) -> None:
     assert read(user("Hi"), **kwargs).is_stream is is_stream

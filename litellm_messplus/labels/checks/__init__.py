@@ -1,0 +1,1 @@
+"""Checks: what a program finds out about an answer at once."""

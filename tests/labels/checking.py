@@ -1,0 +1,60 @@
+"""Ended calls with sensible defaults: a test names only what it is about."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked
+from litellm_messplus.labels.checks.sandbox import Sandbox
+from litellm_messplus.labels.checks.worker import FUNCTIONS
+from litellm_messplus.prediction.conversation import Conversation
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+GARBAGE = (
+    "\x00\x07\x1b[31m\x7f\r\n",
+    "\ud800 alone \udfff",
+    "x" * 100_000,
+    "[" * 100_000,
+    '{"a":' * 100_000,
+    "\u202e\u200b\ufeff",
+    "",
+)
+"""What an answer or a client may hold: control characters, lone surrogates, length, depth."""
+
+
+def ended(
+    answer: Answer | str | None = "fine",
+    *,
+    is_served: bool = True,
+    parameters: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> AnsweredCall:
+    """A text is an answer of these words."""
+    asked = Asked(
+        request_id="request",
+        zoo="zoo",
+        service_level="default",
+        asked_at=NOW,
+        key_hash=None,
+        user=None,
+        conversation=Conversation.of_text("What is 6 * 7?"),
+        parameters=parameters or {},
+        metadata=metadata or {},
+    )
+    return AnsweredCall(
+        asked=asked,
+        call_id="request.0" if is_served else "request.1",
+        candidate="small",
+        is_served=is_served,
+        calls=1,
+        ended_at=NOW,
+        answer=Answer(answer) if isinstance(answer, str) else answer,
+    )
+
+
+class SameProcess(Sandbox):
+    """Runs the worker's functions here, on what a pipe would carry: a worker's start takes half a
+    second."""
+
+    async def run(self, function: str, *arguments: Any) -> Any:
+        return json.loads(json.dumps(FUNCTIONS[function](*json.loads(json.dumps(arguments)))))

@@ -1,0 +1,48 @@
+"""`complete` finds an answer that is missing or cut off, and never praises one."""
+
+import pytest
+
+from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
+from litellm_messplus.labels.checks.check import Score
+from litellm_messplus.labels.checks.complete import CompleteCheck
+from tests.labels.checking import GARBAGE, ended
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "the user got an error"),
+        (Answer(""), "empty"),
+        (Answer(" \n\t"), "empty"),
+        (Answer("Once upon a", finish=Finish.LENGTH), "cut off by length"),
+        (Answer("", finish=Finish.LENGTH), "cut off by length"),
+        (Answer("half of", finish=Finish.CONTENT_FILTER), "stopped by a content filter"),
+        (Answer("", finish=Finish.STOP, refusal="I cannot"), "refused"),
+    ],
+)
+async def test_what_is_not_all_there_is_unsatisfactory(answer: Answer | None, reason: str) -> None:
+    assert await CompleteCheck().check(ended(answer)) == Score(0.0, reason)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("42", finish=Finish.STOP),
+        Answer("42"),
+        Answer("", (ToolCall("add", "{}"),), Finish.TOOL_CALLS),
+        Answer("", others=("image_generation_call",)),
+    ],
+)
+async def test_of_a_whole_answer_it_says_nothing(answer: Answer) -> None:
+    assert await CompleteCheck().check(ended(answer)) is None
+
+
+async def test_a_failed_exploration_dissatisfied_nobody() -> None:
+    assert await CompleteCheck().check(ended(None, is_served=False)) is None
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=lambda text: ascii(text[:8]))
+async def test_garbage_is_no_failure(text: str) -> None:
+    score = await CompleteCheck().check(ended(text))
+
+    assert (score is None) == bool(text.strip())
