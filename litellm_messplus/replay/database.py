@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, Select, and_, select
+from sqlalchemy import Row, Select, and_, column, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import ConfigurationError
@@ -22,15 +22,17 @@ from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.tables import calls, requests
 
+VERDICTS = table("verdicts", column("call_id"), column("value"))
+"""The view, as far as it is read here."""
 SATISFIED_FROM = 0.5
-"""A label of at least this counts as satisfied: the yardsticks know yes and no alone."""
+"""A verdict of at least this counts as satisfied: the yardsticks know yes and no alone."""
 
 
 @dataclass(slots=True)
 class _Request:
-    """``verdicts`` holds, by candidate, the newest label and the cost of the call."""
+    """``verdicts`` holds, by candidate, the label that counts and the cost of the call."""
 
     text: str
     characters: int
@@ -82,7 +84,7 @@ async def _rows(url: str) -> list[Row[Any]]:
 
 
 def _query() -> Select[Any]:
-    """Every labelled call that was really made and measured; the newest label comes last."""
+    """Every judged call that was really made and measured, with the label that counts."""
     measured = and_(
         calls.c.status == "success",
         calls.c.is_cache_hit.is_(False),
@@ -99,12 +101,12 @@ def _query() -> Select[Any]:
             requests.c.features,
             calls.c.candidate,
             calls.c.cost,
-            labels.c.value,
+            VERDICTS.c.value,
         )
         .join(calls, calls.c.request_id == requests.c.request_id)
-        .join(labels, labels.c.call_id == calls.c.call_id)
+        .join(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
         .where(measured)
-        .order_by(requests.c.position, labels.c.position)
+        .order_by(requests.c.position, calls.c.position)
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.records import CallStatus, Record
 from litellm_messplus.replay.errors import ReplayError
@@ -63,6 +64,15 @@ def test_a_url_is_a_database_too(tmp_path: Path) -> None:
     (found,) = load(f"sqlite+aiosqlite:///{path}", ENCODER)
 
     assert len(found) == 1
+
+
+def test_the_strongest_label_counts_and_not_the_newest(tmp_path: Path) -> None:
+    judged = label("r1", 0.0, label_id="judged", kind=LabelKind.JUDGE, source="judge")
+    records = [*explored("r1", 1, 1), judged]
+
+    (recording,) = read_database(str(write(tmp_path / "messplus.db", records)), PairEncoder())
+
+    assert recording.satisfied.min() == 1.0
 
 
 def test_the_newest_verdict_counts(tmp_path: Path) -> None:
