@@ -70,9 +70,9 @@ def test_the_strongest_label_counts_and_not_the_newest(tmp_path: Path) -> None:
     judged = label("r1", 0.0, label_id="judged", kind=LabelKind.JUDGE, source="judge")
     records = [*explored("r1", 1, 1), judged]
 
-    (recording,) = read_database(str(write(tmp_path / "messplus.db", records)), PairEncoder())
+    (found,) = load(write(tmp_path / "messplus.db", records), ENCODER)
 
-    assert recording.satisfied.min() == 1.0
+    assert found.satisfied.tolist() == [[1, 1]]
 
 
 def test_the_newest_verdict_counts(tmp_path: Path) -> None:
