@@ -12,6 +12,7 @@ from litellm.types.utils import all_litellm_params
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.answered_call import Asked
 from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import answers
 from litellm_messplus.proxy.labelling import answered
@@ -75,7 +76,7 @@ class Explorer:
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(opened, number, candidate, request.call_type, arguments)
+            call = self._call(opened, opened.asked, number, candidate, request.call_type, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -94,6 +95,7 @@ class Explorer:
     async def _call(
         self,
         opened: OpenRequest,
+        asked: Asked | None,
         number: int,
         candidate: str,
         call_type: str,
@@ -106,14 +108,14 @@ class Explorer:
             response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
+            response = None
+            ended = _failed(record, number, candidate, error, time.perf_counter() - started)
+        else:
             seconds = time.perf_counter() - started
-            self._journal.write(_failed(record, number, candidate, error, seconds))
-            return
-        seconds = time.perf_counter() - started
-        ended = self._answered(record, number, candidate, response, seconds)
+            ended = self._answered(record, number, candidate, response, seconds)
         self._journal.write(ended)
-        if opened.asked is not None:
-            self._desk.ended(answered(opened.asked, record, ended, response))
+        if asked is not None:
+            self._desk.ended(answered(asked, record, ended, response))
 
     def _answered(
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float

@@ -9,11 +9,13 @@ from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import answers, outcomes
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
+from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.label_sources import build_label_desk
 from litellm_messplus.proxy.labelling import LabelWriter, answered
 from litellm_messplus.proxy.metering import Meter
@@ -57,7 +59,11 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             self._index.prices,
             self.counters,
         )
-        self._desk = build_label_desk(settings, LabelWriter(self._journal).report, self.counters)
+        report = LabelWriter(self._journal).report
+        self._judges = Judges(
+            settings, Outlets(report, self._journal.write, self.counters), database
+        )
+        self._desk = build_label_desk(settings, report, self.counters, self._judges.of_zoo)
         self._explorer = Explorer(
             self._meter,
             self._journal,
@@ -93,6 +99,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._features.start()
         self._journal.start()
         self._watch.start()
+        self._judges.start()
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
@@ -113,6 +120,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         """Let exploration calls and log events finish, then write everything."""
         try:
             await self._watch.close()
+            await self._judges.close()
             await self._features.close()
             await self._explorer.close()
             await _flush_log_events()

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
@@ -41,7 +42,9 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     # Our matrices are small: on busy cores, threads of BLAS spend far more time than they save.
     threadpool_limits(limits=1, user_api="blas")
     settings = load_settings(config)
-    zoos = build_zoos(settings, config.get("model_list") or [])
+    model_list = config.get("model_list") or []
+    zoos = build_zoos(settings, model_list)
+    check_judges(settings, model_list)
     encoder = load_encoder(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))

@@ -67,10 +67,12 @@ class JudgeSettings(Settings):
     )
     budget_per_day: NotNegative | None = Field(
         default=None,
-        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices.",
+        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices; the judge "
+        "must have one.",
     )
     gradings_per_day: Annotated[int, Field(ge=0)] = Field(
-        default=10_000, description="Requests that may be graded in a day (UTC)."
+        default=10_000,
+        description="Times that the judge may be asked in a day (UTC), whatever comes of it.",
     )
     rubric: Annotated[str, Field(min_length=1)] = Field(
         default=RUBRIC, description="What makes an answer satisfactory, told to the judge."
@@ -89,7 +91,8 @@ class JudgeSettings(Settings):
     weight: Positive = Field(default=1.0, description="How much a label of the judge counts.")
     least_agreement: Annotated[float, Field(ge=-1.0, le=1.0)] = Field(
         default=0.2,
-        description="Cohen's kappa with the users' feedback below which its labels stop counting.",
+        description="Cohen's kappa with the users' feedback. Where it is lower, with 95 % "
+        "confidence, the judge's labels stop counting.",
     )
 
 

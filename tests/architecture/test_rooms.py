@@ -17,12 +17,12 @@ ALLOWED = {
     "encoders": {"prediction", "errors", "dotted_path"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind"},
-    "store": {"learning", "prediction", "records", "errors", "label_kind"},
+    "store": {"learning", "labels", "prediction", "records", "errors", "label_kind"},
     "labels": {
         *("settings", "prediction", "records", "errors", "counters", "identity", "label_kind"),
         "dotted_path",
     },
-    "status": {"store", "prediction", "errors", "label_kind"},
+    "status": {"store", "labels", "prediction", "errors", "label_kind"},
     "replay": {
         *("engine", "learning", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind"),

@@ -1,0 +1,124 @@
+"""How far a judge agrees with the users: Cohen's kappa, on calls that both judged.
+
+Kappa is agreement beyond what two judges would come to by chance who call as many answers
+satisfactory as these two do: 1 is perfect, 0 is no better than chance. Its standard error is that
+of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
+(Psychological Bulletin 72, 1969).
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+ENOUGH = 30
+"""Calls that both judged, below which nothing is said of their agreement."""
+Z = 1.96
+"""Standard errors on either side, for 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Counts of calls by what the judge and the user said; from 0.5 on is satisfied."""
+
+    both_satisfied: int = 0
+    only_judge_satisfied: int = 0
+    only_user_satisfied: int = 0
+    neither: int = 0
+
+    @property
+    def calls(self) -> int:
+        """That both judged."""
+        return (
+            self.both_satisfied
+            + self.only_judge_satisfied
+            + self.only_user_satisfied
+            + self.neither
+        )
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are calls enough to speak of agreement at all."""
+        return self.calls >= ENOUGH
+
+    @property
+    def share(self) -> float | None:
+        """Of calls on which both said the same, from 0 to 1; None without any."""
+        return (self.both_satisfied + self.neither) / self.calls if self.calls else None
+
+    @property
+    def kappa(self) -> float | None:
+        """From -1 to 1; None without calls, or where both said one and the same of them all."""
+        table = self._table() if self.calls else None
+        return table.kappa if table is not None and table.chance < 1.0 else None
+
+    @property
+    def standard_error(self) -> float:
+        """Of kappa, with half a call added to each count: otherwise a judge that has only ever said
+        one thing has a kappa of 0 that looks certain after the first disagreement."""
+        return self._table(added=0.5).standard_error
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the true kappa lies, at 95 %; from the counts with half a call added to each."""
+        kappa, half = self._table(added=0.5).kappa, Z * self.standard_error
+        shown = kappa if self.kappa is None else self.kappa
+        return max(-1.0, min(kappa - half, shown)), min(1.0, max(kappa + half, shown))
+
+    def may_be(self, least: float) -> bool:
+        """Whether a kappa of ``least`` or more is within what the calls allow: all of the interval
+        must lie below before a judge is found to agree too little."""
+        return not self.is_enough or self.interval[1] >= least
+
+    def __str__(self) -> str:
+        if self.kappa is None:
+            return f"unknown ({self.calls} calls)"
+        low, high = self.interval
+        return f"{self.kappa:.2f} ({low:.2f} to {high:.2f}, {self.calls} calls)"
+
+    def _table(self, added: float = 0.0) -> "_Table":
+        total = self.calls + 4.0 * added
+        return _Table(
+            total,
+            (self.both_satisfied + added) / total,
+            (self.only_judge_satisfied + added) / total,
+            (self.only_user_satisfied + added) / total,
+            (self.neither + added) / total,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Shares of ``total`` calls: the judge's yes and no by the user's yes and no."""
+
+    total: float
+    yes_yes: float
+    yes_no: float
+    no_yes: float
+    no_no: float
+
+    @property
+    def judge_yes(self) -> float:
+        return self.yes_yes + self.yes_no
+
+    @property
+    def user_yes(self) -> float:
+        return self.yes_yes + self.no_yes
+
+    @property
+    def chance(self) -> float:
+        """The share on which they would agree by chance."""
+        return self.judge_yes * self.user_yes + (1.0 - self.judge_yes) * (1.0 - self.user_yes)
+
+    @property
+    def kappa(self) -> float:
+        return (self.yes_yes + self.no_no - self.chance) / (1.0 - self.chance)
+
+    @property
+    def standard_error(self) -> float:
+        judge, user, rest = self.judge_yes, self.user_yes, 1.0 - self.kappa
+        agreeing = self.yes_yes * (1.0 - (judge + user) * rest) ** 2
+        agreeing += self.no_no * (1.0 - (2.0 - judge - user) * rest) ** 2
+        differing = self.yes_no * (user + 1.0 - judge) ** 2
+        differing += self.no_yes * (judge + 1.0 - user) ** 2
+        expected = self.kappa - self.chance * rest
+        variance = agreeing + rest**2 * differing - expected**2
+        return sqrt(max(0.0, variance) / self.total) / (1.0 - self.chance)

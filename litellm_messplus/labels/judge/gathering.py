@@ -1,0 +1,103 @@
+"""Gathering the answers to one request, so that they are graded together."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass, field
+
+from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked
+
+GATHER_SECONDS = 60.0
+"""How long the answers that have come wait for the others: some calls never end."""
+REMEMBERED = 4096
+"""Requests of which a late answer is recognised as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer that the judge gets to see; whose it is stays here."""
+
+    call_id: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ToGrade:
+    """A request with the answers that came in time; ``since`` is the loop's time of the first."""
+
+    asked: Asked
+    answers: tuple[ShownAnswer, ...]
+    since: float
+
+
+@dataclass(slots=True)
+class _Gathered:
+    asked: Asked
+    since: float
+    timer: asyncio.TimerHandle
+    ended: int = 0
+    answers: list[ShownAnswer] = field(default_factory=list)
+
+
+class Gatherer:
+    """Hands a request over to ``ready`` once, when all of its calls have ended or the time is up.
+
+    Failed calls have nothing to show, and a request of which all calls failed is not handed over.
+    """
+
+    def __init__(self, ready: Callable[[ToGrade], None]) -> None:
+        self._ready = ready
+        self._open: dict[str, _Gathered] = {}
+        self._done: OrderedDict[str, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Requests that wait for answers."""
+        return len(self._open)
+
+    def expects(self, request_id: str) -> bool:
+        """Whether an answer to it would be put to others."""
+        return request_id in self._open
+
+    def is_done(self, request_id: str) -> bool:
+        """Whether it was handed over or left out, so that a late answer comes to nothing."""
+        return request_id in self._done
+
+    def add(self, call: AnsweredCall) -> None:
+        """A call has ended, in the running event loop."""
+        request_id = call.asked.request_id
+        gathered = self._open.get(request_id) or self._begin(call.asked)
+        gathered.ended += 1
+        if call.answer is not None:
+            gathered.answers.append(ShownAnswer(call.call_id, call.answer))
+        if gathered.ended >= call.calls:
+            self._hand_over(request_id)
+
+    def leave_out(self, request_id: str) -> None:
+        """Answers to come are late."""
+        self._done[request_id] = None
+        while len(self._done) > REMEMBERED:
+            self._done.popitem(last=False)
+
+    def close(self) -> None:
+        """Forget what waits."""
+        for gathered in self._open.values():
+            gathered.timer.cancel()
+        self._open.clear()
+
+    def _begin(self, asked: Asked) -> _Gathered:
+        loop = asyncio.get_running_loop()
+        # A fresh context: that of the user's request is not kept alive for a minute.
+        timer = loop.call_later(
+            GATHER_SECONDS, self._hand_over, asked.request_id, context=Context()
+        )
+        gathered = _Gathered(asked, loop.time(), timer)
+        self._open[asked.request_id] = gathered
+        return gathered
+
+    def _hand_over(self, request_id: str) -> None:
+        gathered = self._open.pop(request_id)
+        gathered.timer.cancel()
+        self.leave_out(request_id)
+        if gathered.answers:
+            self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))

@@ -1,0 +1,173 @@
+"""The judge as a label source: takes a sample, and grades it in the background, within bounds."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.answered_call import AnsweredCall
+from litellm_messplus.labels.judge.asking import Ask
+from litellm_messplus.labels.judge.availability import Availability
+from litellm_messplus.labels.judge.backlog import Backlog
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.gathering import Gatherer, ToGrade
+from litellm_messplus.labels.judge.grader import Grader, Outcome, Outlets
+from litellm_messplus.labels.judge.sampling import is_sampled
+from litellm_messplus.settings.labels import JudgeSettings
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 5.0
+"""How long a stop waits for the gradings under way."""
+
+
+class Judge:
+    """Of one zoo. ``rates`` is the share of requests to grade by service level.
+
+    It grades nothing before it has learned what the day has cost so far.
+    """
+
+    name = "judge"
+
+    def __init__(
+        self,
+        zoo: str,
+        settings: JudgeSettings,
+        rates: Mapping[str, float],
+        ask: Ask,
+        outlets: Outlets,
+        *,
+        seed: int,
+        store_text: bool,
+    ) -> None:
+        self._zoo = zoo
+        self._settings = settings
+        self._rates = rates
+        self._seed = seed
+        self._counters = outlets.counters
+        self._budget = DailyBudget(
+            gradings=settings.gradings_per_day, dollars=settings.budget_per_day
+        )
+        self._grader = Grader(
+            settings, ask, self._budget, outlets, seed=seed, store_text=store_text
+        )
+        self._availability = Availability()
+        self._backlog = Backlog(settings.patience_seconds, self._left_out)
+        self._gatherer = Gatherer(self._backlog.add)
+        self._has_learned = asyncio.Event()
+        self._counts = True
+        self._busy: set[asyncio.Task[None]] = set()
+        self._workers: list[asyncio.Task[None]] = []
+
+    @property
+    def model(self) -> str:
+        """The model group that grades."""
+        return self._settings.model
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait, for their answers or for the judge."""
+        return len(self._gatherer) + len(self._backlog)
+
+    def start(self) -> None:
+        """Begin grading, in the running event loop."""
+        self._workers = [
+            asyncio.create_task(self._work(), name=f"messplus-judge-{self._zoo}-{number}")
+            for number in range(self._settings.concurrent)
+        ]
+
+    def learn(self, spent: Spent, agreement: Agreement) -> None:
+        """What the log says: what the day has cost so far, and how the judge agrees with users."""
+        self._budget.learn(spent)
+        counts = agreement.may_be(self._settings.least_agreement)
+        if counts != self._counts:
+            self._log_change(counts, agreement)
+        self._counts = counts
+        self._grader.weight = self._settings.weight if counts else 0.0
+        self._has_learned.set()
+
+    def ended(self, call: AnsweredCall) -> None:
+        """Put the call to the others of its request, if that is in the sample."""
+        request_id, level = call.asked.request_id, call.asked.service_level
+        if not is_sampled(self._seed, request_id, self._rates[level]):
+            return
+        if self._gatherer.is_done(request_id):
+            self._counters.add("judge_late_answers")
+        elif self._gatherer.expects(request_id) or self._has_room():
+            self._gatherer.add(call)
+        else:
+            self._gatherer.leave_out(request_id)
+            self._counters.add("judge_queue_full")
+
+    async def close(self) -> None:
+        """Let the gradings under way end, within moments; what waits is not graded."""
+        if self.waiting:
+            logger.info("%s: %d requests are left ungraded at the stop", self._zoo, self.waiting)
+        self._gatherer.close()
+        self._backlog.clear()
+        await _cancelled(self._workers)  # nothing new; what they wait for goes on
+        if self._busy:
+            await asyncio.wait(self._busy, timeout=CLOSE_SECONDS)
+        await _cancelled(list(self._busy))
+
+    def _has_room(self) -> bool:
+        if self.waiting >= self._settings.waiting:
+            self._backlog.leave_out_the_late()
+        return self.waiting < self._settings.waiting
+
+    async def _work(self) -> None:
+        await self._has_learned.wait()
+        while True:
+            await self._backlog.filled()
+            async with self._availability.turn():
+                grading = asyncio.create_task(self._grade_next())
+                self._busy.add(grading)
+                grading.add_done_callback(self._busy.discard)
+                await asyncio.wait([grading])
+
+    async def _grade_next(self) -> None:
+        """Settle one request, or put it back."""
+        request = self._next()
+        if request is None:
+            return
+        try:
+            outcome = await self._grader.grade(request)
+        except Exception:  # ours: the judge's own are outcomes
+            self._counters.failure("label_failures", f"the judge of {self._zoo} failed")
+            return
+        if outcome is Outcome.NOT_REACHED:
+            self._availability.failed()
+            self._backlog.add(request)
+            return
+        self._availability.answered()
+        if outcome is Outcome.REFUSED:
+            self._left_out()
+
+    def _next(self) -> ToGrade | None:
+        """The next that can be paid for."""
+        while (request := self._backlog.take()) is not None:
+            if self._budget.has_room(datetime.now(UTC).date()):
+                return request
+            self._counters.add("judge_over_budget")
+        return None
+
+    def _left_out(self) -> None:
+        self._counters.add("judge_left_out")
+
+    def _log_change(self, counts: bool, agreement: Agreement) -> None:
+        now = "count again" if counts else "stop counting"
+        logger.warning(
+            "%s: the labels of the judge %s %s: its agreement with users is %s, and must reach %g",
+            self._zoo,
+            self.model,
+            now,
+            agreement,
+            self._settings.least_agreement,
+        )
+
+
+async def _cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

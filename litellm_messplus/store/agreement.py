@@ -1,0 +1,67 @@
+"""What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres."""
+
+from typing import Any
+
+from sqlalchemy import and_, case, column, func, select, table
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.store.tables import gradings, requests
+
+WINDOW = 1000
+"""The newest calls that both judged: an old rubric, or an old model, is forgotten."""
+SATISFIED = 0.5
+LABELS = table(
+    "current_labels", *map(column, ("call_id", "request_id", "created_at", "kind", "value"))
+)
+"""The view, as far as it is read here. Labels of weight 0 are in it: what does not count is
+measured on."""
+
+
+async def agreements(
+    connection: AsyncConnection, window: int = WINDOW
+) -> dict[tuple[str, str], Agreement]:
+    """By zoo and judge (the model group), over the newest ``window`` calls of each; a pair without
+    such calls is left out."""
+    judged, said = LABELS.alias("judged"), LABELS.alias("said")
+    each = (requests.c.zoo, gradings.c.judge)
+    pairs = (
+        select(
+            *each,
+            (judged.c.value >= SATISFIED).label("judge_satisfied"),
+            (said.c.value >= SATISFIED).label("user_satisfied"),
+            func.row_number()
+            .over(partition_by=each, order_by=(judged.c.created_at.desc(), judged.c.call_id.desc()))
+            .label("place"),
+        )
+        .select_from(judged)
+        .join(said, and_(said.c.call_id == judged.c.call_id, said.c.kind == "feedback"))
+        .join(requests, requests.c.request_id == judged.c.request_id)
+        .join(
+            gradings,
+            and_(
+                gradings.c.request_id == judged.c.request_id,
+                gradings.c.status == "graded",
+            ),
+        )
+        .where(judged.c.kind == "judge")
+        .subquery()
+    )
+    yes, user = pairs.c.judge_satisfied, pairs.c.user_satisfied
+    query = (
+        select(
+            pairs.c.zoo,
+            pairs.c.judge,
+            _count(yes & user),
+            _count(yes & ~user),
+            _count(~yes & user),
+            _count(~yes & ~user),
+        )
+        .where(pairs.c.place <= window)
+        .group_by(pairs.c.zoo, pairs.c.judge)
+    )
+    return {(row[0], row[1]): Agreement(*row[2:]) for row in await connection.execute(query)}
+
+
+def _count(condition: Any) -> Any:
+    return func.sum(case((condition, 1), else_=0))

@@ -1,0 +1,91 @@
+"""What `docs/labels.md` says of the judge is what the code does."""
+
+import re
+import sqlite3
+from typing import Any
+
+import pytest
+import yaml
+
+from litellm_messplus.labels.agreement import ENOUGH
+from litellm_messplus.labels.judge.gathering import GATHER_SECONDS
+from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS
+from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.settings.labels import RUBRIC, JudgeSettings
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store.agreement import WINDOW
+from tests.docs.markdown import ROOT, Document, code_of
+
+PAGE = Document(ROOT / "docs" / "labels.md")
+SECTION = "A judge"
+
+
+def rows(column: str) -> list[dict[str, str]]:
+    found = [row for row in PAGE.rows if SECTION in row.headings]
+    return [row.cells for row in found if column in row.cells]
+
+
+def test_every_setting_of_the_judge_is_described_with_its_default() -> None:
+    described = {code_of(cells["Setting"]): cells["Default"] for cells in rows("Setting")}
+
+    assert set(described) == set(JudgeSettings.model_fields)
+    for name, field in JudgeSettings.model_fields.items():
+        if field.is_required():
+            assert described[name] == "required"
+        elif field.default is None:
+            assert described[name] == "none"
+        elif name != "rubric":
+            assert yaml.safe_load(code_of(described[name]) or "") == field.default
+
+
+def test_the_default_rubric_is_quoted_whole() -> None:
+    quoted = [line[2:] for line in PAGE.text.splitlines() if line.startswith("> ")]
+
+    assert RUBRIC in " ".join(quoted)
+
+
+def test_every_counter_of_the_judge_is_described_and_no_other() -> None:
+    package = ROOT / "litellm_messplus"
+    sources = [
+        *(package / "labels" / "judge").glob("*.py"),
+        *(package / "proxy").glob("judge*.py"),
+    ]
+    counted = re.compile(r'"(judge_[a-z_]+)"')
+    found = {name for path in sources for name in counted.findall(path.read_text("utf-8"))}
+
+    assert {code_of(cells["Counter"]) for cells in rows("Counter")} == found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"{CONVERSATION_CHARACTERS:,} characters",
+        f"up to {GATHER_SECONDS:.0f} seconds",
+        f"newest {WINDOW:,} such calls",
+        f"From {ENOUGH} such calls on",
+    ],
+)
+def test_numbers_are_those_of_the_code(words: str) -> None:
+    assert words in re.sub(r"\s+", " ", PAGE.text)
+
+
+def test_the_example_can_be_honoured() -> None:
+    (example,) = (
+        yaml.safe_load(block.code)
+        for block in PAGE.blocks
+        if block.language == "yaml" and SECTION in block.headings
+    )
+    settings = load_settings(example)
+
+    check_judges(settings, example["model_list"])
+    zoo = settings.zoos["llama"]
+    assert [zoo.level(name).judge_rate for name in ("default", "gold")] == [0.05, 0.2]
+
+
+def test_the_sql_of_what_grading_costs_runs(database: sqlite3.Connection) -> None:
+    (query,) = (
+        block.code for block in PAGE.blocks if block.language == "sql" and SECTION in block.headings
+    )
+    found: list[Any] = database.execute(query).fetchall()
+
+    assert found == []  # nobody has graded in the seeded history

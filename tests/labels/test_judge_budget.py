@@ -1,0 +1,83 @@
+"""A day's budget is counted once, whoever counts it, and a new day begins at nothing."""
+
+from datetime import date, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+
+TODAY = date(2026, 3, 1)
+TOMORROW = TODAY + timedelta(days=1)
+
+
+@given(st.integers(0, 20), st.integers(0, 40))
+def test_the_judge_is_asked_no_more_often_than_allowed(most: int, wanted: int) -> None:
+    budget = DailyBudget(gradings=most, dollars=None)
+    asked = 0
+    for _ in range(wanted):
+        if budget.has_room(TODAY):
+            budget.asked(TODAY)
+            asked += 1
+
+    assert asked == min(most, wanted)
+
+
+@given(st.lists(st.floats(0.001, 1.0), max_size=40), st.floats(0.0, 5.0))
+def test_dollars_are_exceeded_by_the_last_grading_at_most(
+    costs: list[float], dollars: float
+) -> None:
+    budget = DailyBudget(gradings=1000, dollars=dollars)
+    paid = [0.0]
+    for cost in costs:
+        if budget.has_room(TODAY):
+            budget.asked(TODAY)
+            budget.paid(TODAY, cost)
+            paid.append(cost)
+
+    assert sum(paid) <= dollars + paid[-1]
+    assert len(paid) == 1 + len(costs) or sum(paid) >= dollars
+
+
+def test_a_budget_of_nothing_allows_nothing() -> None:
+    assert not DailyBudget(gradings=0, dollars=None).has_room(TODAY)
+    assert not DailyBudget(gradings=10, dollars=0.0).has_room(TODAY)
+
+
+def test_a_new_day_begins_at_nothing() -> None:
+    budget = DailyBudget(gradings=1, dollars=1.0)
+    budget.asked(TODAY)
+    budget.paid(TODAY, 2.0)
+
+    assert not budget.has_room(TODAY)
+    assert budget.has_room(TOMORROW)
+
+
+def test_what_the_log_knows_is_spent_and_is_not_counted_twice() -> None:
+    budget = DailyBudget(gradings=3, dollars=None)
+    budget.asked(TODAY)
+    budget.learn(Spent(TODAY, gradings=2))
+    assert budget.has_room(TODAY)
+
+    budget.asked(TODAY)
+
+    assert not budget.has_room(TODAY)
+
+
+def test_a_log_that_lags_behind_gives_nothing_back() -> None:
+    budget = DailyBudget(gradings=10, dollars=1.0)
+    budget.asked(TODAY)
+    budget.paid(TODAY, 1.5)
+
+    budget.learn(Spent(TODAY, gradings=0, dollars=0.0))
+
+    assert not budget.has_room(TODAY)
+
+
+def test_yesterdays_log_read_at_midnight_does_not_undo_today() -> None:
+    budget = DailyBudget(gradings=1, dollars=None)
+    budget.asked(TOMORROW)
+
+    budget.learn(Spent(TODAY, gradings=0))
+
+    assert not budget.has_room(TOMORROW)
