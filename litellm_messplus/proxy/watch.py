@@ -19,7 +19,7 @@ from litellm_messplus.status.live import LiveLevel
 from litellm_messplus.status.report import Status
 
 LOOK_SECONDS = 60.0
-"""Between two looks for alerts; reading the status of 100,000 requests takes about a second."""
+"""Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
 
 
 class StatusWatch:
@@ -89,10 +89,12 @@ class StatusWatch:
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
     newest = engine.newest.get(level)
+    judge = engine.zoo.settings.labels.judge
     return LiveLevel(
         queue=engine.state.policy.queue(level),
         price=newest.price if newest else None,
         is_within_reach=newest.is_within_reach if newest else None,
         alpha=engine.zoo.levels[level].alpha,
         cost_unit=engine.zoo.settings.cost_unit.value,
+        least_agreement=judge.least_agreement if judge else None,
     )

@@ -21,12 +21,14 @@ class AlertKind(StrEnum):
     NOT_KEPT = "not_kept"
     NO_FEEDBACK = "no_feedback"
     THIN_EVIDENCE = "thin_evidence"
+    JUDGE_STOPPED = "judge_stopped"
     JOURNAL = "journal"
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing that is wrong; ``zoo`` and ``service_level`` are None where it is about all."""
+    """One thing that is wrong; ``service_level`` is None where it is about a zoo, and ``zoo`` too
+    where it is about all."""
 
     kind: AlertKind
     message: str
@@ -41,7 +43,9 @@ class Alert:
     @property
     def subject(self) -> str:
         """Whom it is about, for people."""
-        return "messplus" if self.zoo is None else f"{self.zoo}/{self.service_level}"
+        if self.zoo is None:
+            return "messplus"
+        return self.zoo if self.service_level is None else f"{self.zoo}/{self.service_level}"
 
 
 def journal_alerts(counters: Mapping[str, int]) -> list[Alert]:

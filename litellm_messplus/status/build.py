@@ -1,38 +1,54 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import queries
 from litellm_messplus.status.alerts import journal_alerts
+from litellm_messplus.status.audit import response_bias
 from litellm_messplus.status.calibration import ZooCalibration
-from litellm_messplus.status.judge import level_alerts
 from litellm_messplus.status.judged_calls import judged_calls
+from litellm_messplus.status.judging import Grading, JudgeKey, judge_alerts, judge_status, judging
+from litellm_messplus.status.level_alerts import level_alerts
 from litellm_messplus.status.live import LiveLevel, LiveLevels
+from litellm_messplus.status.overhead import overheads
 from litellm_messplus.status.prequential import Prequential
 from litellm_messplus.status.queries import Calls, Key, Newest, Totals
-from litellm_messplus.status.report import LevelStatus, Source, Status
+from litellm_messplus.status.report import LevelStatus, Overhead, Source, Status, WindowStatus
 from litellm_messplus.status.single import best_single
+from litellm_messplus.status.sources import Sources, labels_of, sources
 from litellm_messplus.status.windows import window_status
+from litellm_messplus.store.response_bias import audits
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What the log says, by zoo and service level."""
+class Span:
+    """What the log says of all requests, or of the newest, by zoo and service level."""
 
-    overall: Mapping[Key, Totals]
-    last: Mapping[Key, Totals]
-    without_cost: Mapping[Key, int]
-    last_without_cost: Mapping[Key, int]
-    calls: Mapping[Key, list[Calls]]
-    newest: Mapping[Key, Newest]
-    out_of_reach: set[Key]
-    calibration: Sequence[ZooCalibration]
+    totals: Mapping[Key, Totals] = field(default_factory=dict)
+    without_cost: Mapping[Key, int] = field(default_factory=dict)
+    sources: Mapping[Key, Sources] = field(default_factory=dict)
+    overheads: Mapping[Key, Overhead] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What the log says, by zoo and service level; ``judging`` by zoo and judge."""
+
+    overall: Span = field(default_factory=Span)
+    last: Span = field(default_factory=Span)
+    calls: Mapping[Key, list[Calls]] = field(default_factory=dict)
+    newest: Mapping[Key, Newest] = field(default_factory=dict)
+    out_of_reach: set[Key] = field(default_factory=set)
+    audits: Mapping[Key, Audit] = field(default_factory=dict)
+    judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
+    calibration: Sequence[ZooCalibration] = ()
 
 
 async def read_status(
@@ -60,15 +76,24 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
     async with database.connect() as connection:
         await _hold_still(connection)
         return Rows(
-            overall=await queries.totals(connection),
-            last=await queries.totals(connection, window),
-            without_cost=await queries.calls_without_cost(connection),
-            last_without_cost=await queries.calls_without_cost(connection, window),
+            overall=await _span(connection),
+            last=await _span(connection, await queries.window_start(connection, window)),
             calls=await queries.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
+            audits=await audits(connection),
+            judging=await judging(connection),
             calibration=await _calibration(connection) if with_calibration else (),
         )
+
+
+async def _span(connection: AsyncConnection, start: queries.Start | None = None) -> Span:
+    return Span(
+        totals=await queries.totals(connection, start),
+        without_cost=await queries.calls_without_cost(connection, start),
+        sources=await sources(connection, start),
+        overheads=await overheads(connection, start),
+    )
 
 
 async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
@@ -79,11 +104,15 @@ async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
 
 
 async def _hold_still(connection: AsyncConnection) -> None:
-    """Let all queries see the log as of one moment, so that the figures agree with each other."""
+    """Let all queries see the log as of one moment, so that the figures agree with each other.
+
+    Postgres would compile the larger ones to machine code, which takes it longer than they do.
+    """
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN")
     else:
         await connection.execution_options(isolation_level="REPEATABLE READ")
+        await connection.exec_driver_sql("SET LOCAL jit = off")
 
 
 def build_status(
@@ -99,13 +128,20 @@ def build_status(
         for key in sorted(known)
         if (found := _level(key, rows, live.get(key) if live else None)) is not None
     ]
+    zoos = {zoo for zoo, _ in known}
+    least = {zoo: each.least_agreement for (zoo, _), each in (live or {}).items()}
+    judges = tuple(
+        judge_status(key, found, least.get(key[0]))
+        for key, found in sorted(rows.judging.items())
+        if key[0] in zoos
+    )
     alerts = [
         *journal_alerts(counters or {}),
+        *judge_alerts(rows.judging, judges),
         *(a for level in levels for a in level_alerts(level)),
     ]
-    zoos = {zoo for zoo, _ in known}
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
-    return Status(window, tuple(levels), tuple(alerts), calibration)
+    return Status(window, tuple(levels), tuple(alerts), calibration, judges)
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
@@ -115,8 +151,7 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
     alpha = given if given is not None else newest.alpha if newest else None
     if alpha is None:
         return None
-    overall = window_status(rows.overall.get(key), rows.without_cost.get(key, 0), alpha)
-    last = window_status(rows.last.get(key), rows.last_without_cost.get(key, 0), alpha)
+    overall = _window(key, rows.overall, alpha)
     return LevelStatus(
         zoo=key[0],
         service_level=key[1],
@@ -127,13 +162,25 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         price=_price(live, newest),
         is_within_reach=_is_within_reach(key, rows, live),
         overall=overall,
-        last=last,
+        last=_window(key, rows.last, alpha),
         best_single=best_single(
             rows.calls.get(key, []),
             newest.candidates if newest else (),
-            rows.overall.get(key),
+            rows.overall.totals.get(key),
             overall.satisfaction.promised,
         ),
+        response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
+    )
+
+
+def _window(key: Key, span: Span, alpha: float) -> WindowStatus:
+    totals = span.totals.get(key)
+    return window_status(
+        totals,
+        span.without_cost.get(key, 0),
+        alpha,
+        labels_of(span.sources.get(key, ()), totals),
+        span.overheads.get(key),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log, sqrt
 
-from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, wilson
+from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, effective, wilson
 
 BINS = 10
 EDGE = 0.01
@@ -30,8 +30,8 @@ class ReadingPays(StrEnum):
 class Bin:
     """Calls whose prediction was from ``low`` to below ``high`` (the last bin: 1 too).
 
-    ``predicted`` and ``satisfied`` are means over its ``calls``; Wilson's interval of 95 % is
-    around ``satisfied``.
+    ``predicted`` and ``satisfied`` are means over its ``calls``, each by the weight of its verdict;
+    Wilson's interval of 95 % is around ``satisfied``.
     """
 
     low: float
@@ -79,73 +79,105 @@ class ZooCalibration:
 
 
 @dataclass(slots=True)
-class Losses:
-    """Sums of log-loss, and of the squared gains that their interval needs."""
+class Weights:
+    """What so many verdicts weigh together."""
 
     calls: int = 0
+    sum: float = 0.0
+    squares: float = 0.0
+
+    def add(self, weight: float) -> None:
+        """Count a verdict."""
+        self.calls += 1
+        self.sum += weight
+        self.squares += weight * weight
+
+    def add_all(self, others: "Weights") -> None:
+        """Count those of another."""
+        self.calls += others.calls
+        self.sum += others.sum
+        self.squares += others.squares
+
+    @property
+    def effective(self) -> float:
+        """How many equal verdicts say as much."""
+        return effective(self.sum, self.squares)
+
+
+@dataclass(slots=True)
+class Losses:
+    """Weighted sums of log-loss; and of the gains and their squares by the squared weights, which
+    their interval needs."""
+
+    weights: Weights = field(default_factory=Weights)
     predicted: float = 0.0
     mean: float = 0.0
+    gains: float = 0.0
     squared_gains: float = 0.0
 
-    def add(self, predicted: float, mean: float, satisfaction: float) -> None:
+    def add(self, predicted: float, mean: float, satisfaction: float, weight: float = 1.0) -> None:
         """Of one call: what was predicted, what the running mean was, and what came."""
         loss, loss_mean = log_loss(predicted, satisfaction), log_loss(mean, satisfaction)
-        self.calls += 1
-        self.predicted += loss
-        self.mean += loss_mean
-        self.squared_gains += (loss_mean - loss) ** 2
+        self.weights.add(weight)
+        self.predicted += weight * loss
+        self.mean += weight * loss_mean
+        self.gains += weight**2 * (loss_mean - loss)
+        self.squared_gains += weight**2 * (loss_mean - loss) ** 2
 
     def reading(self) -> Reading:
         """Of at least one call."""
-        gain = (self.mean - self.predicted) / self.calls
+        whole = self.weights.sum
+        gain = (self.mean - self.predicted) / whole
         low, high = self._interval(gain)
         return Reading(
-            calls=self.calls,
-            log_loss=self.predicted / self.calls,
-            log_loss_mean=self.mean / self.calls,
+            calls=self.weights.calls,
+            log_loss=self.predicted / whole,
+            log_loss_mean=self.mean / whole,
             gain=gain,
             gain_low=low,
             gain_high=high,
-            reading_pays=_answer(self.calls, low, high, self.mean / self.calls),
+            reading_pays=_answer(self.weights.effective, low, high, self.mean / whole),
         )
 
     def _interval(self, gain: float) -> tuple[float | None, float | None]:
-        if self.calls < 2:
+        """That of a weighted mean, with the correction for few calls."""
+        calls, whole, squares = self.weights.calls, self.weights.sum, self.weights.squares
+        if calls < 2:
             return None, None
-        variance = max(self.squared_gains - self.calls * gain * gain, 0.0) / (self.calls - 1)
-        half = Z * sqrt(variance / self.calls)
+        spread = self.squared_gains - 2.0 * gain * self.gains + gain * gain * squares
+        half = Z * sqrt(max(spread, 0.0) * calls / (calls - 1)) / whole
         return gain - half, gain + half
 
 
 @dataclass(slots=True)
 class Reliability:
-    """Calls, predictions and satisfactions of one candidate, summed in equal bins."""
+    """Weights, predictions and satisfactions of one candidate, summed in equal bins."""
 
-    calls: list[int] = field(default_factory=lambda: [0] * BINS)
+    weights: list[Weights] = field(default_factory=lambda: [Weights() for _ in range(BINS)])
     predicted: list[float] = field(default_factory=lambda: [0.0] * BINS)
     satisfied: list[float] = field(default_factory=lambda: [0.0] * BINS)
 
-    def add(self, predicted: float, satisfaction: float) -> None:
-        """Count a call; both are from 0 to 1."""
+    def add(self, predicted: float, satisfaction: float, weight: float = 1.0) -> None:
+        """Count a call; prediction and satisfaction are from 0 to 1."""
         place = min(int(predicted * BINS), BINS - 1)
-        self.calls[place] += 1
-        self.predicted[place] += predicted
-        self.satisfied[place] += satisfaction
+        self.weights[place].add(weight)
+        self.predicted[place] += weight * predicted
+        self.satisfied[place] += weight * satisfaction
 
     def bins(self) -> tuple[Bin, ...]:
         """Those with calls."""
-        return tuple(self._bin(place) for place in range(BINS) if self.calls[place])
+        return tuple(self._bin(place) for place in range(BINS) if self.weights[place].calls)
 
     def _bin(self, place: int) -> Bin:
-        calls = self.calls[place]
-        satisfied = min(self.satisfied[place] / calls, 1.0)
-        interval = wilson(satisfied, calls)
+        weights = self.weights[place]
+        satisfied = min(self.satisfied[place] / weights.sum, 1.0)
+        interval = wilson(satisfied, weights.effective)
         assert interval is not None  # there are calls
         return Bin(
             low=place / BINS,
             high=(place + 1) / BINS,
-            calls=calls,
-            predicted=self.predicted[place] / calls,
+            calls=weights.calls,
+            predicted=self.predicted[place] / weights.sum,
             satisfied=satisfied,
             satisfied_low=interval.low,
             satisfied_high=interval.high,
@@ -162,14 +194,15 @@ def together(parts: Iterable[Losses]) -> Losses:
     """The sums over several candidates."""
     whole = Losses()
     for part in parts:
-        whole.calls += part.calls
+        whole.weights.add_all(part.weights)
         whole.predicted += part.predicted
         whole.mean += part.mean
+        whole.gains += part.gains
         whole.squared_gains += part.squared_gains
     return whole
 
 
-def _answer(calls: int, low: float | None, high: float | None, loss_mean: float) -> ReadingPays:
+def _answer(calls: float, low: float | None, high: float | None, loss_mean: float) -> ReadingPays:
     if low is None or high is None or calls < ENOUGH_ANSWERED:
         return ReadingPays.TOO_EARLY
     if low > 0.0:

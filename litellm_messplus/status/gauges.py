@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from litellm_messplus.status.label_report import JudgeStatus, SourceRate
 from litellm_messplus.status.report import LevelStatus, Status, WindowStatus
 
 Named = Iterator[tuple[str, float | None]]
@@ -18,8 +19,15 @@ def gauges(status: Status) -> dict[str, float]:
         for name, value in _of_level(level):
             _put(found, name, labels, value)
         for span, window in (("all", level.overall), ("last", level.last)):
+            by_window = {**labels, "window": span}
             for name, value in _of_window(window):
-                _put(found, name, {**labels, "window": span}, value)
+                _put(found, name, by_window, value)
+            for source in window.labels.sources:
+                for name, value in _of_source(source):
+                    _put(found, name, {**by_window, "source": source.source}, value)
+    for judge in status.judges:
+        for name, value in _of_judge(judge):
+            _put(found, name, {"zoo": judge.zoo, "judge": judge.judge}, value)
     for alert in status.alerts:
         whose = {"zoo": alert.zoo or "", "service_level": alert.service_level or ""}
         _put(found, "messplus_alert", {"kind": alert.kind, **whose}, 1.0)
@@ -32,6 +40,12 @@ def _of_level(level: LevelStatus) -> Named:
     yield "messplus_price", level.price
     yield "messplus_within_reach", float(level.is_within_reach)
     yield "messplus_saved_share_best_single", level.best_single.saved_share
+    bias = level.response_bias
+    if bias is not None:
+        yield "messplus_response_bias", bias.ratio
+        yield "messplus_response_bias_low", bias.low
+        yield "messplus_response_bias_high", bias.high
+        yield "messplus_feedback_corrected", bias.corrected_rate
 
 
 def _of_window(window: WindowStatus) -> Named:
@@ -39,6 +53,7 @@ def _of_window(window: WindowStatus) -> Named:
     yield "messplus_requests", float(satisfaction.requests)
     yield "messplus_answered", float(satisfaction.answered)
     yield "messplus_answered_share", satisfaction.answered_share
+    yield "messplus_labelled_share", window.labels.labelled_share
     yield "messplus_promised", satisfaction.promised
     yield "messplus_satisfaction", satisfaction.rate
     yield "messplus_satisfaction_low", satisfaction.low
@@ -52,6 +67,29 @@ def _of_window(window: WindowStatus) -> Named:
         "messplus_saved_share_largest",
         window.savings.saved_share if window.savings else None,
     )
+
+    if window.overhead is not None:
+        yield "messplus_predicting_seconds", window.overhead.predicting_seconds
+        yield "messplus_predicting_share", window.overhead.predicting_share
+        yield "messplus_deciding_seconds", window.overhead.deciding_seconds
+        yield "messplus_deciding_share", window.overhead.deciding_share
+        yield "messplus_call_seconds", window.overhead.call_seconds
+
+
+def _of_source(source: SourceRate) -> Named:
+    yield "messplus_source_labelled", float(source.labelled)
+    yield "messplus_source_counting", float(source.counting)
+    yield "messplus_source_satisfaction", source.rate
+    yield "messplus_source_satisfaction_low", source.low
+    yield "messplus_source_satisfaction_high", source.high
+
+
+def _of_judge(judge: JudgeStatus) -> Named:
+    yield "messplus_judge_gradings", float(judge.gradings)
+    yield "messplus_judge_graded", float(judge.graded)
+    yield "messplus_judge_cost", judge.cost
+    yield "messplus_judge_kappa", judge.kappa
+    yield "messplus_judge_counts", None if judge.counts is None else float(judge.counts)
 
 
 def _put(found: dict[str, float], name: str, labels: dict[str, str], value: float | None) -> None:

@@ -32,8 +32,9 @@ class Interval:
         return self.high - self.low
 
 
-def wilson(rate: float, count: int) -> Interval | None:
-    """The interval around ``rate`` of ``count`` verdicts; None without any.
+def wilson(rate: float, count: float) -> Interval | None:
+    """The interval around ``rate`` of ``count`` verdicts; None without any. Where verdicts weigh
+    differently, ``count`` is their `effective` number.
 
     It is made for verdicts of 0 and 1; with scores in between it is too wide, not too narrow.
     Raises ValueError where ``rate`` is no share, or ``count`` is negative.
@@ -49,6 +50,12 @@ def wilson(rate: float, count: int) -> Interval | None:
     return Interval(max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate)))
 
 
+def effective(weight: float, squared_weight: float) -> float:
+    """How many verdicts of equal weight say as much as these (Kish), from the sum of their weights
+    and that of the squares; 0 of none."""
+    return weight * weight / squared_weight if squared_weight else 0.0
+
+
 def verdict(interval: Interval | None, alpha: float) -> Verdict:
     """Kept where all of the interval is at or above ``alpha``; not kept where all is below."""
     if interval is None:
@@ -58,6 +65,6 @@ def verdict(interval: Interval | None, alpha: float) -> Verdict:
     return Verdict.NOT_KEPT if interval.high < alpha else Verdict.CANNOT_SAY
 
 
-def is_thin(interval: Interval | None, count: int) -> bool:
+def is_thin(interval: Interval | None, count: float) -> bool:
     """Whether there are too few verdicts to lean on, whatever they say."""
     return interval is None or count < ENOUGH_ANSWERED or interval.width > WIDEST

@@ -7,7 +7,8 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.status.prequential import JudgedCall
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.status.queries import VERDICTS
+from litellm_messplus.store.tables import calls, requests
 
 JUDGED_CALLS = 10_000
 """The newest judged calls, of all zoos together, that the calibration is of."""
@@ -25,7 +26,7 @@ async def judged_calls(
     Reads ``count`` + ``warm_up`` calls at the most, however long the log is.
     """
     verdict = _verdicts().limit(count + warm_up).subquery("verdict")
-    oldest_left_out = _verdicts().with_only_columns(labels.c.position).offset(count).limit(1)
+    oldest_left_out = _verdicts().with_only_columns(VERDICTS.c.position).offset(count).limit(1)
     scored_after = func.coalesce(oldest_left_out.scalar_subquery(), 0)
     query = (
         select(
@@ -36,6 +37,7 @@ async def judged_calls(
             verdict.c.position.label("judged_at"),
             requests.c.estimated_satisfaction,
             verdict.c.value,
+            verdict.c.weight,
             (verdict.c.position > scored_after).label("is_scored"),
         )
         .select_from(verdict)
@@ -52,20 +54,12 @@ async def judged_calls(
                 known_at = max(row.ended_at, row.judged_at)
                 yield JudgedCall(
                     row.zoo, row.candidate, row.position, known_at, predicted, row.value,
-                    bool(row.is_scored),
+                    row.weight, bool(row.is_scored),
                 )  # fmt: skip
 
 
 def _verdicts() -> Select[Any]:
-    """The newest of each call, the newest call first: found along the index of positions."""
-    newer = labels.alias("newer")
-    own_newest = (
-        select(func.max(newer.c.position))
-        .where(newer.c.call_id == labels.c.call_id, newer.c.source == labels.c.source)
-        .scalar_subquery()
-    )
-    return (
-        select(labels.c.call_id, labels.c.position, labels.c.value)
-        .where(labels.c.source == "feedback", labels.c.position == own_newest)
-        .order_by(labels.c.position.desc())
-    )
+    """Of each call the one that counts, the newest first: found along the index of positions."""
+    return select(
+        VERDICTS.c.call_id, VERDICTS.c.position, VERDICTS.c.value, VERDICTS.c.weight
+    ).order_by(VERDICTS.c.position.desc())

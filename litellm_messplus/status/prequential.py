@@ -22,7 +22,7 @@ from litellm_messplus.status.calibration import (
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A call with its newest verdict, and what was predicted of it at the decision.
+    """A call with the verdict that counts, and what was predicted of it at the decision.
 
     ``decided_at`` and ``known_at`` are positions in the log: of the request, and from where on
     call and verdict were both known. Where ``is_scored`` is false it only teaches the means.
@@ -34,6 +34,7 @@ class JudgedCall:
     known_at: int
     predicted: float
     satisfaction: float
+    weight: float = 1.0
     is_scored: bool = True
 
 
@@ -58,7 +59,7 @@ class _Zoo:
     def __init__(self) -> None:
         self._means: dict[str, RunningMean] = {}
         self._rates: dict[str, float] = {}
-        self._waiting: list[tuple[int, str, float]] = []
+        self._waiting: list[tuple[int, str, float, float]] = []
         self._losses: defaultdict[str, Losses] = defaultdict(Losses)
         self._reliability: defaultdict[str, Reliability] = defaultdict(Reliability)
 
@@ -68,10 +69,11 @@ class _Zoo:
         if self._learn(call.decided_at) or name not in self._rates:
             shrunk, _ = rates(list(self._means.values()))
             self._rates = dict(zip(self._means, shrunk, strict=True))
-        heappush(self._waiting, (call.known_at, name, call.satisfaction))
+        heappush(self._waiting, (call.known_at, name, call.satisfaction, call.weight))
         if call.is_scored:
-            self._losses[name].add(call.predicted, self._rates[name], call.satisfaction)
-            self._reliability[name].add(call.predicted, call.satisfaction)
+            satisfaction, weight = call.satisfaction, call.weight
+            self._losses[name].add(call.predicted, self._rates[name], satisfaction, weight)
+            self._reliability[name].add(call.predicted, satisfaction, weight)
 
     def calibration(self, zoo: str) -> ZooCalibration | None:
         if not self._losses:
@@ -89,7 +91,7 @@ class _Zoo:
         """Count the verdicts that were known before that position; whether there were any."""
         due = False
         while self._waiting and self._waiting[0][0] < position:
-            _, name, satisfaction = heappop(self._waiting)
-            self._means[name].add(satisfaction)
+            _, name, satisfaction, weight = heappop(self._waiting)
+            self._means[name].add(satisfaction, weight)
             due = True
         return due

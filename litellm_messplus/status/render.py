@@ -9,6 +9,8 @@ from rich.text import Text
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.calibration_tables import calibration_tables
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.label_rows import bias_rows, judge_tables, label_rows
+from litellm_messplus.status.overhead_rows import overhead_rows
 from litellm_messplus.status.report import (
     BestSingle,
     Finding,
@@ -30,6 +32,7 @@ def render(status: Status) -> RenderableType:
     return Group(
         *map(_alert, status.alerts),
         *(_level(level, status.window) for level in status.levels),
+        *judge_tables(status.judges),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 
@@ -46,7 +49,13 @@ def _level(level: LevelStatus, window: int) -> Table:
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
     for name, cell in _ROWS.items():
         table.add_row(name, cell(level.overall, level), cell(level.last, level))
+    for section in (label_rows(level), overhead_rows(level)):
+        table.add_section()
+        for name, overall, last in section:
+            table.add_row(Text(name), overall, last)
     table.add_section()
+    for label, value in bias_rows(level.response_bias):
+        table.add_row(label, Text(value), "")
     for label, value in _now(level):
         table.add_row(label, "", Text(value))
     for label, value in _single(level.best_single, level.cost_unit):
@@ -92,7 +101,7 @@ _ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
     "promise (95 %)": _verdict,
     "satisfied, interval": _rate,
     "evidence": _evidence,
-    "answered": lambda window, level: _share(window.satisfaction.answered_share),
+    "with a verdict": lambda window, level: _share(window.satisfaction.answered_share),
     "cost per request": _cost,
     "explored": _explored,
     "saved against the largest": _saved,

@@ -13,6 +13,9 @@ from pydantic import TypeAdapter
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.label_report import JudgeStatus, Labels, ResponseBias
+
+NOT_MEASURED = "not measured"
 
 
 class Source(StrEnum):
@@ -32,14 +35,17 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
-    """The share satisfied of the answered requests, against what they were promised.
+    """The share satisfied of the requests with a verdict (``answered``), each by the weight of its
+    verdict, against what they were promised.
 
-    ``promised`` is alpha; where it was changed, its mean over the answered requests.
+    ``effective`` is how many equal verdicts say as much. ``promised`` is alpha; where it was
+    changed, its mean over the answered requests.
     """
 
     requests: int
     answered: int
     answered_share: float | None
+    effective: float
     promised: float
     rate: float | None
     low: float | None
@@ -84,13 +90,35 @@ class Savings:
 
 
 @dataclass(frozen=True, slots=True)
+class Overhead:
+    """Seconds of a request, the mean over ``requests`` whose served call has ended at a known time.
+
+    ``predicting_seconds`` is reading the prompt, waiting for a batch included; ``late`` requests
+    were decided without. ``deciding_seconds`` is all the rest before the call, ``call_seconds`` the
+    served call. The shares are of the three together. The energy of predicting is not measured.
+    """
+
+    requests: int
+    late: int
+    predicting_seconds: float
+    deciding_seconds: float
+    call_seconds: float
+    predicting_share: float
+    deciding_share: float
+    call_share: float
+    predicting_joules: str = NOT_MEASURED
+
+
+@dataclass(frozen=True, slots=True)
 class WindowStatus:
     """Of a number of requests: all of a service level, or the newest."""
 
     satisfaction: Satisfaction
+    labels: Labels
     cost: Cost
     exploration: Exploration
     savings: Savings | None
+    overhead: Overhead | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +158,19 @@ class LevelStatus:
     overall: WindowStatus
     last: WindowStatus
     best_single: BestSingle
+    response_bias: ResponseBias | None
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
-    zoos with a judged call."""
+    zoos with a judged call, ``judges`` are those that have graded."""
 
     window: int
     levels: tuple[LevelStatus, ...]
     alerts: tuple[Alert, ...]
     calibration: tuple[ZooCalibration, ...]
+    judges: tuple[JudgeStatus, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: plain dictionaries, lists, text and numbers."""

@@ -51,7 +51,7 @@ def _found(
         candidate=best.candidate,
         satisfaction=best.rate,
         labelled=best.labelled,
-        is_thin=is_thin(interval_of(best.rate, best.labelled), best.labelled),
+        is_thin=is_thin(interval_of(best.rate, best.effective), best.effective),
         cost_per_request=price,
         requests=requests,
         saved=saved,

@@ -16,43 +16,73 @@ down_revision = "0003"
 
 POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-VERDICTS = """
-    SELECT label_id, call_id, request_id, created_at, kind, source, value, weight, comment, position
-    FROM labels
-    WHERE labels.label_id = (
-        SELECT given.label_id
-        FROM labels AS given
-        JOIN requests ON requests.request_id = given.request_id
-        LEFT JOIN label_precedence AS rule
-            ON rule.zoo = requests.zoo AND rule.kind = given.kind
-        WHERE given.call_id = labels.call_id
-            AND given.weight > 0
-            AND (rule.zoo IS NULL OR rule.rank IS NOT NULL)
-            AND given.position = (
-                SELECT MAX(newer.position)
-                FROM labels AS newer
-                WHERE newer.call_id = given.call_id
-                    AND newer.source = given.source
-                    AND newer.weight > 0
-            )
-        ORDER BY
-            COALESCE(
-                rule.rank,
-                CASE given.kind
-                    WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-                END
+RANK = """COALESCE(
+            (
+                SELECT COALESCE(rule.rank, 0)
+                FROM label_precedence AS rule
+                WHERE rule.zoo = requests.zoo AND rule.kind = {label}.kind
             ),
-            given.value,
-            given.position
-        LIMIT 1
-    )
+            CASE {label}.kind
+                WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+            END
+        )"""
+"""Of a label beside a row of `requests`: 1 is the strongest, 0 does not count."""
+
+COUNTS = """{label}.weight > 0
+        AND {rank} > 0
+        AND NOT EXISTS (
+            SELECT 1
+            FROM labels AS other
+            WHERE other.call_id = {label}.call_id
+                AND other.position <> {label}.position
+                AND other.weight > 0
+                AND CASE
+                    WHEN other.source = {label}.source THEN other.position > {label}.position
+                    ELSE {other_rank} > 0
+                        AND ({other_rank}, other.value, other.position)
+                            < ({rank}, {label}.value, {label}.position)
+                        AND NOT EXISTS (
+                            SELECT 1
+                            FROM labels AS newer
+                            WHERE newer.call_id = other.call_id
+                                AND newer.source = other.source
+                                AND newer.weight > 0
+                                AND newer.position > other.position
+                        )
+                END
+        )"""
+"""Whether a label beside a row of `requests` is the one of its call that counts: no newer one of
+its source, and no stronger one of another. It is looked up by an index, however long the log."""
+
+VERDICTS = """
+    SELECT
+        labels.label_id,
+        labels.call_id,
+        labels.request_id,
+        labels.created_at,
+        labels.kind,
+        labels.source,
+        labels.value,
+        labels.weight,
+        labels.comment,
+        labels.position
+    FROM labels
+    JOIN requests ON requests.request_id = labels.request_id
+    WHERE {counts}
 """
+
+EXPLORED = """CASE WHEN requests.is_exploration THEN (
+            SELECT {figure}
+            FROM calls AS explored
+            WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
+        ) END"""
+"""A figure over the exploration calls of one request, looked up by an index too."""
 
 REQUEST_OUTCOMES = """
     SELECT
         requests.request_id,
         requests.created_at,
-        {day} AS day,
+        {{day}} AS day,
         requests.zoo,
         requests.service_level,
         requests.alpha,
@@ -66,29 +96,18 @@ REQUEST_OUTCOMES = """
         verdict.weight AS satisfaction_weight,
         verdict.kind AS satisfaction_kind,
         served.cost AS served_cost,
-        COALESCE(explored.cost, 0) AS exploration_cost,
-        COALESCE(served.cost, 0) + COALESCE(explored.cost, 0) AS cost,
+        COALESCE({exploration_cost}, 0) AS exploration_cost,
+        COALESCE(served.cost, 0) + COALESCE({exploration_cost}, 0) AS cost,
         CASE
             WHEN served.candidate = requests.largest THEN served.cost
-            WHEN explored.cost_largest IS NOT NULL THEN explored.cost_largest
-            ELSE requests.estimated_cost_largest
+            ELSE COALESCE({explored_cost_largest}, requests.estimated_cost_largest)
         END AS cost_largest
     FROM requests
     LEFT JOIN calls AS served
         ON served.request_id = requests.request_id AND served.role = 'served'
-    LEFT JOIN verdicts AS verdict
+    LEFT JOIN labels AS verdict
         ON verdict.call_id = requests.request_id || '.0'
-    LEFT JOIN (
-        SELECT
-            calls.request_id,
-            SUM(calls.cost) AS cost,
-            MAX(CASE WHEN calls.candidate = asked.largest THEN calls.cost END) AS cost_largest
-        FROM calls
-        JOIN requests AS asked ON asked.request_id = calls.request_id
-        WHERE calls.role = 'exploration'
-        GROUP BY calls.request_id
-    ) AS explored
-        ON explored.request_id = requests.request_id
+        AND {counts}
 """
 
 DAILY_SERVICE_LEVELS = """
@@ -141,12 +160,26 @@ def upgrade() -> None:
     _create_views(
         {
             "current_labels": before["current_labels"].replace("source,", "kind, source,"),
-            "verdicts": VERDICTS,
+            "verdicts": VERDICTS.format(counts=_counts("labels")),
             **{name: query for name, query in before.items() if name != "current_labels"},
-            "request_outcomes": REQUEST_OUTCOMES,
+            "request_outcomes": _request_outcomes(),
             "daily_service_levels": DAILY_SERVICE_LEVELS,
             "gradings_per_day": GRADINGS_PER_DAY,
         }
+    )
+
+
+def _counts(label: str) -> str:
+    ranks = {"rank": RANK.format(label=label), "other_rank": RANK.format(label="other")}
+    return COUNTS.format(label=label, **ranks)
+
+
+def _request_outcomes() -> str:
+    of_largest = "MAX(CASE WHEN explored.candidate = requests.largest THEN explored.cost END)"
+    return REQUEST_OUTCOMES.format(
+        counts=_counts("verdict"),
+        exploration_cost=EXPLORED.format(figure="SUM(explored.cost)"),
+        explored_cost_largest=EXPLORED.format(figure=of_largest),
     )
 
 

@@ -2,18 +2,22 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
 from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.learning.verdict import Given, Rule
+from litellm_messplus.prediction.label import Label
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
     CallStatus,
     CostSource,
+    GradingRecord,
+    GradingStatus,
     LabelRecord,
     Record,
     RequestRecord,
@@ -24,6 +28,7 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 
 ZOO = "llama"
+JUDGE = "gpt-judge"
 # With a dot and a slash, as real models are named: an estimate must still be found by it.
 SMALL, MIDDLE, LARGEST = "vllm/Llama-3.2-1B", "vllm/Llama-3.1-8B", "vllm/Llama-3.3-70B"
 CANDIDATES = (SMALL, MIDDLE, LARGEST)
@@ -36,6 +41,8 @@ REQUESTS = 48
 DAYS = 3
 CALL_SECONDS = 0.5
 ENCODE_SECONDS = 0.02
+GRADING_COST = 0.0005
+IMPLICIT_WEIGHT = 0.3
 LATE = (7, 31)
 """Numbers of the requests whose features came too late."""
 
@@ -47,10 +54,11 @@ class History:
     requests: list[RequestRecord] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
     labels: list[LabelRecord] = field(default_factory=list)
+    gradings: list[GradingRecord] = field(default_factory=list)
 
     def records(self) -> list[Record]:
         """Requests, then calls, then labels: any order in which a log may have them will do."""
-        return [*self.requests, *self.calls, *self.labels]
+        return [*self.requests, *self.calls, *self.labels, *self.gradings]
 
     def served(self, request: RequestRecord) -> CallRecord:
         return self.calls_of(request)[0]
@@ -59,19 +67,32 @@ class History:
         """The served call first."""
         return [call for call in self.calls if call.request_id == request.request_id]
 
-    def verdict(self, call_id: str) -> float | None:
-        """The newest one."""
-        values = [label.value for label in self.labels if label.call_id == call_id]
-        return values[-1] if values else None
+    def verdict(self, call_id: str) -> Label | None:
+        """The label of a call that counts, by the rule of the fold."""
+        labels = [label for label in self.labels if label.call_id == call_id]
+        return Rule().verdict([Given(x.kind, x.source, x.value, x.weight) for x in labels])
 
-    def verdicts(self, level: str) -> list[float]:
+    def verdicts(self, level: str) -> list[Label]:
         """Those that count towards the promise of a level."""
         found = [
             self.verdict(served_call_id(request.request_id))
             for request in self.requests
             if request.service_level == level
         ]
-        return [value for value in found if value is not None]
+        return [label for label in found if label is not None]
+
+    def said(self, source: str, level: str | None = None) -> dict[str, float]:
+        """What a source said at last of the served calls, by request."""
+        served = {
+            served_call_id(request.request_id)
+            for request in self.requests
+            if level in (None, request.service_level)
+        }
+        return {
+            label.request_id: label.value
+            for label in self.labels
+            if label.source == source and label.call_id in served
+        }
 
     def cost(self, request: RequestRecord) -> float:
         """Of all its calls."""
@@ -80,13 +101,17 @@ class History:
 
 def make_history() -> History:
     """48 requests on three days: two service levels, two keys, every sixth an exploration, one
-    failure, one fallback, one verdict that was changed, some without feedback."""
+    failure, one fallback, one verdict that was changed, some without feedback. A check looked at
+    each third, a judge at each fourth; of some without feedback only the next question speaks."""
     history = History()
     for number in range(REQUESTS):
         request = _request(number)
         history.requests.append(request)
         history.calls += _calls(number, request)
         history.labels += _labels(number, request, history)
+        history.labels += _other_labels(number, request, history)
+        if number % 4 == 1:
+            history.gradings.append(_grading(number, request))
     changed = history.requests[1]
     history.labels.append(
         _label(changed, served_call_id(changed.request_id), 0.0, "at second look")
@@ -184,6 +209,42 @@ def _labels(number: int, request: RequestRecord, history: History) -> Iterator[L
             # As satisfying as predicted, roughly: the largest most often.
             strength = CANDIDATES.index(call.candidate) if call.candidate else 0
             yield _label(request, call.call_id, float(number % 7 <= 2 * strength + 1))
+
+
+def _other_labels(number: int, request: RequestRecord, history: History) -> Iterator[LabelRecord]:
+    """Of a check, the judge and what the user did next, on the served call where it succeeded."""
+    call = history.served(request)
+    if call.status is CallStatus.FAILURE:
+        return
+    said: list[tuple[LabelKind, str, float, float]] = []
+    if number % 3 == 0:
+        said.append((LabelKind.CHECK, "check:reference", float(number % 2), 1.0))
+    if number % 4 == 1 and number != 33:  # the answer to that one was nonsense
+        agreed = history.said("feedback").get(request.request_id, 1.0)
+        said.append((LabelKind.JUDGE, "judge", 1.0 - agreed if number == 13 else agreed, 1.0))
+    if number % 10 == 9:
+        said.append((LabelKind.IMPLICIT, "implicit", 0.0, IMPLICIT_WEIGHT))
+    for kind, source, value, weight in said:
+        label = _label(request, call.call_id, value)
+        label_id = f"{call.call_id}-{source}"
+        yield replace(label, label_id=label_id, kind=kind, source=source, weight=weight)
+
+
+def _grading(number: int, request: RequestRecord) -> GradingRecord:
+    is_nonsense = number == 33
+    return GradingRecord(
+        grading_id=f"{request.request_id}-grading",
+        request_id=request.request_id,
+        created_at=request.created_at + timedelta(minutes=1),
+        judge=JUDGE,
+        status=GradingStatus.NONSENSE if is_nonsense else GradingStatus.GRADED,
+        answers=1,
+        cost=None if is_nonsense else GRADING_COST,
+        prompt_tokens=300,
+        completion_tokens=20,
+        seconds=0.8,
+        error="no JSON in the answer" if is_nonsense else None,
+    )
 
 
 def _label(

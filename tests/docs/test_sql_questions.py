@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.records import CallRole, CallStatus
 from tests.docs.history import (
     ALPHA,
     CALL_SECONDS,
     COST,
     ENCODE_SECONDS,
+    GRADING_COST,
+    JUDGE,
     LARGEST,
     LATE,
     PREDICTED,
@@ -56,19 +59,22 @@ def test_the_promise_and_its_interval(database: sqlite3.Connection, recorded: Hi
     for row in rows:
         level = row["service_level"]
         verdicts = recorded.verdicts(level)
-        rate = sum(verdicts) / len(verdicts)
-        low, high = wilson(rate, len(verdicts))
+        weight = sum(label.weight for label in verdicts)
+        rate = sum(label.weight * label.value for label in verdicts) / weight
+        equal = weight**2 / sum(label.weight**2 for label in verdicts)
+        low, high = wilson(rate, equal)
         assert (row["zoo"], row["alpha"]) == (ZOO, ALPHA[level])
         assert row["requests"] == sum(r.service_level == level for r in recorded.requests)
         assert row["answered"] == len(verdicts) < row["requests"]
-        assert row["rate"] == pytest.approx(rate)
+        assert (row["rate"], row["equal"]) == (pytest.approx(rate), pytest.approx(equal))
         assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
         assert 0 <= row["low"] < row["rate"] < row["high"] <= 1
         expected = "kept" if low >= ALPHA[level] else "missed" if high < ALPHA[level] else "open"
         assert row["promise"] == expected
+    assert any(row["equal"] < row["answered"] for row in rows)  # weak labels are among them
 
 
-def wilson(rate: float, count: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(rate: float, count: float, z: float = 1.96) -> tuple[float, float]:
     """The roots of (rate - p)^2 = z^2 p (1 - p) / count, which is how Wilson defines it."""
     a, b, c = 1 + z * z / count, -(2 * rate + z * z / count), rate * rate
     spread = sqrt(b * b - 4 * a * c)
@@ -108,10 +114,21 @@ def test_the_days_add_up_to_the_whole(database: sqlite3.Connection, recorded: Hi
     assert sum(row["cost"] for row in rows) == pytest.approx(
         sum(c.cost or 0 for c in recorded.calls)
     )
-    verdicts = [value for level in LEVELS for value in recorded.verdicts(level)]
-    assert sum(row["satisfaction"] * row["answered"] for row in rows) == pytest.approx(
-        sum(verdicts)
+    assert sum(row["answered"] for row in rows) == sum(
+        len(recorded.verdicts(level)) for level in LEVELS
     )
+    for row in rows:
+        verdicts = [
+            label
+            for request in recorded.requests
+            if request.service_level == row["service_level"]
+            and str(request.created_at.date()) == row["day"]
+            and (label := recorded.verdict(recorded.served(request).call_id)) is not None
+        ]
+        weight = sum(label.weight for label in verdicts)
+        assert row["satisfaction"] == pytest.approx(
+            sum(label.weight * label.value for label in verdicts) / weight
+        )
 
 
 def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorded: History) -> None:
@@ -138,7 +155,7 @@ def test_explorations_and_their_cost(database: sqlite3.Connection, recorded: His
 def test_open_requests_are_those_without_a_verdict(
     database: sqlite3.Connection, recorded: History
 ) -> None:
-    rows = answer(database, "Which requests still wait for feedback?")
+    rows = answer(database, "Which requests still have no verdict?")
 
     without = {
         request.request_id
@@ -157,8 +174,48 @@ def test_who_sends_feedback(database: sqlite3.Connection, recorded: History) -> 
         ("team", "key-a"),
         (None, "key-b"),
     }
-    assert sum(row["answered"] for row in rows) == sum(len(recorded.verdicts(n)) for n in LEVELS)
+    assert sum(row["answered"] for row in rows) == len(recorded.said("feedback"))
     assert all(0 < row["feedback_share"] < 1 for row in rows)
+
+
+def test_what_each_source_says(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "What does each source of labels say?")
+
+    sources = {"feedback", "check:reference", "judge", "implicit"}
+    assert {row["source"] for row in rows} == sources
+    for row in rows:
+        said = recorded.said(row["source"], row["service_level"])
+        assert row["labelled"] == len(said)
+        assert row["satisfaction"] == pytest.approx(sum(said.values()) / len(said))
+        assert row["counting"] == len(said) or row["source"] != "feedback"
+    verdicts = sum(len(recorded.verdicts(level)) for level in LEVELS)
+    assert sum(row["counting"] for row in rows) == verdicts
+    assert verdicts < sum(row["labelled"] for row in rows)
+
+
+def test_the_judge_against_the_users(database: sqlite3.Connection, recorded: History) -> None:
+    (row,) = answer(database, "Does the judge agree with the users?")
+
+    judge, user = recorded.said("judge"), recorded.said("feedback")
+    both = [(judge[each] >= 0.5, user[each] >= 0.5) for each in judge.keys() & user.keys()]
+    found = Agreement(*map(both.count, [(True, True), (True, False), (False, True), (False,) * 2]))
+    assert (row["calls"], row["neither"]) == (found.calls, found.neither)
+    assert row["both_satisfied"] == found.both_satisfied
+    assert row["only_judge_satisfied"] + row["only_user_satisfied"] == 2
+    assert row["agreement"] == pytest.approx(found.share)
+    assert row["kappa"] == pytest.approx(found.kappa)
+
+
+def test_what_the_judge_cost(database: sqlite3.Connection, recorded: History) -> None:
+    rows = [dict(row) for row in database.execute("SELECT * FROM gradings_per_day")]
+
+    assert {row["judge"] for row in rows} == {JUDGE}
+    assert sum(row["gradings"] for row in rows) == len(recorded.gradings)
+    assert sum(row["gradings_without_cost"] for row in rows) == 1
+    assert sum(row["gradings"] - row["graded"] for row in rows) == 1
+    assert sum(row["cost"] for row in rows) == pytest.approx(
+        GRADING_COST * (len(recorded.gradings) - 1)
+    )
 
 
 def test_the_dearest_requests_of_the_last_day(
@@ -229,7 +286,7 @@ def test_where_costs_are_known_from(database: sqlite3.Connection, recorded: Hist
 
 def test_failures_and_changed_verdicts(database: sqlite3.Connection) -> None:
     failed = answer(database, "Which models failed, and why?")
-    (changed,) = answer(database, "Which verdicts were changed?")
+    (changed,) = answer(database, "Which sources changed their mind?")
 
     assert sorted(row["role"] for row in failed) == ["exploration", "served"]
     assert all(row["failures"] == 1 < row["calls"] for row in failed)

@@ -79,3 +79,13 @@ KINDS: dict[type[TypeEngine[Any]], str] = {
 
 def kind_of(column: Column[Any]) -> str:
     return KINDS[type(column.type)] + (" or NULL" if column.nullable else "")
+
+
+@pytest.mark.parametrize("view", ["request_outcomes", "verdicts", "current_labels"])
+def test_one_request_is_looked_up_along_indexes(database: sqlite3.Connection, view: str) -> None:
+    """However long the log is: `GET /messplus/requests/{id}` reads no table from end to end."""
+    plan = database.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {view} WHERE request_id = 'r'")
+    steps = [row["detail"] for row in plan]
+
+    assert [step for step in steps if step.startswith(("SCAN", "MATERIALIZE"))] == []
+    assert [step for step in steps if step.startswith("SEARCH")]

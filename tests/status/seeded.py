@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -18,11 +19,13 @@ __all__ = ["ALPHA", "CANDIDATES", "LARGEST", "SMALL", "ZOO", "Case", "add", "see
 
 TEMPLATE = make_history()
 REQUEST, CALL, LABEL = TEMPLATE.requests[1], TEMPLATE.calls[0], TEMPLATE.labels[0]
+GRADING = TEMPLATE.gradings[0]
 COSTS = dict(zip(CANDIDATES, (0.001, 0.01, 0.1), strict=True))
 
 
 class Case:
-    """What one request came to; ``verdicts`` of the served call, the newest last."""
+    """What one request came to; ``verdicts`` are the user's of the served call, the newest last,
+    ``judged`` is the judge's, ``implied`` what the next question said."""
 
     def __init__(
         self,
@@ -36,12 +39,15 @@ class Case:
         reason: str = "ahead of alpha",
         is_probe: bool = False,
         has_ended: bool = True,
+        judged: float | None = None,
+        implied: float | None = None,
     ) -> None:
         self.candidate, self.verdicts, self.level = candidate, verdicts, level
         self.alpha = ALPHA[level] if alpha is None else alpha
         self.cost = COSTS.get(candidate or "", 0.02) if cost == -1.0 else cost
         self.explored = explored or {}
         self.reason, self.is_probe, self.has_ended = reason, is_probe, has_ended
+        self.judged, self.implied = judged, implied
 
 
 def add(history: History, case: Case) -> None:
@@ -55,6 +61,8 @@ def add(history: History, case: Case) -> None:
         alpha=case.alpha,
         t=number + 1,
         policy="adaptive",
+        encode_seconds=0.002,
+        decision_seconds=0.003,
         queue=0.01 * number,
         price=0.5 + number,
         is_exploration=case.is_probe or bool(case.explored),
@@ -68,6 +76,17 @@ def add(history: History, case: Case) -> None:
     history.calls.append(_call(request, served, CallRole.SERVED, case.candidate, case.cost))
     history.labels += [_label(request, served, value, place) for place, value in
                        enumerate(case.verdicts)]  # fmt: skip
+    if case.judged is not None:
+        label = _label(request, served, case.judged, 0)
+        history.labels.append(
+            replace(label, label_id=f"{served}-judge", kind=LabelKind.JUDGE, source="judge")
+        )
+        grading = replace(GRADING, grading_id=f"{served}-grading", request_id=request.request_id)
+        history.gradings.append(grading)
+    if case.implied is not None:
+        label = _label(request, served, case.implied, 0)
+        weak = replace(label, kind=LabelKind.IMPLICIT, source="implicit", weight=0.3)
+        history.labels.append(replace(weak, label_id=f"{served}-implicit"))
     for place, (candidate, value) in enumerate(case.explored.items(), start=1):
         call_id = exploration_call_id(request.request_id, place)
         cost = COSTS[candidate]
@@ -76,7 +95,8 @@ def add(history: History, case: Case) -> None:
 
 
 def seeded() -> History:
-    """600 requests to `default`, 40 to `gold`, which is beyond every candidate's reach."""
+    """600 requests to `default`, 40 to `gold`, which is beyond every candidate's reach. A judge
+    and the next question speak of some of `default`."""
     history = History()
     for number in range(600):
         satisfied = float(number % 10 < 8)
@@ -88,7 +108,18 @@ def seeded() -> History:
         elif number % 20 == 9:
             add(history, Case(None, (), cost=None))  # a fallback outside, without a price
         else:
-            add(history, Case(SMALL, (satisfied,) if number % 5 else (), is_probe=number % 9 == 0))
+            given = (satisfied,) if number % 5 else ()
+            judged = 1.0 - satisfied if number % 40 == 3 else satisfied
+            add(
+                history,
+                Case(
+                    SMALL,
+                    given,
+                    is_probe=number % 9 == 0,
+                    judged=judged if number % 2 else None,
+                    implied=0.0 if number % 20 == 10 else None,
+                ),
+            )
         if number % 15 == 0:
             reason = "no candidate is expected to hold alpha: best value"
             add(history, Case(LARGEST, (0.5,), level="gold", reason=reason))

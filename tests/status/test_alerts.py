@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Situation
 from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
@@ -15,7 +16,7 @@ from litellm_messplus.status.live import LiveLevel
 from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
 from litellm_messplus.status.report import Source, Status
 from tests.docs.history import History, migrated
-from tests.status.builders import EMPTY, KEY, NEWEST, TOTALS, status
+from tests.status.builders import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
 from tests.status.conftest import read
 from tests.status.seeded import Case, add
 
@@ -44,7 +45,7 @@ def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -
 
 
 def test_the_newest_requests_alone_may_miss_the_promise() -> None:
-    last = replace(TOTALS, requests=500, answered=500, rate=0.5)
+    last = replace(TOTALS, requests=500, answered=500, effective=500.0, rate=0.5)
     found = status(last=last, rate=0.75)
 
     assert kinds(found) == [AlertKind.NOT_KEPT]
@@ -52,6 +53,52 @@ def test_the_newest_requests_alone_may_miss_the_promise() -> None:
         "the promise was not kept over the last 500 requests: "
         "50.0% satisfied (45.6% to 54.4%) of 500 answered, promised 70.0%"
     )
+
+
+STOPPED = replace(GRADING, weight=0.0, agreement=Agreement(20, 17, 13, 15))
+
+
+@pytest.mark.parametrize(
+    ("live", "below"),
+    [(None, "too low"), (LiveLevel(queue=0.0, least_agreement=0.2), "below 0.2")],
+)
+def test_a_judge_that_stopped_counting_is_told_once_for_its_zoo(
+    live: LiveLevel | None, below: str
+) -> None:
+    found = status(grading=STOPPED, live=live)
+    (judge,) = found.judges
+
+    assert (judge.counts, judge.note) == (False, f"does not count: agreement 0.07 {below}")
+    assert kinds(found) == [AlertKind.JUDGE_STOPPED]
+    assert found.alerts[0].subject == KEY[0]
+    assert found.alerts[0].message == f"the judge gpt-judge {judge.note}"
+
+
+def test_a_judge_that_is_left_out_on_purpose_is_no_alert() -> None:
+    found = status(grading=replace(GRADING, is_left_out=True))
+    (judge,) = found.judges
+
+    assert (judge.counts, kinds(found)) == (False, [])
+    assert judge.note == "does not count: judges are left out of the precedence"
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts", "note"),
+    [
+        ({}, True, "counts: agreement 0.80"),
+        ({"weight": None, "agreement": Agreement()}, None, "has graded nothing yet"),
+        (
+            {"agreement": Agreement(9, 1, 0, 0)},
+            True,
+            "counts: agreement unknown, 10 of 30 calls that users judged too",
+        ),
+    ],
+)
+def test_what_is_said_of_a_judge(changes: Any, counts: bool | None, note: str) -> None:
+    found = status(grading=replace(GRADING, **changes))
+    (judge,) = found.judges
+
+    assert (judge.counts, judge.note, kinds(found)) == (counts, note, [])
 
 
 def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:

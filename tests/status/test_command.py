@@ -76,6 +76,16 @@ def test_the_table(database: Path) -> None:
         "not enough evidence: 40 of 40 requests",
         "llama, predictions against verdicts",
         "llama, does reading the prompt pay?",
+        "with any label",
+        "feedback says",
+        "judge says",
+        "unsatisfied users answer",
+        "feedback, had all answered",
+        "llama, judge gpt-judge",
+        "usd, in no cost above",
+        "counts: agreement",
+        "2 ms,",
+        "not measured",
     )
     for words in expected:
         assert words in output, words

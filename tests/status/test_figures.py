@@ -1,5 +1,6 @@
 """Every figure of the status, against the same history in plain Python."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -7,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.records import CallRole, CallStatus, RequestRecord
+from litellm_messplus.label_kind import PRECEDENCE
+from litellm_messplus.prediction.label import Label
+from litellm_messplus.records import (
+    CallRole,
+    CallStatus,
+    LabelRecord,
+    RequestRecord,
+    served_call_id,
+)
 from litellm_messplus.status.interval import Verdict, wilson
 from litellm_messplus.status.report import Finding, LevelStatus, Source, Status, WindowStatus
 from tests.docs.history import History, migrated
@@ -44,7 +53,15 @@ def of(recorded: History, rows: Sequence[RequestRecord]) -> History:
         list(rows),
         [call for call in recorded.calls if call.request_id in ids],
         [label for label in recorded.labels if label.request_id in ids],
+        [grading for grading in recorded.gradings if grading.request_id in ids],
     )
+
+
+def weighted(labels: Sequence[Label]) -> tuple[float, float]:
+    """The mean of verdicts by their weights, and how many equal ones say as much."""
+    weight = sum(label.weight for label in labels)
+    mean = sum(label.weight * label.value for label in labels) / weight
+    return mean, weight**2 / sum(label.weight**2 for label in labels)
 
 
 def write(path: Path, *cases: Case) -> Path:
@@ -68,14 +85,71 @@ def test_satisfaction(status: Status, recorded: History, name: str, span: str) -
     rows = requests(recorded, name, span)
     part = of(recorded, rows)
     verdicts = part.verdicts(name)
-    interval = wilson(fmean(verdicts), len(verdicts))
+    rate, equal = weighted(verdicts)
+    interval = wilson(rate, equal)
 
     assert interval is not None
     assert (found.requests, found.answered) == (len(rows), len(verdicts))
     assert found.answered_share == pytest.approx(len(verdicts) / len(rows))
-    assert found.rate == pytest.approx(fmean(verdicts))
+    assert (found.rate, found.effective) == pytest.approx((rate, equal))
+    assert (found.effective < found.answered) == (name == "default")  # weak ones are among them
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert found.promised == ALPHA[name]
+
+
+@spans
+def test_each_source(status: Status, recorded: History, name: str, span: str) -> None:
+    found = window(status, name, span).labels
+    part = of(recorded, requests(recorded, name, span))
+    counting = Counter(
+        (label.kind, label.value, label.weight)
+        for row in part.requests
+        if (label := deciding(part, row)) is not None
+    )
+    served = {served_call_id(row.request_id) for row in part.requests}
+
+    assert [source.source for source in found.sources] == (
+        ["feedback", "judge", "implicit"] if name == "default" else ["feedback"]
+    )
+    for source in found.sources:
+        said = list(part.said(source.source).values())
+        interval = wilson(fmean(said), len(said))
+        assert interval is not None
+        assert source.labelled == len(said)
+        assert source.rate == pytest.approx(fmean(said))
+        assert (source.low, source.high) == pytest.approx((interval.low, interval.high))
+        assert source.counting == sum(n for key, n in counting.items() if key[0] == source.kind)
+    labelled = {label.request_id for label in part.labels if label.call_id in served}
+    assert found.labelled == len(labelled)
+    assert found.labelled_share == pytest.approx(len(labelled) / len(part.requests))
+
+
+def deciding(part: History, request: RequestRecord) -> LabelRecord | None:
+    """The newest label of the strongest source on the served call."""
+    call_id = served_call_id(request.request_id)
+    given = [label for label in part.labels if label.call_id == call_id]
+    return min(given, key=lambda label: PRECEDENCE.index(label.kind), default=None)
+
+
+@spans
+def test_what_comes_before_the_call(
+    status: Status, recorded: History, name: str, span: str
+) -> None:
+    found = window(status, name, span).overhead
+    part = of(recorded, requests(recorded, name, span))
+    ended = [row for row in part.requests if part.calls_of(row)]
+    predicting = fmean(row.encode_seconds or 0.0 for row in ended)
+    deciding = fmean(row.decision_seconds - (row.encode_seconds or 0.0) for row in ended)
+    call = fmean(part.served(row).seconds or 0.0 for row in ended)
+
+    assert found is not None
+    assert (found.requests, found.late) == (len(ended), 0)
+    assert found.predicting_seconds == pytest.approx(predicting)
+    assert found.deciding_seconds == pytest.approx(deciding)
+    assert found.call_seconds == pytest.approx(call)
+    assert found.predicting_share == pytest.approx(predicting / (predicting + deciding + call))
+    assert found.predicting_share + found.deciding_share + found.call_share == pytest.approx(1.0)
+    assert found.predicting_joules == "not measured"
 
 
 @spans
@@ -141,7 +215,7 @@ def test_the_best_single_model_is_the_cheapest_that_meets_alpha(
 ) -> None:
     found = level(status, "default").best_single
     part = of(recorded, requests(recorded, "default", "overall"))
-    rates = {name: fmean(verdicts(part, name)) for name in CANDIDATES}
+    rates = {name: weighted(verdicts(part, name))[0] for name in CANDIDATES}
     expected = next(name for name in CANDIDATES if rates[name] >= ALPHA["default"])
     priced = [
         row for row in part.requests if part.calls_of(row) and part.served(row).cost is not None
@@ -158,7 +232,7 @@ def test_the_best_single_model_is_the_cheapest_that_meets_alpha(
     assert found.note.startswith("estimate")
 
 
-def verdicts(part: History, candidate: str) -> list[float]:
+def verdicts(part: History, candidate: str) -> list[Label]:
     """On the calls of a candidate, seen by the user or not."""
     found = [
         part.verdict(call.call_id)
@@ -212,7 +286,7 @@ def test_thin_evidence_is_said_plainly(tmp_path: Path) -> None:
     found = read(write(tmp_path / "a.db", *cases), 500).levels[0].overall.satisfaction
 
     assert found.is_thin
-    assert found.evidence.startswith("not enough evidence: 37 of 500 requests answered")
+    assert found.evidence.startswith("not enough evidence: 37 of 500 requests with a verdict")
 
 
 def test_unknown_costs_are_not_zero(tmp_path: Path) -> None:
@@ -226,7 +300,13 @@ def test_unknown_costs_are_not_zero(tmp_path: Path) -> None:
 def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
     found = read(write(tmp_path / "a.db"), 500)
 
-    assert plain(found) == {"window": 500, "levels": [], "alerts": [], "calibration": []}
+    assert plain(found) == {
+        "window": 500,
+        "levels": [],
+        "alerts": [],
+        "calibration": [],
+        "judges": [],
+    }
 
 
 def test_json_and_back(status: Status) -> None:

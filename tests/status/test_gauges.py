@@ -20,6 +20,13 @@ def test_the_figures_are_there() -> None:
     assert found[f'messplus_saved_share_largest{{{LABELS},window="all"}}'] == 0.75
     assert found[f'messplus_alert{{kind="not_kept",{LABELS}}}'] == 1.0
     assert found["messplus_alerts"] == 1.0
+    source = f'{LABELS},window="all",source="judge"'
+    assert found[f"messplus_source_satisfaction{{{source}}}"] == 0.8
+    assert found[f"messplus_source_counting{{{source}}}"] == 400.0
+    assert found[f'messplus_labelled_share{{{LABELS},window="last"}}'] == 0.9
+    assert found['messplus_judge_cost{zoo="llama",judge="gpt-judge"}'] == 1.25
+    assert found[f'messplus_predicting_seconds{{{LABELS},window="all"}}'] == 0.002
+    assert found[f"messplus_response_bias{{{LABELS}}}"] > 1.0
 
 
 def test_what_is_unknown_has_no_gauge() -> None:

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.response_bias import Audit, estimate
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,
     Reading,
     ZooCalibration,
 )
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.label_report import JudgeStatus, Labels, ResponseBias, SourceRate
+from litellm_messplus.status.report import Overhead, Status
 from tests.docs.markdown import ROOT, Document
 from tests.status.conftest import WINDOW
 
@@ -55,6 +58,7 @@ def test_the_sums(asked: sqlite3.Connection, status: Status, span: str) -> None:
             "requests": found.satisfaction.requests,
             "answered": found.satisfaction.answered,
             "rate": found.satisfaction.rate,
+            "effective": found.satisfaction.effective,
             "promised": found.satisfaction.promised,
             "total": found.cost.total,
             "per_request": found.cost.per_request,
@@ -92,6 +96,36 @@ def test_the_candidates(asked: sqlite3.Connection, status: Status) -> None:
     assert (best["candidate"], best["labelled"]) == (found.candidate, found.labelled)
     assert best["rate"] == pytest.approx(found.satisfaction)
     assert best["mean_cost"] == pytest.approx(found.cost_per_request)
+
+
+def test_what_the_sources_say(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["What the sources say"])
+
+    assert [row["labelled"] for row in rows] == [
+        level.overall.labels.labelled for level in status.levels
+    ]
+
+
+def test_the_audit(asked: sqlite3.Connection, status: Status) -> None:
+    (row,) = ask(asked, SQL["The audit of who answers"])
+    counts = list(row.values())[2:]
+    found = status.levels[0].response_bias
+
+    assert found is not None
+    assert status.levels[1].response_bias is None  # nobody graded those
+    assert (found.graded, found.answered) == (sum(counts), sum(counts[:4]))
+    expected = estimate(Audit(Agreement(*counts[:4]), *counts[4:]))
+    assert (found.ratio, found.low, found.high) == (expected.ratio, expected.low, expected.high)
+    (judge,) = status.judges
+    assert [judge.both_satisfied, judge.only_judge_satisfied] == counts[:2]
+
+
+def test_what_comes_before_the_call(asked: sqlite3.Connection, status: Status) -> None:
+    rows = ask(asked, SQL["Before the call"])
+
+    for row, level in zip(rows, status.levels, strict=True):
+        for name in list(row)[2:]:
+            assert getattr(level.overall.overhead, name) == pytest.approx(row[name])
 
 
 def test_queue_and_price(asked: sqlite3.Connection, status: Status) -> None:
@@ -142,11 +176,28 @@ def test_every_figure_of_the_calibration_is_described() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in described] == []
 
 
+@pytest.mark.parametrize(
+    ("heading", "kinds"),
+    [
+        ("Labels, source by source", (Labels, SourceRate)),
+        ("The judge", (JudgeStatus,)),
+        ("Who answers", (ResponseBias,)),
+        ("The overhead", (Overhead,)),
+    ],
+)
+def test_every_figure_of_a_section_is_described(heading: str, kinds: tuple[Any, ...]) -> None:
+    described = " ".join(row.cells["Figure"] for row in PAGE.under(heading))
+    names = {field.name for kind in kinds for field in fields(kind)}
+
+    assert [name for name in sorted(names) if f"`{name}`" not in described] == []
+
+
 def test_every_figure_is_described(status: Status) -> None:
     level = status.levels[0]
     described = " ".join(row.cells["Figure"] for row in PAGE.under("What each figure means"))
     parts = (level.overall.satisfaction, level.overall.cost, level.overall.exploration)
     names = {field.name for part in parts for field in fields(part)} - {"is_thin", "evidence"}
     names |= {"alpha", "queue", "price", "is_within_reach", "savings", "best_single"}
+    names |= {"labels", "overhead", "response_bias"}
 
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", described)] == []

@@ -37,7 +37,7 @@ def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
     if overall.requests < ENOUGH_ANSWERED:
         return
     if last.requests >= ENOUGH_ANSWERED and last.answered == 0:
-        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} was answered"
+        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
     elif overall.is_thin:
         yield AlertKind.THIN_EVIDENCE, overall.evidence
 
