@@ -86,6 +86,11 @@ class TinyModel:
         self.network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         self.network.eval()
 
+    def parameter_count(self) -> int:
+        """How large the model is."""
+        count: int = self.network.num_parameters()
+        return count
+
     def chat_prompt(self, messages: list[Message]) -> str:
         """The text a chat is turned into; raises RequestError without a user message."""
         if not any(message.role == "user" for message in messages):

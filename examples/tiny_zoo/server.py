@@ -3,8 +3,8 @@
 ``python -m examples.tiny_zoo.server --port 8001`` serves every model below ``--models-dir`` by its
 folder's name: GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/completions,
 streaming or not.  A chat answers its last user message only; request fields the server does not
-know are ignored.  Failures carry an OpenAI-shaped ``{"error": {...}}`` body: 404 for an unknown
-model, 400 for a malformed request.
+know are ignored.  Two judges (``judges.py``) take chats that ask for a grading.  Failures carry an
+OpenAI-shaped ``{"error": {...}}`` body: 404 for an unknown model, 400 for a malformed request.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import uvicorn
@@ -33,16 +33,31 @@ from examples.tiny_zoo.generation import (
     Sampling,
     TinyModel,
 )
+from examples.tiny_zoo.judges import Grading, Judge, LargestJudge, scripted_judge
 
 MODELS_DIRECTORY = Path(__file__).parent / "models"
 WORKER_COUNT = 2
 Body = dict[str, Any]
 
 
-class Answer:
-    """Shapes a generation as OpenAI's JSON: a chat's or a plain completion's."""
+class Writing(Protocol):
+    """A reply in the making: iterating yields its text, and then the rest is final."""
 
-    def __init__(self, generation: Generation, chat: bool) -> None:
+    @property
+    def request(self) -> Sampling: ...
+
+    @property
+    def finish_reason(self) -> str: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def usage(self) -> dict[str, int]: ...
+
+
+class Answer:
+    """Shapes a reply as OpenAI's JSON: a chat's or a plain completion's."""
+
+    def __init__(self, generation: Writing, chat: bool) -> None:
         self.generation, self.chat = generation, chat
         self.kind = "chat.completion" if chat else "text_completion"
         self.identity = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
@@ -84,7 +99,7 @@ class Answer:
 
 
 class Zoo:
-    """The served models and the threads they generate on.
+    """The served models, the judges, and the threads they write on.
 
     Raises FileNotFoundError where ``models_directory`` holds no model.
     """
@@ -94,6 +109,11 @@ class Zoo:
         if not folders:
             raise FileNotFoundError(f"no models in {models_directory}")
         self.models = {folder.name: TinyModel(folder) for folder in folders}
+        largest = max(self.models.values(), key=TinyModel.parameter_count)
+        self.judges: dict[str, Judge] = {
+            "scripted-judge": scripted_judge,
+            "largest-judge": LargestJudge(largest),
+        }
         # The thread count is a setting of each thread, so every worker sets its own.
         self.workers = ThreadPoolExecutor(
             WORKER_COUNT, initializer=partial(torch.set_num_threads, 1)
@@ -106,10 +126,21 @@ class Zoo:
             raise RequestError(HTTPStatus.NOT_FOUND, "model_not_found", message)
         return self.models[name]
 
-    async def respond(self, request: Sampling, prompt: str, chat: bool) -> Response:
-        """Answer ``prompt``, streaming if the request says so."""
-        answer = Answer(Generation(self.model(request.model), prompt, request), chat)
-        if request.stream:
+    def chat(self, request: ChatRequest) -> Writing:
+        """The reply of the model or judge that the request names."""
+        if request.model in self.judges:
+            return Grading(self.judges[request.model], request)
+        model = self.model(request.model)
+        return Generation(model, model.chat_prompt(request.messages), request)
+
+    def complete(self, request: CompletionRequest) -> Writing:
+        """The model's continuation of the prompt."""
+        return Generation(self.model(request.model), request.prompt, request)
+
+    async def respond(self, writing: Writing, chat: bool) -> Response:
+        """Write, streaming if the request says so."""
+        answer = Answer(writing, chat)
+        if writing.request.stream:
             return StreamingResponse(self._events(answer), media_type="text/event-stream")
         loop = asyncio.get_running_loop()
         return JSONResponse(await loop.run_in_executor(self.workers, answer.whole))
@@ -148,18 +179,17 @@ def build_app(models_directory: Path) -> FastAPI:
     async def list_models() -> Body:
         entries = [
             {"id": name, "object": "model", "created": 0, "owned_by": "tiny-zoo"}
-            for name in zoo.models
+            for name in (*zoo.models, *zoo.judges)
         ]
         return {"object": "list", "data": entries}
 
     @app.post("/v1/chat/completions")
     async def chat(request: ChatRequest) -> Response:
-        prompt = zoo.model(request.model).chat_prompt(request.messages)
-        return await zoo.respond(request, prompt, chat=True)
+        return await zoo.respond(zoo.chat(request), chat=True)
 
     @app.post("/v1/completions")
     async def complete(request: CompletionRequest) -> Response:
-        return await zoo.respond(request, request.prompt, chat=False)
+        return await zoo.respond(zoo.complete(request), chat=False)
 
     return app
 

@@ -47,11 +47,26 @@ app.command()(status)
 @app.command()
 def demo(
     requests: Annotated[int, typer.Option(min=1, help="How many requests to send.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of the tasks.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the tasks, and of who gives feedback.")] = 0,
+    labels: Annotated[
+        str,
+        typer.Option(
+            help="Where labels come from: `all` (feedback on everything), `checks` (against the "
+            "answer in the request's metadata), `judge` or `judge:largest` (a model), or "
+            "`feedback:SHARE` (of that share of users, the unsatisfied three times as often)."
+        ),
+    ] = "all",
+    concurrent: Annotated[
+        int, typer.Option(min=1, max=64, help="How many requests to send at once.")
+    ] = 1,
     url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
-    model: Annotated[str, typer.Option(help="The zoo's model name.")] = "tiny-zoo",
+    model: Annotated[
+        str | None,
+        typer.Option(help="The zoo's model name; left out, that of the tiny zoo for --labels."),
+    ] = None,
     key: Annotated[
-        str | None, typer.Option(help=f"A key of the proxy; left out, that of {keys.FILE}.")
+        str | None,
+        typer.Option(help=f"A key of the proxy; left out, that of {keys.FILE}."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")
@@ -60,13 +75,20 @@ def demo(
 ) -> None:
     """Send real requests through the running proxy, check every answer, and show the result."""
     from litellm_messplus.demo.command import run
+    from litellm_messplus.demo.labelling import Labelling
 
+    try:
+        labelling = Labelling.parse(labels, seed)
+    except ValueError as error:
+        raise typer.BadParameter(f"given '{labels}'; {error}", param_hint="--labels") from error
     status = run(
         url=url,
         key=key or keys.find(),
         model=model,
+        labelling=labelling,
         requests=requests,
         seed=seed,
+        concurrent=concurrent,
         as_json=as_json,
         svg=svg,
     )

@@ -13,6 +13,7 @@ exception.
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -41,42 +42,36 @@ def _letters(source: random.Random, length: int, alphabet: str = ascii_lowercase
     return "".join(source.choices(alphabet, k=length))
 
 
-def _add(source: random.Random, difficulty: int) -> tuple[str, str]:
+def _add(source: random.Random, difficulty: int) -> str:
     """Add two numbers with ``difficulty + 2`` digits in all."""
     digit_count = difficulty + 2
     first = _number(source, (digit_count + 1) // 2)
-    second = _number(source, digit_count // 2)
-    return f"add: {first} + {second}", str(first + second)
+    return f"add: {first} + {_number(source, digit_count // 2)}"
 
 
-def _count(source: random.Random, difficulty: int) -> tuple[str, str]:
+def _count(source: random.Random, difficulty: int) -> str:
     """Count one letter in a string of ``3 * difficulty + 2`` letters."""
     letter = source.choice(_COUNTED_LETTERS)
-    text = _letters(source, 3 * difficulty + 2, _COUNTED_LETTERS)
-    return f"count {letter}: {text}", str(text.count(letter))
+    return f"count {letter}: {_letters(source, 3 * difficulty + 2, _COUNTED_LETTERS)}"
 
 
-def _reverse(source: random.Random, difficulty: int) -> tuple[str, str]:
+def _reverse(source: random.Random, difficulty: int) -> str:
     """Reverse a string of ``4 * difficulty`` letters."""
-    text = _letters(source, 4 * difficulty)
-    return f"reverse: {text}", text[::-1]
+    return f"reverse: {_letters(source, 4 * difficulty)}"
 
 
-def _shift(source: random.Random, difficulty: int) -> tuple[str, str]:
+def _shift(source: random.Random, difficulty: int) -> str:
     """Move ``2 * difficulty`` letters one to five places on in the alphabet (z wraps to a)."""
     places = source.randint(1, _LARGEST_SHIFT)
-    text = _letters(source, 2 * difficulty)
-    moved = (ascii_lowercase[(ascii_lowercase.index(letter) + places) % 26] for letter in text)
-    return f"shift {places}: {text}", "".join(moved)
+    return f"shift {places}: {_letters(source, 2 * difficulty)}"
 
 
-def _sort(source: random.Random, difficulty: int) -> tuple[str, str]:
+def _sort(source: random.Random, difficulty: int) -> str:
     """Sort ``difficulty + 1`` two-digit numbers in ascending order."""
-    values = [str(_number(source, 2)) for _ in range(difficulty + 1)]
-    return f"sort: {' '.join(values)}", " ".join(sorted(values))
+    return f"sort: {' '.join(str(_number(source, 2)) for _ in range(difficulty + 1))}"
 
 
-_MAKERS: dict[str, Callable[[random.Random, int], tuple[str, str]]] = {
+_MAKERS: dict[str, Callable[[random.Random, int], str]] = {
     "add": _add,
     "count": _count,
     "reverse": _reverse,
@@ -84,6 +79,29 @@ _MAKERS: dict[str, Callable[[random.Random, int], tuple[str, str]]] = {
     "sort": _sort,
 }
 FAMILIES = tuple(_MAKERS)
+
+
+def _moved(letter: str, places: int) -> str:
+    return ascii_lowercase[(ascii_lowercase.index(letter) + places) % 26]
+
+
+def solve(prompt: str) -> str:
+    """The one satisfactory reply to a task's prompt.
+
+    Raises ValueError for what is no task.
+    """
+    match re.split(r"[ :+]+", prompt):
+        case "add", first, second:
+            return str(int(first) + int(second))
+        case "count", letter, text:
+            return str(text.count(letter))
+        case "reverse", text:
+            return text[::-1]
+        case "shift", places, text:
+            return "".join(_moved(letter, int(places)) for letter in text)
+        case "sort", *values:
+            return " ".join(sorted(values, key=int))
+    raise ValueError(f"no task: {prompt!r}")
 
 
 def is_held_out(prompt: str) -> bool:
@@ -97,10 +115,10 @@ def _draw(count: int, seed: int, hardest: int, held_out: bool) -> Iterator[Task]
     while produced < count:
         family = source.choice(FAMILIES)
         difficulty = source.randint(DIFFICULTIES[0], hardest)
-        prompt, answer = _MAKERS[family](source, difficulty)
+        prompt = _MAKERS[family](source, difficulty)
         if is_held_out(prompt) is held_out:
             produced += 1
-            yield Task(family, difficulty, prompt, answer)
+            yield Task(family, difficulty, prompt, solve(prompt))
 
 
 def generate(count: int, seed: int) -> Iterator[Task]:

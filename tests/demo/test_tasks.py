@@ -12,6 +12,7 @@ from litellm_messplus.demo.tasks import (
     generate_training,
     is_held_out,
     is_satisfactory,
+    solve,
 )
 
 TASKS = list(generate(2_000, seed=3))
@@ -37,6 +38,18 @@ def expected_answer(prompt: str) -> str:
 
 def test_answers_are_right() -> None:
     assert all(task.answer == expected_answer(task.prompt) for task in TASKS)
+
+
+def test_prompts_are_solved_without_their_task() -> None:
+    assert all(solve(task.prompt) == expected_answer(task.prompt) for task in TASKS)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["", "hello", "add: 1 + x", "add: 1 + 2 + 3", "shift 2: ABC", "sort: a b", "sorted"]
+)
+def test_what_is_no_task_is_not_solved(prompt: str) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        solve(prompt)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

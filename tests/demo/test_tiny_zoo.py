@@ -18,6 +18,7 @@ from examples.tiny_zoo.evaluate import MODELS_DIRECTORY, evaluate
 from litellm_messplus.demo.tasks import generate, is_satisfactory
 
 NAMES = ["tiny-small", "tiny-medium", "tiny-large"]
+JUDGES = ["scripted-judge", "largest-judge"]
 REPOSITORY = Path(__file__).parents[2]
 CHAT = "/v1/chat/completions"
 EASY = "reverse: kqzm"
@@ -109,7 +110,7 @@ def test_readme_quotes_the_measured_table() -> None:
 def test_lists_its_models(server: httpx.Client) -> None:
     listed = server.get("/v1/models").json()
     assert listed["object"] == "list"
-    assert {entry["id"] for entry in listed["data"]} == set(NAMES)
+    assert {entry["id"] for entry in listed["data"]} == {*NAMES, *JUDGES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,6 +192,31 @@ def test_takes_unknown_characters(server: httpx.Client) -> None:
     assert reply["choices"][0]["finish_reason"] in ("stop", "length")
 
 
+@pytest.mark.parametrize("name", JUDGES)
+def test_grades_answers(server: httpx.Client, name: str) -> None:
+    grading = """<m conversation>
+[user]
+reverse: kqzm
+</m conversation>
+
+<m answer_1>
+kqzm
+</m answer_1>
+
+<m answer_2>
+mzqk
+</m answer_2>"""
+    reply = server.post(CHAT, json=ask(grading, model=name)).json()
+    grades = json.loads(reply["choices"][0]["message"]["content"])
+    assert {answer: grade["satisfied"] for answer, grade in grades.items()} == {
+        "answer_1": False,
+        "answer_2": True,
+    }
+    assert reply["usage"]["prompt_tokens"] == len(grading)
+    (_, piece, *_) = stream(server, CHAT, ask(grading, model=name))
+    assert json.loads(piece["choices"][0]["delta"]["content"]) == grades
+
+
 def test_refuses_an_unknown_model(server: httpx.Client) -> None:
     response = server.post(CHAT, json=ask(EASY, model="tiny-huge"))
     assert response.status_code == 404
@@ -208,6 +234,7 @@ def test_refuses_an_unknown_model(server: httpx.Client) -> None:
         ask(EASY, n=2),
         ask([{"type": "image_url", "image_url": {"url": "data:"}}]),
         ask("a" * 600),
+        ask(EASY, model="scripted-judge"),
     ],
 )
 def test_refuses_malformed_requests(server: httpx.Client, body: dict[str, Any]) -> None:
