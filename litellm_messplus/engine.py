@@ -44,8 +44,7 @@ class Engine:
         )
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
         lengths = LengthHead(encoder.dimension)
-        settings = self.zoo.settings
-        rule = Rule(settings.labels.precedence, settings.assumed_response_bias)
+        rule = Rule(self.zoo.settings.labels.precedence)
         return ZooState(encoder.name, rule, policy, estimators, lengths)
 
     def situation(

@@ -23,6 +23,8 @@ from litellm_messplus.labels.agreement import Agreement, Z
 LEAST_SKILL = 0.2
 """How much oftener the judge must call an answer satisfactory that is than one that is not: what
 it says of silent users is divided by that."""
+PRIOR = 0.7
+"""Standard deviation of the ratio's logarithm over services: from half to twice as often."""
 WIDEST = 3.0
 """Of an interval, its upper end by its lower one; a wider one is thin evidence."""
 
@@ -70,6 +72,16 @@ def estimate(audit: Audit) -> Estimate:
     low, high = exp(middle - Z * deviation), exp(middle + Z * deviation)
     is_thin = not is_corrected or high > WIDEST * low
     return Estimate(exp(middle), low, high, is_corrected, is_thin)
+
+
+def cautious(found: Estimate) -> float:
+    """The ratio to correct by: the nearer to 1 the less the estimate rests on.
+
+    The mean of the logarithm given the audit, where `PRIOR` says how far from 1 the ratio usually
+    is: nobody's word is weighed by a guess, and there is no threshold to jump at.
+    """
+    deviation = log(found.high / found.low) / (2.0 * Z)
+    return float(found.ratio ** (PRIOR**2 / (PRIOR**2 + deviation**2)))
 
 
 def corrected_rate(mean: float, mean_square: float, ratio: float) -> float:

@@ -6,6 +6,7 @@ for a bad week (reflected at zero, as published, the cost is 0.498 instead of 0.
 
 A served request that nobody has judged yet counts with its prediction, weighed by how often users
 answer at all, and for the next ``PENDING`` requests only: then its label is not expected any more.
+One that comes after all counts as any other, in the share of answers too.
 """
 
 from collections import OrderedDict
@@ -63,6 +64,9 @@ class Account:
         self._expected = None
         if self.pending.pop(request_id, None) is not None:
             self._expect(answer=1.0)
+        elif self.seen > 0:  # given up as unanswered
+            late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
+            self.answered_share = min(late, 1.0)
         self._count(shortfall)
 
     def revised(self, difference: float) -> None:

@@ -26,7 +26,6 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
         encoder,
         zoo.candidates,
         settings.policy,
-        settings.assumed_response_bias,
         settings.labels.precedence,
         settings.learning_rate,
         settings.momentum,

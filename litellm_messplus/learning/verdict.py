@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.label import Label
-from litellm_messplus.routing.aim import label_weight
 
 
 class Given(NamedTuple):
@@ -28,13 +27,9 @@ class Rule:
     """The kinds that count, the strongest first; of one kind the lowest value counts, for an answer
     must pass every check. A source's newest label replaces its earlier ones, and one of weight 0 is
     kept in the log alone.
-
-    Users who are unsatisfied answer ``response_bias`` times as often as others, which is corrected
-    in what they say, not in what programs and judges find.
     """
 
     precedence: tuple[LabelKind, ...] = PRECEDENCE
-    response_bias: float = 1.0
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
         """What counts of the labels on one call, in the order of the log; None where nothing does.
@@ -46,12 +41,7 @@ class Rule:
         if not counting:
             return None
         strongest = min(counting, key=self._order)
-        return Label(strongest.value, strongest.weight * self._correction(strongest))
+        return Label(strongest.value, strongest.weight)
 
     def _order(self, label: Given) -> tuple[int, float]:
         return self.precedence.index(label.kind), label.value
-
-    def _correction(self, label: Given) -> float:
-        if label.kind is not LabelKind.FEEDBACK or self.response_bias == 1.0:
-            return 1.0
-        return label_weight(label.value, self.response_bias)

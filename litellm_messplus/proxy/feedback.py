@@ -15,7 +15,8 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.open_requests import OpenRequests
-from litellm_messplus.records import LabelRecord, served_call_id
+from litellm_messplus.proxy.response_bias import ResponseBias
+from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.store import history
 
 WAIT_SECONDS = 1.0
@@ -71,11 +72,16 @@ class FeedbackDesk:
     """Finds the request that feedback is for, and writes the label."""
 
     def __init__(
-        self, database: AsyncEngine, journal: Journal, open_requests: OpenRequests
+        self,
+        database: AsyncEngine,
+        journal: Journal,
+        open_requests: OpenRequests,
+        response_bias: ResponseBias,
     ) -> None:
         self._database = database
         self._journal = journal
         self._open = open_requests
+        self._response_bias = response_bias
 
     async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         """Write the verdict; returns when it is durable.
@@ -83,7 +89,8 @@ class FeedbackDesk:
         Raises UnknownRequestError or NotYourRequestError; TimeoutError or SQLAlchemyError where
         the database does not take it.
         """
-        request_id = await self.find(feedback.id, caller)
+        found = await self.find(feedback.id, caller)
+        request_id = found.request_id
         call_id = feedback.call_id or served_call_id(request_id)
         await self._check_call(request_id, call_id)
         label = LabelRecord(
@@ -94,6 +101,9 @@ class FeedbackDesk:
             kind=LabelKind.FEEDBACK,
             source=LabelKind.FEEDBACK,
             value=feedback.value,
+            weight=self._response_bias.feedback_weight(
+                found.zoo, found.service_level, feedback.value
+            ),
             comment=feedback.comment,
         )
         await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
@@ -104,40 +114,40 @@ class FeedbackDesk:
 
         Raises UnknownRequestError or NotYourRequestError.
         """
-        request_id = await self.find(given, caller)
+        request_id = (await self.find(given, caller)).request_id
         await asyncio.wait_for(self._journal.flush(), DURABLE_SECONDS)
         found = await history.history(self._database, request_id)
         if found is None:  # dropped: the database refused it
             raise UnknownRequestError(given)
         return found
 
-    async def find(self, given: str, caller: Caller) -> str:
-        """Our id of the caller's newest request that goes by ``given``.
+    async def find(self, given: str, caller: Caller) -> history.Found:
+        """The caller's newest request that goes by ``given``.
 
         Raises UnknownRequestError where there is none, NotYourRequestError where all are others'.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             owners = await self._owners(given)
-            for request_id, key_hash in owners:
-                if caller.owns(key_hash):
-                    return request_id
+            for found in owners:
+                if caller.owns(found.key_hash):
+                    return found
             if owners:
                 raise NotYourRequestError(given)
             if time.monotonic() > deadline:
                 raise UnknownRequestError(given)
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _owners(self, given: str) -> list[tuple[str, str | None]]:
-        remembered = [
-            (opened.record.request_id, opened.record.key_hash) for opened in self._open.find(given)
-        ]
-        if remembered:
-            return remembered
-        return [(row.request_id, row.key_hash) for row in await history.find(self._database, given)]
+    async def _owners(self, given: str) -> list[history.Found]:
+        remembered = [_found(opened.record) for opened in self._open.find(given)]
+        return remembered or await history.find(self._database, given)
 
     async def _check_call(self, request_id: str, call_id: str) -> None:
         if call_id == served_call_id(request_id):
             return
         if not await history.has_ended(self._database, request_id, call_id):
             raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")
+
+
+def _found(record: RequestRecord) -> history.Found:
+    return history.Found(record.request_id, record.key_hash, record.zoo, record.service_level)

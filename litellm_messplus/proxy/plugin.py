@@ -21,6 +21,7 @@ from litellm_messplus.proxy.labelling import LabelWriter, answered
 from litellm_messplus.proxy.metering import Meter
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.response_bias import ResponseBias
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
 from litellm_messplus.proxy.watch import StatusWatch
@@ -81,7 +82,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             failed=self._encoder_failed,
         )
         self._watch = StatusWatch(database, engines, self._features, self.counters)
-        self._feedback_desk = FeedbackDesk(database, self._journal, self._open)
+        self._response_bias = ResponseBias(settings, database, self.counters)
+        self._feedback_desk = FeedbackDesk(database, self._journal, self._open, self._response_bias)
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, self.counters)
         self._router = RequestRouter(
             settings,
@@ -100,6 +102,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._journal.start()
         self._watch.start()
         self._judges.start()
+        self._response_bias.start()
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
@@ -121,6 +124,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         try:
             await self._watch.close()
             await self._judges.close()
+            await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()
             await _flush_log_events()

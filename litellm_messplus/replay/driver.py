@@ -14,6 +14,7 @@ from litellm_messplus.prediction.encoder import Encoder, Features
 from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
+from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.routing.decision import Decision
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.zoo import Zoo
@@ -57,6 +58,8 @@ class Run:
         self.recording = recording
         self.answers = answers
         self._level = engine.zoo.levels[DEFAULT_LEVEL]
+        bias = engine.zoo.settings.response_bias
+        self._response_bias = 1.0 if isinstance(bias, str) else bias  # nobody audits a recording
         self._index = {name: place for place, name in enumerate(recording.models)}
         self._features: list[Features] = list(recording.prompts.features)
         self._prompt: list[int] = recording.prompt.tolist()
@@ -146,6 +149,7 @@ class Run:
 
     def _judge(self, label: _Label) -> None:
         satisfaction = self._label[label.request][label.model]
+        weight = label_weight(satisfaction, self._response_bias)
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -155,7 +159,7 @@ class Run:
                 call_id=label.call_id,
                 alpha=self._level.alpha,
                 is_served=label.is_served,
-                given=Given(LabelKind.FEEDBACK, "recording", satisfaction),
+                given=Given(LabelKind.FEEDBACK, "recording", satisfaction, weight),
                 earlier=(),
                 example=label.example,
             )

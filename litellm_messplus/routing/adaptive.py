@@ -15,6 +15,10 @@ from litellm_messplus.routing.exploration import every_candidate
 from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
 from litellm_messplus.routing.reserve import reserve
 
+BLIND = 64
+"""Requests that are served without a single label. From there on until one comes, the largest
+serves: labels that come 500 requests late found a debt of 200 that nothing could repay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
@@ -61,7 +65,8 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
         return every_candidate(
             situation, 1.0, "first request: every candidate is called", price=price
         )
-    best = min(allowed, key=scores.__getitem__)
+    is_blind = known.is_blank and situation.t > BLIND
+    best = _largest(situation) if is_blind else min(allowed, key=scores.__getitem__)
     chance = probe.probability(situation.t)
     tried = probe.candidates(
         allowed, best, view.typical_cost, known.rate, known.deviation, situation.alpha
@@ -77,7 +82,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
         expected_satisfaction=situation.estimates[chosen].satisfaction,
         propensity=(chance / len(tried) if chosen in tried else 0.0)
         + (1.0 - chance if chosen == best else 0.0),
-        reason=_reason(is_probe, view.is_within_reach, backlog),
+        reason=_reason(is_probe, is_blind, view.is_within_reach, backlog),
         price=price,
         is_within_reach=view.is_within_reach,
     )
@@ -118,13 +123,24 @@ def _ranking(
 ) -> list[int]:
     """The choice, then the other eligible ones by score, then the rest: for retries."""
     others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
-    rest = sorted((m for m in usable if m not in allowed), key=scores.__getitem__)
+    rest = sorted((m for m in usable if m != chosen and m not in allowed), key=scores.__getitem__)
     return [chosen, *others, *rest]
 
 
-def _reason(is_probe: bool, is_within_reach: bool, backlog: float) -> str:
+def _largest(situation: Situation) -> int:
+    """The one that stands for quality; the dearest where it is not healthy."""
+    estimates = situation.estimates
+    return max(
+        range(len(estimates)),
+        key=lambda m: (estimates[m].candidate == situation.largest, estimates[m].typical_cost),
+    )
+
+
+def _reason(is_probe: bool, is_blind: bool, is_within_reach: bool, backlog: float) -> str:
     if is_probe:
         return "probe"
+    if is_blind:
+        return "no label has come yet: the largest"
     if not is_within_reach:
         return "no candidate is expected to hold alpha: best value"
     return "behind alpha" if backlog > 0.0 else "ahead of alpha"

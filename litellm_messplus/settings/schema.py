@@ -141,11 +141,6 @@ class ZooSettings(TrustSettings):
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
         return self
 
-    @property
-    def assumed_response_bias(self) -> float:
-        """What is corrected wherever a label is read; an audit's is part of the label's weight."""
-        return 1.0 if isinstance(self.response_bias, str) else self.response_bias
-
     @model_validator(mode="after")
     def _carbon_is_of_joules(self) -> "ZooSettings":
         stated = self.electricity is not None and self.electricity.carbon_per_kwh is not None

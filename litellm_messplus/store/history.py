@@ -18,10 +18,12 @@ OUTCOME = table(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A request that an id belongs to, and whose it is."""
+    """A request that an id belongs to, whose it is, and which promise it counts towards."""
 
     request_id: str
     key_hash: str | None
+    zoo: str
+    service_level: str
 
 
 async def find(engine: AsyncEngine, given: str) -> list[Found]:
@@ -33,7 +35,12 @@ async def find(engine: AsyncEngine, given: str) -> list[Found]:
         calls.c.response_id == given, calls.c.role == "served"
     )
     query = (
-        select(requests.c.request_id, requests.c.key_hash)
+        select(
+            requests.c.request_id,
+            requests.c.key_hash,
+            requests.c.zoo,
+            requests.c.service_level,
+        )
         .where(
             or_(
                 requests.c.request_id == given,

@@ -138,11 +138,9 @@ def test_a_label_after_the_expiry_still_counts_and_exactly_once() -> None:
     account.decided("late", 0.5)
     for number in range(PENDING):
         account.decided(f"r{number}", 0.0)
-    share = account.answered_share
-    assert account.queue == 0.0
+    assert (account.queue, account.answered_share) == (0.0, 0.0)  # given up as not answered
     answer(account, "late", 0.0)
-    assert account.queue == ALPHA
-    assert account.answered_share == share  # it was counted as not answered in time
+    assert (account.queue, account.answered_share) == (ALPHA, 1.0)
     account.revised(0.0 - 1.0)  # a second look says satisfied
     assert account.queue == pytest.approx(ALPHA - 1.0)
 
@@ -191,3 +189,20 @@ def test_written_down_and_read_back_it_goes_on_as_before(
         for each in (account, copy):
             walk(each, after, start=len(before))
     assert copy == account
+
+
+def test_answers_that_come_after_they_were_given_up_count_as_answers() -> None:
+    """However late all labels are, the share of answered requests is what it is."""
+    account, late = Account(), 2 * PENDING
+    for number in range(10 * PENDING):
+        account.decided(f"r{number}", 0.1)
+        if number >= late:
+            answer(account, f"r{number - late}", 1.0)
+    assert account.answered_share > 0.95
+
+
+@given(steps)
+def test_the_share_of_answers_is_a_share(taken: list[tuple[str, int, float]]) -> None:
+    account = Account()
+    walk(account, taken)
+    assert 0.0 <= account.answered_share <= 1.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.adaptive import Knowledge, decide
+from litellm_messplus.routing.adaptive import BLIND, Knowledge, decide
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from tests.unit.builders import LARGE, MEDIUM, SMALL, situation
 
@@ -201,6 +201,28 @@ def test_the_first_request_of_a_blank_zoo_calls_all_and_serves_the_largest() -> 
 def test_without_the_largest_it_serves_the_dearest_of_the_healthy() -> None:
     decision = decide(replace(FIRST, largest="down"), BLANK, 0.0)
     assert (decision.chosen, set(decision.explored)) == (MEDIUM, {SMALL, LARGE})
+
+
+def blank(told: Situation) -> Knowledge:
+    """Nobody has said anything of any candidate."""
+    return replace(sure(*[0.7] * len(told.estimates)), is_blank=True)
+
+
+def test_without_a_single_label_the_largest_serves_after_a_while() -> None:
+    told = situation((SMALL, 1.0, 0.7), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.7), t=BLIND)
+    told = replace(told, exploration_draw=NEVER)
+    later = replace(told, t=BLIND + 1)
+
+    assert decide(told, blank(told), 1.0).chosen == SMALL
+    assert decide(later, blank(later), 1.0).chosen == LARGE
+    assert decide(later, blank(later), 1.0).reason == "no label has come yet: the largest"
+    assert decide(later, sure(0.7, 0.7, 0.7), 1.0).chosen == SMALL
+
+
+def test_without_a_label_and_without_the_largest_the_dearest_of_the_healthy_serves() -> None:
+    told = situation((SMALL, 1.0, 0.7), (MEDIUM, 3.0, 0.7), t=BLIND + 1, largest="down")
+    told = replace(told, exploration_draw=NEVER)
+    assert decide(told, blank(told), 1.0).chosen == MEDIUM
 
 
 @pytest.mark.parametrize(

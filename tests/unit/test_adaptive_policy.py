@@ -6,7 +6,8 @@ import pytest
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.account import PENDING
-from litellm_messplus.learning.entries import Entry
+from litellm_messplus.learning.entries import Entry, Labelled
+from litellm_messplus.routing.aim import label_weight
 from tests.unit.builders import (
     LARGE,
     MEDIUM,
@@ -16,6 +17,7 @@ from tests.unit.builders import (
     build_zoo,
     decided,
     example,
+    given,
     labelled,
     pair,
 )
@@ -123,19 +125,25 @@ def test_a_label_that_counts_half_moves_half() -> None:
     assert half.state.policy.queue("default") == whole.state.policy.queue("default") / 2
 
 
-def test_under_a_response_bias_the_satisfied_are_believed_to_be_more() -> None:
+def test_labels_weighed_by_a_response_bias_show_what_is_true() -> None:
     """Unsatisfied users answer three times as often: 3 of 4 answers are bad where half are."""
-    answers = [labelled(float(n % 4 == 0), alpha=0.5, example=example()) for n in range(400)]
-    plain, corrected = folded(*answers), folded(*answers, response_bias=3.0)
+
+    def answer(satisfaction: float, bias: float) -> Labelled:
+        weight = label_weight(satisfaction, bias)
+        return labelled(satisfaction, weight=weight, alpha=0.5, example=example())
+
+    answers = [float(number % 4 == 0) for number in range(400)]
+    plain, corrected = (folded(*(answer(each, bias) for each in answers)) for bias in (1.0, 3.0))
     assert plain.state.policy.queue("default") == pytest.approx(400 * 0.25)
     assert corrected.state.policy.queue("default") == pytest.approx(0.0, abs=1e-6)
     assert rates(plain)[LARGE] == pytest.approx(0.25, abs=0.02)
     assert rates(corrected)[LARGE] == pytest.approx(0.5, abs=0.02)
 
 
-def test_under_a_response_bias_a_second_verdict_counts_with_its_own_weight() -> None:
-    once = folded(labelled(1.0), response_bias=3.0)
-    twice = folded(labelled(0.0), labelled(1.0, previous=0.0), response_bias=3.0)
+def test_a_second_verdict_counts_with_its_own_weight() -> None:
+    once = folded(labelled(1.0, weight=1.5))
+    second = labelled(1.0, weight=1.5, earlier=(given(0.0, 0.5),))
+    twice = folded(labelled(0.0, weight=0.5), second)
     assert twice.state.policy.queue("default") == pytest.approx(once.state.policy.queue("default"))
 
 

@@ -8,11 +8,15 @@ from litellm_messplus.store.history import Found, find, history
 from tests.unit.builders import LARGE, exploration_call, label, request, served_call
 
 
+def found(request_id: str, key_hash: str | None) -> Found:
+    return Found(request_id, key_hash, "zoo", "default")
+
+
 @pytest.mark.parametrize("given", ["r1", "litellm-r1", "chatcmpl-r1"])
 async def test_a_request_is_found_by_any_of_its_ids(database: AsyncEngine, given: str) -> None:
     await log.append(database, [request("r1", key_hash="mine"), served_call("r1")])
     await log.append(database, [request("r2"), served_call("r2")])
-    assert await find(database, given) == [Found("r1", "mine")]
+    assert await find(database, given) == [found("r1", "mine")]
 
 
 async def test_a_repeated_id_finds_all_who_have_it_newest_first(database: AsyncEngine) -> None:
@@ -27,9 +31,9 @@ async def test_a_repeated_id_finds_all_who_have_it_newest_first(database: AsyncE
         ],
     )
     assert await find(database, "same") == [
-        Found("r3", None),
-        Found("r2", "theirs"),
-        Found("r1", "mine"),
+        found("r3", None),
+        found("r2", "theirs"),
+        found("r1", "mine"),
     ]
 
 

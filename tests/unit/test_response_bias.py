@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.response_bias import Audit, Estimate, corrected_rate, estimate
+from litellm_messplus.labels.response_bias import (
+    Audit,
+    Estimate,
+    cautious,
+    corrected_rate,
+    estimate,
+)
 from litellm_messplus.routing.aim import label_weight
 
 counts = st.integers(0, 3000)
@@ -133,3 +139,20 @@ def test_the_corrected_rate_is_the_mean_by_the_weights_of_learning(
     mean_square = sum(value * value for value in verdicts) / len(verdicts)
 
     assert corrected_rate(mean, mean_square, ratio) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_audit_that_says_nothing_corrects_nothing() -> None:
+    assert cautious(estimate(Audit())) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 2.0, 3.0])
+def test_the_more_an_audit_rests_on_the_more_is_corrected(ratio: float) -> None:
+    """Never beyond the estimate, and at last all of it."""
+    steps = [
+        cautious(Estimate(ratio, ratio / wide, ratio * wide, is_corrected=True, is_thin=False))
+        for wide in (100.0, 3.0, 1.5, 1.01)
+    ]
+    away = [abs(log(step)) for step in steps]
+    assert away == sorted(away)
+    assert away[0] < 0.3 * abs(log(ratio))
+    assert steps[-1] == pytest.approx(ratio, rel=0.01)

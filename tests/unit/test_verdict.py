@@ -64,13 +64,6 @@ def test_a_label_of_no_weight_is_in_the_log_alone() -> None:
     assert RULE.verdict([given(0.0, kind=JUDGE), given(1.0, 0.0, JUDGE)]) == Label(0.0)
 
 
-def test_who_answers_more_often_weighs_less_and_only_users_do() -> None:
-    rule = Rule(response_bias=3.0)
-    assert rule.verdict([given(1.0)]) == Label(1.0, 1.5)
-    assert rule.verdict([given(0.0)]) == Label(0.0, 0.5)
-    assert rule.verdict([given(0.0, kind=JUDGE)]) == Label(0.0)
-
-
 @holds_for(st.lists(labels(), max_size=8), labels())
 def test_more_labels_never_take_a_verdict_away(said: list[Given], more: Given) -> None:
     assert RULE.verdict(said) is None or RULE.verdict([*said, more]) is not None

@@ -77,7 +77,8 @@ class Grader:
             raise
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
-            self._failed("judge_failures", f"{self._settings.model} did not grade: {error!r}")
+            told = f"{self._settings.model} did not grade: {error!r}"
+            self._outlets.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         self._pay(reply)
@@ -97,7 +98,8 @@ class Grader:
             found = grades(reply.text, len(shown))
         except NonsenseError as error:
             log.answered(GradingStatus.NONSENSE, reply, str(error))
-            self._failed("judge_nonsense", f"{self._settings.model} is of no use: {error}")
+            told = f"{self._settings.model} is of no use: {error}"
+            self._outlets.counters.failure("judge_nonsense", told)
             return
         log.answered(GradingStatus.GRADED, reply)
         for answer, grade in zip(shown, found, strict=True):
@@ -113,9 +115,6 @@ class Grader:
             weight=self.weight,
             comment=grade.reason if self._store_text else None,  # it may quote the user
         )
-
-    def _failed(self, name: str, message: str) -> None:
-        self._outlets.counters.failure(name, message)
 
 
 class _GradingLog:
