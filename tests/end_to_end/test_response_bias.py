@@ -50,7 +50,7 @@ def test_a_stated_bias_is_part_of_each_labels_weight(proxy: Proxy) -> None:
 
 
 def test_an_audit_finds_out_who_stays_silent(proxy: Proxy) -> None:
-    """Of each ten requests five are bad; of those four are answered, of the good ones one. The first
+    """Of ten requests five are bad; of those four are answered, of the good ones one. The first
     request of all explores, which this judge is not made for."""
     with proxy.client() as client:
         for number in range(60):
