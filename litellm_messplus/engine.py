@@ -26,7 +26,11 @@ logger = logging.getLogger(__name__)
 
 class Engine:
     """``state`` is exactly the fold of the log so far. Requests decided since are numbered, and
-    count in the backlog with what is expected of them; ``newest`` holds each level's last."""
+    count in the backlog with what is expected of them; ``newest`` holds each level's last.
+
+    ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
+    multiplied, 1 unless it has one. It is no part of the fold.
+    """
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
         self.zoo = zoo
@@ -34,6 +38,7 @@ class Engine:
         self._seed = seed
         self.state = self.empty_state()
         self.newest: dict[str, Decision] = {}
+        self.price_factors: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
 
     def empty_state(self) -> ZooState:
@@ -125,13 +130,14 @@ class Engine:
         most_completion_tokens: float,
         satisfaction: float,
     ) -> Estimate:
+        factor = self.price_factors.get(candidate, 1.0)
         estimator, price = self.state.estimators[candidate], self.zoo.prices[candidate]
         usual, seconds = estimator.completion_tokens.value, estimator.seconds.value
         expected = min(usual * multiple, most_completion_tokens)
         return Estimate(
             candidate,
-            price.of(estimator.tokens_of(prompt_characters), expected, seconds=seconds),
-            price.of(estimator.prompt_tokens.value, usual, seconds=seconds),
+            factor * price.of(estimator.tokens_of(prompt_characters), expected, seconds=seconds),
+            factor * price.of(estimator.prompt_tokens.value, usual, seconds=seconds),
             satisfaction,
         )
 

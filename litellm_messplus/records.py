@@ -103,6 +103,8 @@ class CallRecord:
     response_id: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
     cost: float | None = None
     cost_source: CostSource = CostSource.UNKNOWN
     seconds: float | None = None
@@ -147,7 +149,21 @@ class GradingRecord:
     error: str | None = None
 
 
-Record = RequestRecord | CallRecord | LabelRecord | GradingRecord
+@dataclass(frozen=True, slots=True)
+class EnergyRecord:
+    """What a call took, measured above idle, known some time after its end.
+
+    ``cost`` is in the zoo's unit; None where the deployment's price is not one of energy.
+    """
+
+    call_id: str
+    request_id: str
+    measured_at: datetime
+    joules: float
+    cost: float | None
+
+
+Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord
 
 
 def served_call_id(request_id: str) -> str:
@@ -158,3 +174,8 @@ def served_call_id(request_id: str) -> str:
 def exploration_call_id(request_id: str, number: int) -> str:
     """The id of the ``number``-th exploration call of a request, counted from 1."""
     return f"{request_id}.{number}"
+
+
+def request_of(call_id: str) -> str:
+    """The id of the request that a call was made for."""
+    return call_id.rpartition(".")[0]

@@ -30,8 +30,8 @@ class EnergyFollower:
 
     ``idle`` is the power of the meter's sensors without requests, as a profile of the same sensors
     states it: `Idle(profile.idle_watts, profile.idle_noise_watts)`.
-    ``measured(call_id, joules)`` is called once for every call that was measured throughout, above
-    idle, up to LAG_SECONDS and a window after its end. ``clock`` must be that of the times given
+    ``measured(call)`` is called once for every call that was measured throughout, above idle, up to
+    LAG_SECONDS and a window after its end. ``clock`` must be that of the times given
     to `ended`; by default, seconds since 1970.
     """
 
@@ -40,7 +40,7 @@ class EnergyFollower:
         meter: Meter,
         idle: Idle,
         *,
-        measured: Callable[[str, float], None],
+        measured: Callable[[MeasuredCall], None],
         counters: Counters,
         seconds: float = WINDOW_SECONDS,
         lag_seconds: float = LAG_SECONDS,
@@ -112,6 +112,6 @@ class EnergyFollower:
 
     def _tell(self, call: MeasuredCall) -> None:
         try:
-            self._measured(call.call_id, call.joules)
+            self._measured(call)
         except Exception:
             self._counters.failure("energy_report_failures", "a call's energy was not taken")

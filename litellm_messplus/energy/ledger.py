@@ -41,6 +41,7 @@ class MeasuredCall:
     """The joules of one call, above idle."""
 
     call_id: str
+    deployment_id: str
     joules: float
 
 
@@ -118,7 +119,7 @@ class Ledger:
             if each.call.ended >= until:
                 waiting.append(each)
             elif each.covered >= COVERED:
-                yield MeasuredCall(each.call.call_id, each.joules)
+                yield MeasuredCall(each.call.call_id, each.call.deployment_id, each.joules)
             else:
                 self._counters.add("energy_calls_not_measured")
         self._calls = waiting

@@ -9,6 +9,9 @@ from litellm_messplus.energy.meter import Meter
 from litellm_messplus.errors import ConfigurationError
 
 _MEMBERS = ("source", "sensors", "begin")
+NOT_INSTALLED = (
+    "joules are measured with Zeus, which is not installed: pip install 'litellm-messplus[energy]'"
+)
 
 
 def open_meter(
@@ -34,10 +37,15 @@ def open_meter(
 
         return open_zeus(gpus, with_cpu=with_cpu)
     except ImportError as missing:
-        raise NotMeasuredError(
-            "joules are measured with Zeus, which is not installed: "
-            f"pip install 'litellm-messplus[energy]' ({missing})"
-        ) from missing
+        raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
+
+
+def require_zeusd_client() -> None:
+    """Raises NotMeasuredError where what a zeusd daemon is read with is not installed."""
+    try:
+        importlib.import_module("zeus.utils.zeusd")
+    except ImportError as missing:
+        raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
 
 
 def _of_third_party(path: str) -> Meter:

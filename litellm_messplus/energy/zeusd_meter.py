@@ -93,7 +93,7 @@ def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> Z
     from zeus.exception import ZeusBaseError
     from zeus.utils.zeusd import ZeusdClient, ZeusdConfig, require_capabilities
 
-    host, port = _host_and_port(address)
+    host, port = host_and_port(address)
     try:
         config = ZeusdConfig.tcp(host, port, token=os.environ.get("ZEUSD_TOKEN"))
         client = ZeusdClient(config)
@@ -119,7 +119,8 @@ def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> Z
     return ZeusdMeter(client, indices, processors)
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of `HOST` or `HOST:PORT`. Raises NotMeasuredError for what is neither."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return address, PORT

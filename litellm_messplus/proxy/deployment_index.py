@@ -1,10 +1,12 @@
-"""Which candidate, at which price, stands behind LiteLLM's id of a deployment."""
+"""Which candidate stands behind LiteLLM's id of a deployment, at which price, measured where."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterable
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.energy_sources import MeasuredDeployment, measured_deployment
 from litellm_messplus.proxy.prices import DeploymentPrice, deployment_price
 from litellm_messplus.settings.schema import ZooSettings
 
@@ -17,6 +19,9 @@ class DeploymentIndex:
     def __init__(self) -> None:
         self.candidates: dict[str, str] = {}
         self.prices: dict[str, DeploymentPrice] = {}
+        self.measured: dict[str, MeasuredDeployment] = {}
+        self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        """Ids by zoo and candidate."""
 
     def see(self, deployments: Iterable[Deployment], zoo: ZooSettings) -> None:
         """Remember the deployments of a zoo. One that was added without a price while the proxy
@@ -25,8 +30,19 @@ class DeploymentIndex:
             identity = deployment_id(deployment)
             if identity in self.candidates:
                 continue
-            self.candidates[identity] = candidate_of(deployment)
+            candidate = self.candidates[identity] = candidate_of(deployment)
+            self.replicas[str(deployment.get("model_name")), candidate].append(identity)
             try:
                 self.prices[identity] = deployment_price(deployment, zoo)
             except ConfigurationError as error:
                 logger.warning("a deployment goes at the price of its candidate: %s", error)
+            self._measure(identity, deployment)
+
+    def _measure(self, identity: str, deployment: Deployment) -> None:
+        try:
+            found = measured_deployment(deployment)
+        except ConfigurationError as error:
+            logger.warning("the energy of a deployment is not measured: %s", error)
+            return
+        if found is not None:
+            self.measured[identity] = found

@@ -15,6 +15,7 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.answered_call import Asked
 from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import answered
 from litellm_messplus.proxy.metering import Meter, Reading, Served
 from litellm_messplus.proxy.open_requests import OpenRequest
@@ -47,6 +48,7 @@ class Explorer:
     def __init__(
         self,
         meter: Meter,
+        energy: EnergyService,
         journal: Journal,
         desk: LabelDesk,
         counters: Counters,
@@ -56,6 +58,7 @@ class Explorer:
         store_text: bool,
     ) -> None:
         self._meter = meter
+        self._energy = energy
         self._journal = journal
         self._desk = desk
         self._counters = counters
@@ -114,6 +117,7 @@ class Explorer:
             seconds = time.perf_counter() - started
             ended = self._answered(record, number, candidate, response, seconds)
         self._journal.write(ended)
+        self._energy.ended(record.zoo, ended)
         if asked is not None:
             self._desk.ended(answered(asked, record, ended, response))
 
@@ -138,6 +142,8 @@ class Explorer:
             response_id=answers.response_id(response),
             prompt_tokens=usage.prompt_tokens if usage else None,
             completion_tokens=usage.completion_tokens if usage else None,
+            cached_tokens=usage.cached_tokens if usage else None,
+            reasoning_tokens=usage.reasoning_tokens if usage else None,
             cost=metered.cost,
             cost_source=metered.source,
             seconds=seconds,

@@ -1,7 +1,7 @@
 """What an ended call used and cost: as measured, else as counted, else as estimated before."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from litellm_messplus.costs.price import CostUnit
@@ -43,17 +43,20 @@ class Metered:
 
 
 class Meter:
-    """``deployment_prices`` holds the price of each deployment by LiteLLM's id."""
+    """``deployment_prices`` holds the price of each deployment by LiteLLM's id; ``price_factor``
+    gives what it is multiplied by where we take it on tokens."""
 
     def __init__(
         self,
         zoos: Mapping[str, Zoo],
         deployment_prices: Mapping[str, DeploymentPrice],
         counters: Counters,
+        price_factor: Callable[[str], float] = lambda deployment_id: 1.0,
     ) -> None:
         self._zoos = zoos
         self._deployment_prices = deployment_prices
         self._counters = counters
+        self._price_factor = price_factor
 
     def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
         """Of an answer that came; readings that cannot be are dropped and counted."""
@@ -96,7 +99,8 @@ class Meter:
                 reasoning_tokens=usage.reasoning_tokens,
                 seconds=seconds or 0.0,
             )
-            return cost, CostSource.COUNTED if usage.is_counted else CostSource.MEASURED
+            source = CostSource.COUNTED if usage.is_counted else CostSource.MEASURED
+            return cost * self._price_factor(served.deployment or ""), source
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
             return estimated, CostSource.ESTIMATED

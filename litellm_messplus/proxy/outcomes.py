@@ -46,7 +46,7 @@ def succeeded(
     return CallRecord(
         call_id=served_call_id(opened.record.request_id),
         request_id=opened.record.request_id,
-        ended_at=datetime.now(UTC),
+        ended_at=_ended_at(payload),
         role=CallRole.SERVED,
         status=CallStatus.SUCCESS,
         candidate=candidate,
@@ -55,6 +55,8 @@ def succeeded(
         response_id=opened.response_id or payload.get("id"),
         prompt_tokens=usage.prompt_tokens if usage else None,
         completion_tokens=usage.completion_tokens if usage else None,
+        cached_tokens=usage.cached_tokens if usage else None,
+        reasoning_tokens=usage.reasoning_tokens if usage else None,
         cost=0.0 if is_cache_hit else metered.cost,
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=seconds,
@@ -72,6 +74,12 @@ def _seconds(payload: Mapping[str, Any]) -> float | None:
     """To the end of the answer; LiteLLM's own `response_time` of a stream ends with its start."""
     started, ended = payload.get("startTime"), payload.get("endTime")
     return None if started is None or ended is None else ended - started
+
+
+def _ended_at(payload: Mapping[str, Any]) -> datetime:
+    """LiteLLM's event comes some time after."""
+    ended = payload.get("endTime")
+    return datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
 
 
 def failed(opened: OpenRequest, error: BaseException) -> CallRecord:

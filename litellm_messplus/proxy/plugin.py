@@ -1,5 +1,6 @@
 """What LiteLLM calls: the hooks, each of which lets the request through whatever happens here."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litellm.integrations.custom_logger import CustomLogger
@@ -13,6 +14,8 @@ from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import answers, outcomes
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
+from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
 from litellm_messplus.proxy.judges import Judges
@@ -21,6 +24,7 @@ from litellm_messplus.proxy.labelling import LabelWriter, answered
 from litellm_messplus.proxy.metering import Meter
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.other_workers import OtherWorkers
 from litellm_messplus.proxy.response_bias import ResponseBias
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
@@ -39,6 +43,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         engines: dict[str, Engine],
         database: AsyncEngine,
         position: int,
+        measured: Sequence[MeasuredDeployment] = (),
     ) -> None:
         super().__init__()
         self.engines = engines
@@ -55,10 +60,19 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         )
         self._open = OpenRequests()
         self._index = DeploymentIndex()
+        self._energy = EnergyService(
+            measured,
+            self._index,
+            engines,
+            self._journal,
+            OtherWorkers(database, position),
+            self.counters,
+        )
         self._meter = Meter(
             {name: engine.zoo for name, engine in engines.items()},
             self._index.prices,
             self.counters,
+            self._energy.price_factor,
         )
         report = LabelWriter(self._journal).report
         self._judges = Judges(
@@ -67,6 +81,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._desk = build_label_desk(settings, report, self.counters, self._judges.of_zoo)
         self._explorer = Explorer(
             self._meter,
+            self._energy,
             self._journal,
             self._desk,
             self.counters,
@@ -103,6 +118,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self._watch.start()
         self._judges.start()
         self._response_bias.start()
+        self._energy.start()
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
@@ -130,6 +146,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             await _flush_log_events()
             await self._desk.close()
             await self._next_turn_feedback.close()
+            await self._energy.close()
         except Exception:
             self.counters.failure("shutdown_failures", "calls under way were not waited for")
         await self._journal.close()
@@ -215,6 +232,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     def _ended(self, opened: OpenRequest, call: CallRecord, response: Any) -> None:
         """Log the served call, then show it to those who judge answers."""
         self._journal.write(call)
+        self._energy.ended(opened.record.zoo, call)
         asked, opened.asked = opened.asked, None  # an open request is kept long after
         if asked is not None:
             self._desk.ended(answered(asked, opened.record, call, response))

@@ -20,10 +20,12 @@ ELECTRICITY = "`electricity: {price_per_kwh: ...}` in the zoo"
 @dataclass(frozen=True, slots=True)
 class DeploymentPrice:
     """A price in the zoo's unit. ``per_dollar`` is how much of that unit a dollar is which LiteLLM
-    charged for a call; None where the price is one of energy, of which such dollars say nothing."""
+    charged for a call; None where the price is one of energy, of which such dollars say nothing.
+    ``per_joule`` is how much a joule is which was measured; None where the price is dollars."""
 
     price: Price
     per_dollar: float | None
+    per_joule: float | None = None
 
 
 def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
@@ -45,7 +47,8 @@ def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPric
 def _in_dollars(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     stated, energy = stated_dollars(deployment), energy_price(deployment)
     if stated is None and energy is not None and zoo.electricity is not None:
-        return DeploymentPrice(energy.times(zoo.electricity.dollars_per_joule), None)
+        dollars_per_joule = zoo.electricity.dollars_per_joule
+        return DeploymentPrice(energy.times(dollars_per_joule), None, dollars_per_joule)
     dollars = stated or public_dollars(deployment)
     if dollars is not None:
         return DeploymentPrice(dollars, 1.0)
@@ -61,7 +64,7 @@ def _in_dollars(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
 def _in_joules(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     energy = energy_price(deployment)
     if energy is not None:
-        return DeploymentPrice(energy, None)
+        return DeploymentPrice(energy, None, 1.0)
     dollars = stated_dollars(deployment) or public_dollars(deployment)
     if dollars is None:
         raise ConfigurationError(place_of(deployment), "no price", ENERGY)

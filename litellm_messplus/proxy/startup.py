@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.energy_sources import measured_deployments
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import build_zoos
@@ -45,11 +46,12 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     model_list = config.get("model_list") or []
     zoos = build_zoos(settings, model_list)
     check_judges(settings, model_list)
+    measured = measured_deployments(zoos, model_list)
     encoder = load_encoder(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))
     database = create_engine(settings.database)
-    plugin = MessplusPlugin(settings, encoder, engines, database, position)
+    plugin = MessplusPlugin(settings, encoder, engines, database, position, measured)
     plugin.start()
     plugin.attach()
     _spare_the_collector()

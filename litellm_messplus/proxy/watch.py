@@ -12,6 +12,7 @@ from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.carbon import carbon_gauges
+from litellm_messplus.proxy.price_gauges import price_gauges
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import gauges
@@ -58,7 +59,7 @@ class StatusWatch:
         """The status, the counters and the encoder's own in Prometheus's text format."""
         status = await self._figures()
         zoos = {name: engine.zoo for name, engine in self._engines.items()}
-        found = gauges(status) | carbon_gauges(status, zoos)
+        found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
         for name, count in self._counters.as_dict().items():
             found[f'messplus_counter{{name="{name}"}}'] = float(count)
         for name, count in asdict(self._features.statistics()).items():

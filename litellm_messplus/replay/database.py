@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, Select, and_, column, select, table
+from sqlalchemy import Row, Select, and_, column, func, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import ConfigurationError
@@ -22,7 +22,7 @@ from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.tables import call_energy, calls, requests
 
 VERDICTS = table("verdicts", column("call_id"), column("value"))
 """The view, as far as it is read here."""
@@ -100,11 +100,12 @@ def _query() -> Select[Any]:
             requests.c.encoder,
             requests.c.features,
             calls.c.candidate,
-            calls.c.cost,
+            func.coalesce(call_energy.c.cost, calls.c.cost).label("cost"),
             VERDICTS.c.value,
         )
         .join(calls, calls.c.request_id == requests.c.request_id)
         .join(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
+        .outerjoin(call_energy, call_energy.c.call_id == calls.c.call_id)
         .where(measured)
         .order_by(requests.c.position, calls.c.position)
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, column, or_, select, table
+from sqlalchemy import Boolean, RowMapping, column, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.tables import calls, labels, requests
@@ -12,6 +12,7 @@ OUTCOME = table(
     "request_outcomes",
     *map(column, ("request_id", "served", "status", "satisfaction", "satisfaction_weight")),
     *map(column, ("satisfaction_kind", "cost", "cost_largest")),
+    column("is_measured", Boolean()),
 )
 """The view, as far as it is read here."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.records import (
     CallRecord,
+    EnergyRecord,
     GradingRecord,
     LabelRecord,
     Record,
@@ -22,6 +23,7 @@ TABLE_OF = {
     CallRecord: tables.calls,
     LabelRecord: tables.labels,
     GradingRecord: tables.gradings,
+    EnergyRecord: tables.call_energy,
 }
 
 COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}

@@ -144,6 +144,8 @@ calls = Table(
     _optional("response_id", String(255), "The `id` in the answer.", index=True),
     _optional("prompt_tokens", Integer, "Tokens read; NULL where nobody knows."),
     _optional("completion_tokens", Integer, "Tokens written; NULL where nobody knows."),
+    _optional("cached_tokens", Integer, "Those of the prompt that the endpoint had in its cache."),
+    _optional("reasoning_tokens", Integer, "Those of the answer that were spent on reasoning."),
     _optional("cost", Float, "In the zoo's unit; NULL where unknown, which is not zero."),
     _required("cost_source", String(16), "`measured`, `counted`, `estimated` or `unknown`."),
     _optional("seconds", Float, "From the start of the call to its end."),
@@ -200,6 +202,19 @@ gradings = Table(
     _optional("error", Text, "What went wrong."),
     comment="One row a time that a judge was asked; what it said is in `labels`. Its cost is no "
     "part of any request's.",
+)
+
+call_energy = Table(
+    "call_energy",
+    metadata,
+    Column("call_id", String(80), primary_key=True, comment="The call that was measured."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("request_id", String(64), "The request of that call.", index=True),
+    _required("measured_at", UtcDateTime, "When it was known, UTC: a minute after its end."),
+    _required("joules", Float, "Its share of what was measured above idle."),
+    _optional("cost", Float, "In the zoo's unit; NULL where the price is not one of energy."),
+    comment="One row a call whose energy was measured in service; `calls` keeps what was estimated "
+    "at its end.",
 )
 
 snapshots = Table(

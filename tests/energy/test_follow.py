@@ -8,6 +8,7 @@ import pytest
 from litellm_messplus.counters import Counters
 from litellm_messplus.energy.errors import NotMeasuredError
 from litellm_messplus.energy.follow import EnergyFollower
+from litellm_messplus.energy.ledger import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Reading
 
@@ -39,10 +40,10 @@ class Service:
             clock=count(0.0, 10.0).__next__,
         )
 
-    def take(self, call_id: str, joules: float) -> None:
-        if call_id == "refused":
+    def take(self, call: MeasuredCall) -> None:
+        if call.call_id == "refused":
             raise RuntimeError("no row for it")
-        self.measured[call_id] = joules
+        self.measured[call.call_id] = call.joules
 
     def begin(self) -> "Service":
         return self

@@ -14,7 +14,16 @@ from litellm_messplus.replay.sources import load
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.replay.recordings import ENCODER
-from tests.unit.builders import LARGE, SMALL, exploration_call, label, pair, request, served_call
+from tests.unit.builders import (
+    LARGE,
+    SMALL,
+    energy,
+    exploration_call,
+    label,
+    pair,
+    request,
+    served_call,
+)
 
 
 def explored(request_id: str, small: float, large: float, *, zoo: str = "zoo") -> list[Record]:
@@ -56,6 +65,14 @@ def test_explorations_of_every_candidate_are_the_recording(tmp_path: Path) -> No
     assert found.prompts.features.tolist() == [[0.25, 0.5], [0.25, 0.5]]
     assert found.prompts.characters == (40, 40)
     assert found.largest == LARGE
+
+
+def test_a_call_whose_energy_was_measured_costs_what_it_took(tmp_path: Path) -> None:
+    measured = energy(exploration_call("r1"), 300.0, 3.0)
+
+    (found,) = load(write(tmp_path / "messplus.db", [*explored("r1", 0, 1), measured]), ENCODER)
+
+    assert dict(zip(found.models, found.cost[0], strict=True)) == {SMALL: 3, LARGE: 5}
 
 
 def test_a_url_is_a_database_too(tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ PROMPT, COMPLETION, REQUEST = 0.5, 3.0, 7.0
 """Joules of each token and of each call."""
 
 
-def write_profile(path: Path, model: str = "mine", relative_error: float = 0.1) -> str:
+def write_profile(
+    path: Path,
+    model: str = "mine",
+    relative_error: float = 0.1,
+    sensors: tuple[str, ...] = ("none",),
+) -> str:
     """A file as `messplus profile` writes it; returns its path."""
     costs = {
         "joules_per_prompt_token": PROMPT,
@@ -25,7 +30,7 @@ def write_profile(path: Path, model: str = "mine", relative_error: float = 0.1) 
         model=model,
         endpoint="http://localhost",
         meter="by hand",
-        sensors=("none",),
+        sensors=sensors,
         measured_at=datetime(2026, 1, 1, tzinfo=UTC),
         idle_watts=50.0,
         idle_noise_watts=1.0,

@@ -15,7 +15,10 @@ GROUPS = ("gpu-read", "cpu-read")
 
 @dataclass
 class SimulatedZeusd:
-    """GPU i draws ``gpu_watts[i]`` and the processor ``cpu_watts``, its memory half of that."""
+    """GPU i draws ``gpu_watts[i]`` and the processor ``cpu_watts``, its memory half of that.
+
+    ``readings`` are the joules of the GPUs that were asked for, as answered, one after the other.
+    """
 
     gpu_watts: tuple[float, ...] = (100.0, 300.0)
     cpu_watts: float = 80.0
@@ -23,6 +26,7 @@ class SimulatedZeusd:
     with_token: bool = False
     port: int = field(default_factory=free_port)
     began: float = field(default_factory=time.monotonic)
+    readings: list[float] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -54,10 +58,12 @@ class SimulatedZeusd:
         }
 
     async def _gpus(self, gpu_ids: str) -> dict[str, Any]:
-        return {
-            each: {"energy_mj": int(1000 * self.gpu_watts[int(each)] * self._seconds())}
+        counted = {
+            each: int(1000 * self.gpu_watts[int(each)] * self._seconds())
             for each in gpu_ids.split(",")
         }
+        self.readings.append(sum(counted.values()) / 1000)
+        return {each: {"energy_mj": millijoules} for each, millijoules in counted.items()}
 
     async def _cpus(self, cpu_ids: str) -> dict[str, Any]:
         microjoules = int(1e6 * self.cpu_watts * self._seconds())

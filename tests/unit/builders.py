@@ -24,6 +24,7 @@ from litellm_messplus.records import (
     CallRole,
     CallStatus,
     CostSource,
+    EnergyRecord,
     LabelRecord,
     Record,
     RequestRecord,
@@ -162,6 +163,11 @@ def served_call(request_id: str = "r1", **changed: Any) -> CallRecord:
         seconds=0.2,
     )
     return replace(record, **changed)
+
+
+def energy(call: CallRecord, joules: float, cost: float | None) -> EnergyRecord:
+    """What that call took."""
+    return EnergyRecord(call.call_id, call.request_id, NOW, joules, cost)
 
 
 def exploration_call(request_id: str = "r1", number: int = 1, **changed: Any) -> CallRecord:

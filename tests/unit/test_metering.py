@@ -153,3 +153,14 @@ def test_an_absurd_cost_is_dropped_and_counted(absurd: float) -> None:
     found = meter(counters).read(request(), Served(LARGE, None), reading(dollars=absurd))
     assert (found.cost, found.source) == (26.0, MEASURED)
     assert counters.as_dict() == {"absurd_costs": 1}
+
+
+def test_a_price_that_follows_energy_is_multiplied_and_what_was_charged_is_not() -> None:
+    told = Meter(
+        {"zoo": build_zoo(PRICES)}, DEPLOYMENTS, Counters(), {"own": 1.5, "dear": 9.0}.__getitem__
+    )
+    own, dear = Served(SMALL, "own"), Served(LARGE, "dear")
+
+    assert told.read(request(), own, reading()).cost == pytest.approx(1.5 * (10 * 5.0 + 2.0))
+    assert told.read(request(), own, reading()).source is MEASURED
+    assert told.read(request(), dear, reading(dollars=0.25)).cost == 0.25

@@ -1,5 +1,6 @@
 """From LiteLLM's log event to the record of the served call."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -28,6 +29,10 @@ def record(response: object = ANSWER, **payload: Any) -> CallRecord:
 def test_a_call_lasts_to_the_end_of_its_answer() -> None:
     """LiteLLM's `response_time` of a stream ends with the first token."""
     assert record(response_time=0.3).seconds == 2.5
+
+
+def test_a_call_ended_when_its_answer_did_and_not_when_litellm_told() -> None:
+    assert record().ended_at == datetime.fromtimestamp(102.5, UTC)
 
 
 def test_seconds_that_nobody_knows_are_none() -> None:
@@ -61,6 +66,7 @@ def test_the_details_of_usage_count_where_litellm_kept_them(
 ) -> None:
     found = record(**payload, response_cost=0.0)
     assert (found.prompt_tokens, found.completion_tokens) == (10, 2)
+    assert (found.cached_tokens, found.reasoning_tokens) == (26.0 - cost, 0)
     assert (found.cost, found.cost_source) == (cost, CostSource.MEASURED)
 
 

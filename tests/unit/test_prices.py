@@ -48,7 +48,7 @@ def test_dollars_in_a_zoo_of_dollars_are_what_litellm_charges() -> None:
 
 def test_joules_in_a_zoo_of_joules_have_nothing_to_do_with_dollars() -> None:
     found = deployment_price(deployment(**DOLLARS, **ENERGY), zoo("joule"))
-    assert found == DeploymentPrice(Price(0.5, 3.0), None)
+    assert found == DeploymentPrice(Price(0.5, 3.0), None, 1.0)
 
 
 def test_a_call_may_take_energy_whatever_its_length() -> None:
@@ -103,7 +103,7 @@ def test_electricity_alone_is_no_price(unit: str) -> None:
 def test_a_profile_says_what_a_call_takes(tmp_path: Path) -> None:
     given = deployment(energy_profile=write_profile(tmp_path / "mine.yaml"))
     found = deployment_price(given, zoo("joule"))
-    assert found == DeploymentPrice(Price(0.5, 3.0, request=7.0), None)
+    assert found == DeploymentPrice(Price(0.5, 3.0, request=7.0), None, 1.0)
 
 
 def test_a_profiles_path_is_relative_to_where_the_proxy_starts(
