@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.tables import call_energy, calls, labels, requests
 
 OUT_OF_REACH = "no candidate is expected to hold alpha"
 """How a decision's reason begins where nothing can hold alpha."""
@@ -146,7 +146,12 @@ async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Cal
         )
     }
     found: dict[Key, list[Calls]] = {}
-    costs = _by_candidate(func.avg(calls.c.cost)).order_by(calls.c.candidate)
+    cost = func.coalesce(call_energy.c.cost, calls.c.cost)
+    costs = (
+        _by_candidate(func.avg(cost))
+        .outerjoin(call_energy, call_energy.c.call_id == calls.c.call_id)
+        .order_by(calls.c.candidate)
+    )
     for zoo, level, candidate, cost in await connection.execute(costs):
         labelled, equal, rate = judged.get((zoo, level, candidate), (0, 0.0, None))
         found.setdefault((zoo, level), []).append(Calls(candidate, labelled, equal, rate, cost))
