@@ -1,11 +1,11 @@
 """Reading what a model said, on any surface, for those who judge it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
-from litellm_messplus.proxy.answers import text
+from litellm_messplus.proxy.answers import field, text
 
 FINISHES = {
     "stop": Finish.STOP,
@@ -93,8 +93,3 @@ def _refusal(message: object, parts: Iterable[object]) -> str | None:
     refused = next((part for part in parts if field(part, "type") == "refusal"), None)
     found = said or kept or field(refused, "refusal")
     return str(found) if found else None
-
-
-def field(value: object, name: str) -> Any:
-    """Of a mapping or an object; None where there is none."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

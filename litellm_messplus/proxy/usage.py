@@ -1,13 +1,13 @@
 """What an endpoint says that a call used, in the words of any API; or what we count ourselves."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import litellm
 
 from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
 from litellm_messplus.costs.usage import Usage
+from litellm_messplus.proxy.answers import field
 
 MOST_TOKENS = 100_000_000
 """Of one prompt or one answer, ten times what the longest context holds: more is a mistake."""
@@ -24,21 +24,21 @@ def read_usage(reported: object) -> Usage | None:
     """
     prompt = _first(reported, "prompt_tokens", "input_tokens")
     completion = _first(reported, "completion_tokens", "output_tokens")
-    read = _field(reported, "prompt_tokens_details") or _field(reported, "input_tokens_details")
-    written = _field(reported, "completion_tokens_details") or _field(
+    read = field(reported, "prompt_tokens_details") or field(reported, "input_tokens_details")
+    written = field(reported, "completion_tokens_details") or field(
         reported, "output_tokens_details"
     )
-    cached = _tokens(_field(read, "cached_tokens"))
+    cached = _tokens(field(read, "cached_tokens"))
     if _is_anthropic(reported):  # which leaves out of the prompt what its cache has to do with
-        cached = _tokens(_field(reported, "cache_read_input_tokens"))
-        prompt += cached + _tokens(_field(reported, "cache_creation_input_tokens"))
+        cached = _tokens(field(reported, "cache_read_input_tokens"))
+        prompt += cached + _tokens(field(reported, "cache_creation_input_tokens"))
     if not prompt and not completion:
         return None
     return Usage(
         prompt,
         completion,
         cached_tokens=min(cached, prompt),
-        reasoning_tokens=min(_tokens(_field(written, "reasoning_tokens")), completion),
+        reasoning_tokens=min(_tokens(field(written, "reasoning_tokens")), completion),
     )
 
 
@@ -56,14 +56,14 @@ def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
 def _is_anthropic(reported: object) -> bool:
     """Anthropic's words are those of the Responses API, but for the details."""
     return (
-        _field(reported, "input_tokens") is not None
-        and _field(reported, "prompt_tokens") is None
-        and _field(reported, "input_tokens_details") is None
+        field(reported, "input_tokens") is not None
+        and field(reported, "prompt_tokens") is None
+        and field(reported, "input_tokens_details") is None
     )
 
 
 def _first(reported: object, *names: str) -> int:
-    return next((tokens for name in names if (tokens := _tokens(_field(reported, name)))), 0)
+    return next((tokens for name in names if (tokens := _tokens(field(reported, name)))), 0)
 
 
 def _tokens(value: Any) -> int:
@@ -76,9 +76,3 @@ def _tokens(value: Any) -> int:
     if not 0 <= tokens <= MOST_TOKENS:
         raise AbsurdUsageError(f"{tokens} tokens")
     return tokens
-
-
-def _field(value: object, name: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(name)
-    return getattr(value, name, None)
