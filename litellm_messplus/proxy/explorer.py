@@ -79,7 +79,7 @@ class Explorer:
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(opened, opened.asked, number, candidate, request.call_type, arguments)
+            call = self._call(record, opened.asked, number, candidate, request.call_type, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -97,7 +97,7 @@ class Explorer:
 
     async def _call(
         self,
-        opened: OpenRequest,
+        record: RequestRecord,
         asked: Asked | None,
         number: int,
         candidate: str,
@@ -105,7 +105,6 @@ class Explorer:
         arguments: Mapping[str, Any],
     ) -> None:
         exploration_target.set(candidate)
-        record = opened.record
         started = time.perf_counter()
         try:
             response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
