@@ -26,6 +26,7 @@ from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
+from litellm_messplus.store.recent_requests import RecentRequests
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class Journal:
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
+        self._recent = RecentRequests()
+        self._turn_ends = 0.0
         self._backlog: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -198,10 +201,15 @@ class Journal:
         )
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
+        records = [waiting.record for waiting in batch]
+        entries = self._recent.entries(records, appended.before)
         is_next = appended.before == self.position  # else others wrote between, who knows what
-        kinds = {type(waiting.record) for waiting in batch} if is_next else EVERY_KIND
         try:
-            await self._fold(appended.last, kinds)
+            if is_next and entries is not None:
+                await self._fold_known(entries, appended.last)
+            else:
+                kinds = {type(record) for record in records} if is_next else EVERY_KIND
+                await self._fold(appended.last, kinds)
         finally:  # committed is committed: what could not be read back now is folded in later
             for waiting in batch:
                 waiting.resolve()
@@ -216,18 +224,28 @@ class Journal:
         waiting.refuse(error)
 
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
-        for_others = time.perf_counter() + TURN_SECONDS
+        """Read the log up to a position, and fold it in."""
+        self._turn_ends = time.perf_counter() + TURN_SECONDS
         async for entry in read_entries(self._database, self.position, upto, kinds):
-            self._apply(entry)
-            self.position = entry.position
-            if time.perf_counter() > for_others:
-                await asyncio.sleep(0)
-                for_others = time.perf_counter() + TURN_SECONDS
+            self._recent.saw(entry)
+            await self._apply(entry)
         self.position = max(self.position, upto)
 
-    def _apply(self, entry: Entry) -> None:
+    async def _fold_known(self, entries: Sequence[Entry], upto: int) -> None:
+        """Fold in what was written, up to a position, without reading it back."""
+        self._turn_ends = time.perf_counter() + TURN_SECONDS
+        for entry in entries:
+            await self._apply(entry)
+        self.position = upto
+
+    async def _apply(self, entry: Entry) -> None:
+        """Fold one entry in; requests get their turn now and then."""
         if not fold(self._engines, entry):
             self._counters.add("fold_failures")
+        self.position = entry.position
+        if time.perf_counter() > self._turn_ends:
+            await asyncio.sleep(0)
+            self._turn_ends = time.perf_counter() + TURN_SECONDS
 
     async def _save_due_snapshots(self) -> None:
         if self.position - self._snapshot_position >= self._snapshot_every:

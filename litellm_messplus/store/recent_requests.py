@@ -1,0 +1,106 @@
+"""What this process wrote, as entries of the fold without reading it back.
+
+Reading back took the event loop nearly as long as writing. It is left out where the entries can
+only be what `read_entries` would give: a test holds the two to each other.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
+from litellm_messplus.records import (
+    CallRecord,
+    CallStatus,
+    EnergyRecord,
+    GradingRecord,
+    Record,
+    RequestRecord,
+)
+
+REMEMBERED = 4096
+"""Requests, the newest; a call that ends later is read back."""
+
+
+class RecentRequests:
+    """Requests written here, and the calls that were labelled before they ended, by anybody."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._requests: OrderedDict[str, RequestRecord] = OrderedDict()
+        self._labelled_early: OrderedDict[str, None] = OrderedDict()
+
+    def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
+        """Of records at the positions after ``before``; None where the log must be asked: for a
+        label, and for a call of a request that is not remembered, or that was labelled early."""
+        found: list[Entry] = []
+        for position, record in enumerate(records, start=before + 1):
+            match record:
+                case RequestRecord():
+                    self._remember(record)
+                    found.append(_decided(record, position))
+                case CallRecord():
+                    request = self._requests.get(record.request_id)
+                    if request is None or record.call_id in self._labelled_early:
+                        return None
+                    found.append(_settled(record, request, position))
+                case GradingRecord() | EnergyRecord():  # no part of the fold
+                    continue
+                case _:
+                    return None
+        return found
+
+    def saw(self, entry: Entry) -> None:
+        """An entry that was read from the log, whoever wrote it."""
+        if isinstance(entry, Labelled) and entry.example is None:
+            self._labelled_early[entry.call_id] = None
+            if len(self._labelled_early) > self._remembered:
+                self._labelled_early.popitem(last=False)
+
+    def _remember(self, record: RequestRecord) -> None:
+        self._requests[record.request_id] = record
+        if len(self._requests) > self._remembered:
+            self._requests.popitem(last=False)
+
+
+def _decided(record: RequestRecord, position: int) -> Decided:
+    shortfall = 0.0
+    if record.aim is not None and record.expected_satisfaction is not None:
+        shortfall = record.aim - record.expected_satisfaction
+    return Decided(
+        position=position,
+        zoo=record.zoo,
+        service_level=record.service_level,
+        request_id=record.request_id,
+        expected_shortfall=shortfall,
+        calls=1 + record.exploration_calls,
+        at=record.created_at.timestamp(),
+    )
+
+
+def _settled(record: CallRecord, request: RequestRecord, position: int) -> Settled:
+    succeeded = record.status is CallStatus.SUCCESS
+    used = succeeded and not record.is_cache_hit
+    return Settled(
+        position=position,
+        zoo=request.zoo,
+        call_id=record.call_id,
+        candidate=record.candidate,
+        prompt_characters=request.prompt_characters,
+        prompt_tokens=record.prompt_tokens if used else None,
+        completion_tokens=record.completion_tokens if used else None,
+        example=_example(record.candidate, request) if succeeded else None,
+        given=(),
+        seconds=record.seconds if used else None,
+    )
+
+
+def _example(candidate: str | None, request: RequestRecord) -> Example | None:
+    if candidate is None:
+        return None
+    return Example(
+        request_id=request.request_id,
+        encoder=request.encoder,
+        features=request.features,
+        candidate=candidate,
+        is_exploration=request.is_exploration,
+    )
