@@ -8,14 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy.exc import (
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    ProgrammingError,
-    SQLAlchemyError,
-)
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
@@ -27,6 +20,7 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 from litellm_messplus.store.recent_requests import RecentRequests
+from litellm_messplus.store.refusals import is_the_records_fault
 
 logger = logging.getLogger(__name__)
 
@@ -171,7 +165,7 @@ class Journal:
         try:
             appended = await self._append(batch)
         except Exception as error:
-            if not _is_the_records_fault(error):
+            if not is_the_records_fault(error):
                 raise
             await self._write_singly(batch)
             return
@@ -185,7 +179,7 @@ class Journal:
             try:
                 appended = await self._append([waiting])
             except Exception as error:
-                if not _is_the_records_fault(error):
+                if not is_the_records_fault(error):
                     raise
                 self._backlog.popleft()
                 self._drop(waiting, error)
@@ -263,16 +257,3 @@ class Journal:
                 ),
             )
         self._snapshot_position = self.position
-
-
-def _is_the_records_fault(error: Exception) -> bool:
-    """Whether the database will never take the record, rather than not now."""
-    if not isinstance(error, DBAPIError):
-        return not isinstance(error, OSError)  # TimeoutError is one
-    sqlstate = getattr(error.orig, "sqlstate", None)
-    if sqlstate is not None:  # Postgres, which says it: data exceptions, violated constraints
-        return str(sqlstate)[:2] in ("22", "23")
-    if isinstance(error, IntegrityError | DataError):
-        return True
-    refused_by_driver = isinstance(error, ProgrammingError | InterfaceError)
-    return refused_by_driver and not error.connection_invalidated
