@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.costs.usage import Usage
@@ -25,12 +25,14 @@ class Served:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What LiteLLM says of a call: the usage in the words of any API, the answer's text, what
-    LiteLLM charges in USD, and how long it took. None or zero where it does not know."""
+    LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
+    streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
 
     usage: object
     answer: str
     dollars: float | None
     seconds: float | None
+    is_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Meter:
         self._deployment_prices = deployment_prices
         self._counters = counters
         self._price_factor = price_factor
+        self._silent: set[str | None] = set()
+        """Deployments whose last whole answer came without usage."""
 
     def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
         """Of an answer that came; readings that cannot be are dropped and counted."""
@@ -65,9 +69,23 @@ class Meter:
         except AbsurdUsageError as error:
             self._counters.failure("absurd_usages", f"an endpoint reported {error}")
             usage, dollars = None, None  # which LiteLLM computed from the same usage
+        else:
+            usage = self._reported(served, reading, usage)
         usage = usage or counted_usage(record.prompt_characters, reading.answer)
         cost, source = self._cost(record, served, usage, dollars, reading.seconds)
         return Metered(usage, cost, source)
+
+    def _reported(self, served: Served, reading: Reading, usage: Usage | None) -> Usage | None:
+        """The usage of a stream is LiteLLM's own count where the endpoint reports none."""
+        if reading.is_stream:
+            if usage is not None and served.deployment in self._silent:
+                return replace(usage, is_counted=True)
+            return usage
+        if usage is None:
+            self._silent.add(served.deployment)
+        else:
+            self._silent.discard(served.deployment)
+        return usage
 
     def _dollars(self, reading: Reading) -> float | None:
         """None for LiteLLM's zero too: it says zero of what it has no price for."""
@@ -90,7 +108,7 @@ class Meter:
         if known is None:
             return _cost_outside(zoo, served, usage, dollars)
         if dollars is not None and known.per_dollar is not None:
-            return dollars * known.per_dollar + known.price.request, CostSource.MEASURED
+            return dollars * known.per_dollar + known.price.request, _source(usage)
         if usage is not None:
             cost = known.price.of(
                 usage.prompt_tokens,
@@ -99,8 +117,7 @@ class Meter:
                 reasoning_tokens=usage.reasoning_tokens,
                 seconds=seconds or 0.0,
             )
-            source = CostSource.COUNTED if usage.is_counted else CostSource.MEASURED
-            return cost * self._price_factor(served.deployment or ""), source
+            return cost * self._price_factor(served.deployment or ""), _source(usage)
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
             return estimated, CostSource.ESTIMATED
@@ -115,6 +132,11 @@ class Meter:
         if price is None:
             return None
         return DeploymentPrice(price, 1.0 if zoo.settings.cost_unit is CostUnit.USD else None)
+
+
+def _source(usage: Usage | None) -> CostSource:
+    is_counted = usage is not None and usage.is_counted
+    return CostSource.COUNTED if is_counted else CostSource.MEASURED
 
 
 def _cost_outside(

@@ -40,7 +40,13 @@ def succeeded(
     metered = meter.read(
         opened.record,
         Served(candidate, deployment),
-        Reading(_usage(payload), answer, payload.get("response_cost"), seconds),
+        Reading(
+            _usage(payload),
+            answer,
+            payload.get("response_cost"),
+            seconds,
+            is_stream=opened.record.is_stream,
+        ),
     )
     usage = metered.usage
     return CallRecord(

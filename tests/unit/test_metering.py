@@ -135,6 +135,22 @@ def test_an_endpoint_that_says_nothing_has_its_tokens_counted_and_marked() -> No
     assert (found.cost, found.source) == (26.0, COUNTED)
 
 
+def test_a_stream_of_an_endpoint_that_reports_no_usage_is_marked_as_counted() -> None:
+    """LiteLLM counts it and does not say so; the endpoint's whole answers tell."""
+    metering, served = meter(), Served(LARGE, "dear")
+    stream = Reading(USAGE, "hello", 0.7, None, is_stream=True)
+
+    def source_of_a_stream() -> CostSource:
+        return metering.read(request(), served, stream).source
+
+    assert source_of_a_stream() is MEASURED  # nothing is known against it
+    metering.read(request(), served, reading(usage=None, answer="hello"))
+    assert source_of_a_stream() is COUNTED
+    assert metering.read(request(), Served(SMALL, "free"), stream).source is MEASURED
+    metering.read(request(), served, reading())
+    assert source_of_a_stream() is MEASURED
+
+
 @pytest.mark.parametrize("absurd", [-5, 10**12])
 def test_absurd_usage_is_dropped_and_counted_with_the_cost_that_litellm_made_of_it(
     absurd: int,
