@@ -12,8 +12,9 @@ from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store.response_bias import audits
 
-LOOK_SECONDS = 60.0
-"""Between two looks at what the judge has graded since."""
+LOOK_SECONDS = 10.0
+"""Between two looks at what the judge has graded since: labels keep the weight they were given, so
+an estimate that is late costs."""
 
 
 class ResponseBias:
