@@ -59,11 +59,13 @@ class Engine:
         prompt_characters: int,
         candidates: Sequence[str],
         most_completion_tokens: float = math.inf,
+        prompt_tokens: Mapping[str, float] | None = None,
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now.
 
         Without ``features``, satisfactions are the running means. No answer is expected to be
-        longer than ``most_completion_tokens``, which the request allows.
+        longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are
+        those of the candidates for which they were counted; else the characters tell.
         """
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
@@ -74,7 +76,12 @@ class Engine:
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
             estimates=self._estimates(
-                features, prompt_characters, candidates, most_completion_tokens
+                features,
+                {
+                    name: (prompt_tokens or {}).get(name) or self._tokens(name, prompt_characters)
+                    for name in candidates
+                },
+                most_completion_tokens,
             ),
             largest=self.zoo.largest,
             exploration_draw=draw(self._seed, stream, t),
@@ -111,21 +118,26 @@ class Engine:
     def _estimates(
         self,
         features: Features | None,
-        prompt_characters: int,
-        candidates: Sequence[str],
+        prompt_tokens: Mapping[str, float],
         most_completion_tokens: float,
     ) -> tuple[Estimate, ...]:
-        satisfactions = self.state.policy.predict(features, candidates)
+        """Of the candidates that ``prompt_tokens`` names."""
+        satisfactions = self.state.policy.predict(features, list(prompt_tokens))
         multiple = self.state.lengths.multiple(features)
         return tuple(
-            self._estimate(name, prompt_characters, multiple, most_completion_tokens, satisfaction)
-            for name, satisfaction in zip(candidates, satisfactions, strict=True)
+            self._estimate(name, tokens, multiple, most_completion_tokens, satisfaction)
+            for (name, tokens), satisfaction in zip(
+                prompt_tokens.items(), satisfactions, strict=True
+            )
         )
+
+    def _tokens(self, candidate: str, prompt_characters: int) -> float:
+        return self.state.estimators[candidate].tokens_of(prompt_characters)
 
     def _estimate(
         self,
         candidate: str,
-        prompt_characters: int,
+        prompt_tokens: float,
         multiple: float,
         most_completion_tokens: float,
         satisfaction: float,
@@ -136,7 +148,7 @@ class Engine:
         expected = min(usual * multiple, most_completion_tokens)
         return Estimate(
             candidate,
-            factor * price.of(estimator.tokens_of(prompt_characters), expected, seconds=seconds),
+            factor * price.of(prompt_tokens, expected, seconds=seconds),
             factor * price.of(estimator.prompt_tokens.value, usual, seconds=seconds),
             satisfaction,
         )

@@ -25,6 +25,7 @@ from litellm_messplus.proxy.metering import Meter
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.other_workers import OtherWorkers
+from litellm_messplus.proxy.prompt_tokens import PromptTokens
 from litellm_messplus.proxy.response_bias import ResponseBias
 from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
 from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
@@ -44,6 +45,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         database: AsyncEngine,
         position: int,
         measured: Sequence[MeasuredDeployment] = (),
+        prompt_tokens: PromptTokens | None = None,
     ) -> None:
         super().__init__()
         self.engines = engines
@@ -108,6 +110,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             self._explorer,
             self._desk,
             self._next_turn_feedback,
+            prompt_tokens or PromptTokens(list(engines), []),
             self.counters,
         )
 

@@ -20,6 +20,7 @@ from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.labelling import asked
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.prompt_tokens import PromptTokens
 from litellm_messplus.proxy.service_levels import service_level
 from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
 from litellm_messplus.records import RequestRecord
@@ -48,8 +49,10 @@ class RequestRouter:
         explorer: Explorer,
         desk: LabelDesk,
         feedback: NextTurnFeedback,
+        prompt_tokens: PromptTokens,
         counters: Counters,
     ) -> None:
+        self._prompt_tokens = prompt_tokens
         self._settings = settings
         self._features = features
         self._journal = journal
@@ -115,7 +118,12 @@ class RequestRouter:
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(
-            level, features, len(text), candidates, request.most_completion_tokens
+            level,
+            features,
+            len(text),
+            candidates,
+            request.most_completion_tokens,
+            self._prompt_tokens.count(engine.zoo.name, conversation),
         )
         request_id = new_id()
         decision = engine.decide(request_id, level, situation)

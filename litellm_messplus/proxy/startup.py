@@ -21,6 +21,7 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.energy_sources import measured_deployments
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.prompt_tokens import PromptTokens
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
@@ -51,7 +52,9 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))
     database = create_engine(settings.database)
-    plugin = MessplusPlugin(settings, encoder, engines, database, position, measured)
+    prompt_tokens = PromptTokens(list(zoos), model_list)
+    prompt_tokens.warm_up()
+    plugin = MessplusPlugin(settings, encoder, engines, database, position, measured, prompt_tokens)
     plugin.start()
     plugin.attach()
     _spare_the_collector()
