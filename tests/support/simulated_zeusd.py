@@ -1,14 +1,13 @@
 """What a zeusd daemon answers over HTTP, for two simulated GPUs and a simulated processor."""
 
-import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI
 
 from tests.support.ports import free_port
+from tests.support.serving import Serving
 
 GROUPS = ("gpu-read", "cpu-read")
 
@@ -37,16 +36,10 @@ class SimulatedZeusd:
         app.get("/discover")(self._discover)
         app.get("/gpu/get_cumulative_energy")(self._gpus)
         app.get("/cpu/get_cumulative_energy")(self._cpus)
-        config = uvicorn.Config(app, port=self.port, log_level="error", ws="none")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        self._serving = Serving(app, self.port)
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._serving.stop()
 
     async def _discover(self) -> dict[str, Any]:
         gpus = [{"id": index, "name": "simulated"} for index in range(len(self.gpu_watts))]

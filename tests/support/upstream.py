@@ -2,17 +2,16 @@
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from tests.support.ports import free_port
+from tests.support.serving import Serving
 
 
 @dataclass
@@ -50,16 +49,10 @@ class Upstream:
         app.post("/v1/chat/completions")(self._chat)
         app.post("/v1/completions")(self._completion)
         app.post("/v1/responses")(self._response)
-        config = uvicorn.Config(app, port=self.port, log_level="error", ws="none")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        self._serving = Serving(app, self.port)
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._serving.stop()
 
     async def _chat(self, request: Request) -> Response:
         return await self._answer(request, "chat.completion", _chat_choice)
