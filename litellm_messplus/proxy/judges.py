@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -12,6 +11,7 @@ from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.deployments import Deployment
 from litellm_messplus.proxy.dollars import public_dollars, stated_dollars
 from litellm_messplus.proxy.judge_calls import JudgeCalls
@@ -36,21 +36,18 @@ class Judges:
         }
         self._database = database
         self._counters = outlets.counters
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def start(self) -> None:
         """Begin grading, in the running event loop."""
         if self.of_zoo:
             for judge in self.of_zoo.values():
                 judge.start()
-            self._task = asyncio.create_task(self._watch(), name="messplus-judges")
+            self._background.start(self._watch(), "messplus-judges")
 
     async def close(self) -> None:
         """Stop looking at the log; the judges themselves are closed with the label desk."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await self._background.close()
 
     async def _watch(self) -> None:
         while True:

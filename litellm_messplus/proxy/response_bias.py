@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
 from litellm_messplus.labels.response_bias import cautious, estimate
+from litellm_messplus.proxy.background import Background
 from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store.response_bias import audits
@@ -34,7 +34,7 @@ class ResponseBias:
         self._database = database
         self._counters = counters
         self._estimated: Mapping[tuple[str, str], float] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def feedback_weight(self, zoo: str, level: str, value: float) -> float:
         """What a user's label of that value weighs."""
@@ -44,14 +44,11 @@ class ResponseBias:
     def start(self) -> None:
         """Begin looking at the log where there is an audit, in the running event loop."""
         if self._audited:
-            self._task = asyncio.create_task(self._watch(), name="messplus-response-bias")
+            self._background.start(self._watch(), "messplus-response-bias")
 
     async def close(self) -> None:
         """Stop looking."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await self._background.close()
 
     async def look(self) -> None:
         """Take the estimates of now."""

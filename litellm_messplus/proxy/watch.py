@@ -3,7 +3,6 @@ minute."""
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -11,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
+from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.carbon import carbon_gauges
 from litellm_messplus.proxy.price_gauges import price_gauges
 from litellm_messplus.status.alerts import AlertLog
@@ -38,18 +38,15 @@ class StatusWatch:
         self._features = features
         self._counters = counters
         self._alerts = AlertLog()
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def start(self) -> None:
         """Begin looking for alerts, in the running event loop."""
-        self._task = asyncio.create_task(self._run(), name="messplus-watch")
+        self._background.start(self._run(), "messplus-watch")
 
     async def close(self) -> None:
         """Stop looking."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await self._background.close()
 
     async def read(self, window: int = WINDOW) -> Status:
         """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
