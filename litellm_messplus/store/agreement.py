@@ -52,10 +52,7 @@ async def agreements(
         select(
             pairs.c.zoo,
             pairs.c.judge,
-            _count(yes & user),
-            _count(yes & ~user),
-            _count(~yes & user),
-            _count(~yes & ~user),
+            *agreement_counts(yes, user),
         )
         .where(pairs.c.place <= window)
         .group_by(pairs.c.zoo, pairs.c.judge)
@@ -63,5 +60,12 @@ async def agreements(
     return {(row[0], row[1]): Agreement(*row[2:]) for row in await connection.execute(query)}
 
 
-def _count(condition: Any) -> Any:
+def agreement_counts(judge: Any, user: Any) -> list[Any]:
+    """The fields of an `Agreement`, from the conditions that judge and user are satisfied."""
+    cells = (judge & user, judge & ~user, ~judge & user, ~judge & ~user)
+    return [count_where(cell) for cell in cells]
+
+
+def count_where(condition: Any) -> Any:
+    """How many rows meet it."""
     return func.sum(case((condition, 1), else_=0))

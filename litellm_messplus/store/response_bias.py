@@ -3,14 +3,12 @@
 Runs alike on SQLite and Postgres, along the indexes of `gradings` and of the calls' labels.
 """
 
-from typing import Any
-
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.response_bias import Audit
-from litellm_messplus.store.agreement import LABELS, SATISFIED
+from litellm_messplus.store.agreement import LABELS, SATISFIED, agreement_counts, count_where
 from litellm_messplus.store.tables import gradings, requests
 
 WINDOW = 10_000
@@ -35,12 +33,9 @@ async def audits(connection: AsyncConnection, window: int = WINDOW) -> dict[tupl
         select(
             requests.c.zoo,
             requests.c.service_level,
-            _count(yes & user),
-            _count(yes & ~user),
-            _count(~yes & user),
-            _count(~yes & ~user),
-            _count(yes & said.c.value.is_(None)),
-            _count(~yes & said.c.value.is_(None)),
+            *agreement_counts(yes, user),
+            count_where(yes & said.c.value.is_(None)),
+            count_where(~yes & said.c.value.is_(None)),
         )
         .select_from(requests)
         .join(judged, and_(judged.c.call_id == served, judged.c.kind == "judge"))
@@ -49,10 +44,6 @@ async def audits(connection: AsyncConnection, window: int = WINDOW) -> dict[tupl
         .group_by(requests.c.zoo, requests.c.service_level)
     )
     return {
-        (row[0], row[1]): Audit(Agreement(*row[2:6]), *row[6:])
+        (row[0], row[1]): Audit(Agreement(*row[2:6]), row[6], row[7])
         for row in await connection.execute(query)
     }
-
-
-def _count(condition: Any) -> Any:
-    return func.sum(case((condition, 1), else_=0))
