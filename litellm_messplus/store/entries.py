@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
 from litellm_messplus.learning.verdict import Given
+from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -49,7 +50,7 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
     entries: list[Entry] = []
     if RequestRecord in kinds:
         found = await connection.execute(_decided_query(after, upto))
-        entries += [_decided(row) for row in found]
+        entries += [decided(row, row.position) for row in found]
     for kind, (table, query, entry_of) in _JUDGED.items():
         if kind in kinds:
             rows = (await connection.execute(query(after, upto))).all()
@@ -67,21 +68,24 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.request_id,
         requests.c.created_at,
         requests.c.exploration_calls,
-        func.coalesce(requests.c.aim - requests.c.expected_satisfaction, 0.0).label(
-            "expected_shortfall"
-        ),
+        requests.c.aim,
+        requests.c.expected_satisfaction,
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
-def _decided(found: Row[Any]) -> Decided:
+def decided(request: Any, position: int) -> Decided:
+    """Of a request, as its record or as a row."""
+    shortfall = 0.0
+    if request.aim is not None and request.expected_satisfaction is not None:
+        shortfall = request.aim - request.expected_satisfaction
     return Decided(
-        position=found.position,
-        zoo=found.zoo,
-        service_level=found.service_level,
-        request_id=found.request_id,
-        expected_shortfall=found.expected_shortfall,
-        calls=1 + (found.exploration_calls or 0),
-        at=found.created_at.timestamp(),
+        position=position,
+        zoo=request.zoo,
+        service_level=request.service_level,
+        request_id=request.request_id,
+        expected_shortfall=shortfall,
+        calls=1 + (request.exploration_calls or 0),
+        at=request.created_at.timestamp(),
     )
 
 
@@ -138,19 +142,30 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
 
 
 def _settled(found: Row[Any], given: tuple[Given, ...]) -> Settled:
-    succeeded = found.status == CallStatus.SUCCESS
-    used = succeeded and not found.is_cache_hit
+    return settled(found, found, _features(found), found.position, given)
+
+
+def settled(
+    call: Any,
+    request: Any,
+    features: Features | None,
+    position: int,
+    given: tuple[Given, ...] = (),
+) -> Settled:
+    """Of a call and its request, as their records, or both as one row."""
+    succeeded = call.status == CallStatus.SUCCESS
+    used = succeeded and not call.is_cache_hit
     return Settled(
-        position=found.position,
-        zoo=found.zoo,
-        call_id=found.call_id,
-        candidate=found.candidate,
-        prompt_characters=found.prompt_characters,
-        prompt_tokens=found.prompt_tokens if used else None,
-        completion_tokens=found.completion_tokens if used else None,
-        example=_example(found) if succeeded else None,
+        position=position,
+        zoo=request.zoo,
+        call_id=call.call_id,
+        candidate=call.candidate,
+        prompt_characters=request.prompt_characters,
+        prompt_tokens=call.prompt_tokens if used else None,
+        completion_tokens=call.completion_tokens if used else None,
+        example=_example(call.candidate, request, features) if succeeded else None,
         given=given,
-        seconds=found.seconds if used else None,
+        seconds=call.seconds if used else None,
     )
 
 
@@ -185,6 +200,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
 def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
+    succeeded = found.status == CallStatus.SUCCESS
     return Labelled(
         position=found.position,
         zoo=found.zoo,
@@ -195,19 +211,23 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         is_served=is_served,
         given=_given(found),
         earlier=earlier,
-        example=_example(found) if found.status == CallStatus.SUCCESS else None,
+        example=_example(found.candidate, found, _features(found)) if succeeded else None,
     )
 
 
-def _example(found: Row[Any]) -> Example | None:
-    if found.candidate is None:
+def _features(found: Row[Any]) -> Features | None:
+    return None if found.features is None else features_from_bytes(found.features)
+
+
+def _example(candidate: str | None, request: Any, features: Features | None) -> Example | None:
+    if candidate is None:
         return None
     return Example(
-        request_id=found.request_id,
-        encoder=found.encoder,
-        features=None if found.features is None else features_from_bytes(found.features),
-        candidate=found.candidate,
-        is_exploration=bool(found.is_exploration),
+        request_id=request.request_id,
+        encoder=request.encoder,
+        features=features,
+        candidate=candidate,
+        is_exploration=bool(request.is_exploration),
     )
 
 

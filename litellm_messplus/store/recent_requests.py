@@ -7,15 +7,15 @@ only be what `read_entries` would give: a test holds the two to each other.
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
+from litellm_messplus.learning.entries import Entry, Labelled
 from litellm_messplus.records import (
     CallRecord,
-    CallStatus,
     EnergyRecord,
     GradingRecord,
     Record,
     RequestRecord,
 )
+from litellm_messplus.store.entries import decided, settled
 
 REMEMBERED = 4096
 """Requests, the newest; a call that ends later is read back."""
@@ -37,12 +37,12 @@ class RecentRequests:
             match record:
                 case RequestRecord():
                     self._remember(record)
-                    found.append(_decided(record, position))
+                    found.append(decided(record, position))
                 case CallRecord():
                     request = self._requests.get(record.request_id)
                     if request is None or record.call_id in self._labelled_early:
                         return None
-                    found.append(_settled(record, request, position))
+                    found.append(settled(record, request, request.features, position))
                 case GradingRecord() | EnergyRecord():  # no part of the fold
                     continue
                 case _:
@@ -60,47 +60,3 @@ class RecentRequests:
         self._requests[record.request_id] = record
         if len(self._requests) > self._remembered:
             self._requests.popitem(last=False)
-
-
-def _decided(record: RequestRecord, position: int) -> Decided:
-    shortfall = 0.0
-    if record.aim is not None and record.expected_satisfaction is not None:
-        shortfall = record.aim - record.expected_satisfaction
-    return Decided(
-        position=position,
-        zoo=record.zoo,
-        service_level=record.service_level,
-        request_id=record.request_id,
-        expected_shortfall=shortfall,
-        calls=1 + record.exploration_calls,
-        at=record.created_at.timestamp(),
-    )
-
-
-def _settled(record: CallRecord, request: RequestRecord, position: int) -> Settled:
-    succeeded = record.status is CallStatus.SUCCESS
-    used = succeeded and not record.is_cache_hit
-    return Settled(
-        position=position,
-        zoo=request.zoo,
-        call_id=record.call_id,
-        candidate=record.candidate,
-        prompt_characters=request.prompt_characters,
-        prompt_tokens=record.prompt_tokens if used else None,
-        completion_tokens=record.completion_tokens if used else None,
-        example=_example(record.candidate, request) if succeeded else None,
-        given=(),
-        seconds=record.seconds if used else None,
-    )
-
-
-def _example(candidate: str | None, request: RequestRecord) -> Example | None:
-    if candidate is None:
-        return None
-    return Example(
-        request_id=request.request_id,
-        encoder=request.encoder,
-        features=request.features,
-        candidate=candidate,
-        is_exploration=request.is_exploration,
-    )
