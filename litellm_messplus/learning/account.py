@@ -31,38 +31,36 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """``shortfall`` is over judged requests; ``pending`` holds the expected one of the others."""
+    """``shortfall`` is over judged requests; ``pending`` holds the expected one of each of the
+    others, and ``expected`` their sum."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
     seen: int = 0
     answered_requests: int = 0
     requests: int = 0
+    expected: float = 0.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
-    _expected: float | None = field(default=None, compare=False, repr=False)
-    """The sum over ``pending``, until that changes: every decision asks for it."""
 
     @property
     def queue(self) -> float:
         """What is owed in expectation, in requests."""
-        if self._expected is None:
-            self._expected = sum(pending.shortfall for pending in self.pending.values())
-        return self.shortfall + self.answered_share * self._expected
+        return self.shortfall + self.answered_share * self.expected
 
     def decided(self, request_id: str, expected_shortfall: float) -> None:
         """A request went out."""
         self.requests += 1
-        self._expected = None
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
+        self.expected += expected_shortfall
         while next(iter(self.pending.values())).number <= self.requests - PENDING:
-            self.pending.popitem(last=False)
+            self._close(next(iter(self.pending)))
             self._expect(answer=0.0)
 
     def answered(self, request_id: str, shortfall: float) -> None:
         """The first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
         self.answered_requests += 1
-        self._expected = None
-        if self.pending.pop(request_id, None) is not None:
+        if request_id in self.pending:
+            self._close(request_id)
             self._expect(answer=1.0)
         elif self.seen > 0:  # given up as unanswered
             late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
@@ -80,6 +78,7 @@ class Account:
             "seen": self.seen,
             "answered_requests": self.answered_requests,
             "requests": self.requests,
+            "expected": self.expected,
             "pending": [[name, *pending] for name, pending in self.pending.items()],
         }
 
@@ -88,6 +87,11 @@ class Account:
         """The account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         return cls(**{**plain, "pending": pending})
+
+    def _close(self, request_id: str) -> None:
+        closed = self.pending.pop(request_id)
+        # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
+        self.expected = self.expected - closed.shortfall if self.pending else 0.0
 
     def _count(self, shortfall: float) -> None:
         self.shortfall = max(self.shortfall + shortfall, -CREDIT)

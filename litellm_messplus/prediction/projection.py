@@ -8,12 +8,12 @@ Achlioptas, "Database-friendly random projections", 2003).
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import checked
 
 WIDEST = 256
 SEED = 20250527
@@ -22,22 +22,49 @@ Vector = NDArray[np.float64]
 
 
 class Projection:
-    """From ``dimension`` features to ``width`` ones of length 1, or all zero."""
+    """From ``dimension`` features to ``width`` ones of length 1, or all zero; read-only.
+
+    The last row is kept: one prompt is asked for by every ridge, at the decision and again when
+    its call has ended.
+    """
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self.width = min(dimension, WIDEST)
         self._signs = _signs(self.width, dimension) if dimension > WIDEST else None
+        self._last: tuple[Features | None, Vector] = None, np.zeros(self.width)
 
     def __call__(self, features: Features) -> Vector:
         """Shape (width,). Raises ValueError for anything but ``dimension`` finite numbers."""
-        row = _unit(checked(features, self.dimension).astype(np.float64))
+        last, row = self._last
+        if features is last:
+            return row
+        row = self._row(features)
+        row.flags.writeable = False
+        if not features.flags.writeable:  # else the same array may hold another prompt next
+            self._last = features, row
+        return row
+
+    def _row(self, features: Features) -> Vector:
+        if features.shape != (self.dimension,):
+            raise ValueError(
+                f"features of shape {features.shape}, not of dimension {self.dimension}"
+            )
+        row = _unit(features.astype(np.float64))
         return row if self._signs is None else _unit(self._signs @ row)
 
 
+@cache
+def projection(dimension: int) -> Projection:
+    """The one of that dimension, which all ridges share."""
+    return Projection(dimension)
+
+
 def _unit(row: Vector) -> Vector:
-    length = math.sqrt(float(row @ row))
-    return row / length if length > 0.0 else row
+    square = float(row @ row)  # float32 features cannot overflow it
+    if not math.isfinite(square):
+        raise ValueError("features that are not all finite")
+    return row / math.sqrt(square) if square > 0.0 else row
 
 
 def _signs(rows: int, columns: int) -> Vector:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from litellm_messplus.prediction.head import Arrays
-from litellm_messplus.prediction.projection import Projection, Vector
+from litellm_messplus.prediction.projection import Vector, projection
 
 RIDGE = 5.0
 BATCH = 32
@@ -26,7 +26,7 @@ class Ridge:
     """
 
     def __init__(self, dimension: int) -> None:
-        self.project = Projection(dimension)
+        self.project = projection(dimension)
         width = self.project.width
         self.center = np.zeros(width)
         self.gram = np.eye(width) * RIDGE

@@ -31,16 +31,16 @@ COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TAB
 
 def row(record: Record, position: int) -> Row:
     """The row of any record. Unpaired surrogates, which no database takes, become marks."""
-    values = {name: getattr(record, name) for name in COLUMNS_OF[type(record)]}
+    values = {
+        name: _storable(value) if isinstance(value := getattr(record, name), str) else value
+        for name in COLUMNS_OF[type(record)]
+    }
     if isinstance(record, RequestRecord):
         if record.features is not None:
             values["features"] = features_to_bytes(record.features)
         values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
     values["position"] = position
-    return {
-        name: _storable(value) if isinstance(value, str) else value
-        for name, value in values.items()
-    }
+    return values
 
 
 def features_to_bytes(features: Features) -> bytes:

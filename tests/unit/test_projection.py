@@ -99,3 +99,23 @@ def test_behind_it_the_predictor_learns_alike_at_any_scale_and_width(scale: floa
         predictor.learn("only", str(number), features, Label(float(number % 2)))
     assert predictor.satisfaction(good * np.float32(scale))[0] > 0.75
     assert predictor.satisfaction(bad * np.float32(scale))[0] < 0.25
+
+
+def test_a_prompt_that_is_asked_for_again_is_not_projected_again() -> None:
+    project = Projection(768)
+    (features,) = drawn(1, 768)
+    features.flags.writeable = False
+    assert project(features) is project(features)
+
+
+def test_an_array_that_may_hold_another_prompt_next_is_projected_anew() -> None:
+    project = Projection(2)
+    features = np.array([3.0, -4.0], dtype=np.float32)
+    assert project(features).tolist() == pytest.approx([0.6, -0.8])
+    features[:] = [0.0, 2.0]
+    assert project(features).tolist() == [0.0, 1.0]
+
+
+def test_what_a_row_is_used_for_cannot_change_it() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Projection(2)(np.ones(2, dtype=np.float32))[0] = 1.0
