@@ -1,13 +1,15 @@
 """The project's own database as recordings: yesterday's traffic, to be replayed.
 
-A replay must know what every model would have answered. A log tells that only of requests for
-which every candidate was called and labelled, which are the explorations of all candidates. These
-are the recording; all others are left out.
+A replay must know what every model would have answered. A log tells that of explorations of all
+candidates alone; of any other request it knows what one model answered, if anybody judged that.
+What is not known is left open here, and drawn at the replay (`filling`).
 """
 
 import asyncio
-from collections import defaultdict
-from dataclasses import dataclass, field
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +30,19 @@ VERDICTS = table("verdicts", column("call_id"), column("value"))
 """The view, as far as it is read here."""
 SATISFIED_FROM = 0.5
 """A verdict of at least this counts as satisfied: the yardsticks know yes and no alone."""
+FEWEST = 30
+"""Judged calls of a model that is to be drawn from. The rate that 30 tell has a standard error of
+8 points; the log knows next to nothing of a model with fewer, which is left out."""
 
 
 @dataclass(slots=True)
 class _Request:
-    """``verdicts`` holds, by candidate, the label that counts and the cost of the call."""
+    """``outcomes`` holds, by candidate, the label that counts (NaN without one) and the cost."""
 
     text: str
     characters: int
     features: Features
-    verdicts: dict[str, tuple[float, float]] = field(default_factory=dict)
+    outcomes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def is_database(source: str) -> bool:
@@ -48,8 +53,9 @@ def is_database(source: str) -> bool:
 def read_database(source: str, encoder: Encoder) -> list[Recording]:
     """One recording a zoo, in the order of the log; named `database:zoo`, without a password.
 
-    Raises ReplayError for a database that cannot be read, or in which no request's outcome is known
-    for every candidate.
+    A zoo of which everything is known of some requests, and nothing of the others, is these
+    requests. Raises ReplayError for a database that cannot be read, or that tells too little of
+    every zoo.
     """
     url = source if "://" in source else f"sqlite+aiosqlite:///{source}"
     name = source.rsplit("@", 1)[-1]
@@ -67,9 +73,9 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     usable = [recording for recording in recordings if recording is not None]
     if not usable:
         raise ReplayError(
-            f"{name}: labelled calls: given no request with one of every candidate, so nobody "
-            "knows what the other models would have answered; allowed: a database with "
-            "explorations in which all candidates were called, and each call labelled"
+            f"{name}: judged calls: given fewer than {FEWEST} of all models but one, or of all, so "
+            "nobody knows what the others would have answered; allowed: a database with at least "
+            f"{FEWEST} of two models, or with requests to which every model answered"
         )
     return usable
 
@@ -84,8 +90,10 @@ async def _rows(url: str) -> list[Row[Any]]:
 
 
 def _query() -> Select[Any]:
-    """Every judged call that was really made and measured, with the label that counts."""
+    """Every request, with each call that was really made and measured, and the label that counts
+    of it; once without a call where there is none."""
     measured = and_(
+        calls.c.request_id == requests.c.request_id,
         calls.c.status == "success",
         calls.c.is_cache_hit.is_(False),
         calls.c.candidate.is_not(None),
@@ -103,10 +111,9 @@ def _query() -> Select[Any]:
             func.coalesce(call_energy.c.cost, calls.c.cost).label("cost"),
             VERDICTS.c.value,
         )
-        .join(calls, calls.c.request_id == requests.c.request_id)
-        .join(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
+        .outerjoin(calls, measured)
+        .outerjoin(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
         .outerjoin(call_energy, call_energy.c.call_id == calls.c.call_id)
-        .where(measured)
         .order_by(requests.c.position, calls.c.position)
     )
 
@@ -122,7 +129,9 @@ def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]
                 continue
             text = row.prompt or ""
             known[row.request_id] = _Request(text, row.prompt_characters, features)
-        known[row.request_id].verdicts[row.candidate] = (row.value, row.cost)
+        if row.candidate is not None:
+            value = math.nan if row.value is None else float(row.value >= SATISFIED_FROM)
+            known[row.request_id].outcomes[row.candidate] = value, row.cost
     return {zoo: list(known.values()) for zoo, known in zoos.items()}
 
 
@@ -136,22 +145,53 @@ def _features(row: Row[Any], encoder: Encoder) -> Features | None:
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:
-    """Of the requests with a verdict on every model; None without any, or with one model only."""
-    models = tuple(dict.fromkeys(model for request in found for model in request.verdicts))
-    complete = [request for request in found if len(request.verdicts) == len(models)]
-    if len(models) < 2 or not complete:
-        return None
-    verdicts = np.array([[request.verdicts[model] for model in models] for request in complete])
-    return Recording(
+    """None where fewer than two models can be told from each other."""
+    models = list(dict.fromkeys(model for request in found for model in request.outcomes))
+    complete = [request for request in found if _judged(request) == len(models) > 1]
+    judged = Counter(
+        model
+        for request in found
+        for model, (value, _) in request.outcomes.items()
+        if not math.isnan(value)
+    )
+    known = [model for model in models if judged[model] >= FEWEST]
+    if len(known) > 1:
+        return _of_requests(name, known, found, _notes(models, judged))
+    return _of_requests(name, models, complete, ()) if complete else None
+
+
+def _judged(request: _Request) -> int:
+    return sum(not math.isnan(value) for value, _ in request.outcomes.values())
+
+
+def _notes(models: Sequence[str], judged: Counter[str]) -> tuple[str, ...]:
+    """What the log does not tell."""
+    few = [f"{model} ({judged[model]})" for model in models if judged[model] < FEWEST]
+    left_out = f"left out, with fewer than {FEWEST} judged calls: {', '.join(few)}"
+    return (left_out,) if few else ()
+
+
+def _of_requests(
+    name: str, models: Sequence[str], found: Sequence[_Request], notes: tuple[str, ...]
+) -> Recording:
+    nobody_knows = (math.nan, math.nan)
+    outcomes = np.array(
+        [[request.outcomes.get(model, nobody_knows) for model in models] for request in found]
+    )
+    recording = Recording(
         name=name,
-        models=models,
+        models=tuple(models),
         unit="the zoo's unit",
         prompts=Prompts(
-            tuple(request.text for request in complete),
-            tuple(request.characters for request in complete),
-            np.array([request.features for request in complete], dtype=np.float32),
+            tuple(request.text for request in found),
+            tuple(request.characters for request in found),
+            np.array([request.features for request in found], dtype=np.float32),
         ),
-        prompt=np.arange(len(complete)),
-        satisfied=(verdicts[:, :, 0] >= SATISFIED_FROM).astype(np.float64),
-        cost=verdicts[:, :, 1],
+        prompt=np.arange(len(found)),
+        satisfied=outcomes[:, :, 0],
+        cost=outcomes[:, :, 1],
+        notes=notes,
     )
+    drawn = 1.0 - float(recording.is_known.mean())
+    note = f"{drawn:.0%} of all outcomes were never seen: drawn from those of alike prompts"
+    return replace(recording, notes=(note, *notes)) if drawn > 0.0 else recording

@@ -38,7 +38,7 @@ def run(
     ReplayError for what cannot be used.
     """
     encoders = {setting: _encoder(setting) for setting in settings}
-    recordings = [recording for source in sources for recording in load(source, NoEncoder())]
+    recordings = [found.known() for source in sources for found in load(source, NoEncoder())]
     joined = [parts[0] for parts in streams(recordings, joining)]
     comparisons = []
     with progress() as bar:

@@ -11,6 +11,7 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.replay import litellm_router
 from litellm_messplus.replay.driver import Run, build_engine
 from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.filling import Filling
 from litellm_messplus.replay.hindsight import Hindsight, educated_guess
 from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording, arrange, concatenate
@@ -71,6 +72,7 @@ class Experiment:
         self.settings = plan.settings(plan.policy, alpha)
         self.encoder = encoder
         self.whole = concatenate(parts)
+        self._filling = None if self.whole.is_known.all() else Filling(self.whole)
         degrade = plan.degrade and Degrade.parse(plan.degrade, self.whole.models)
         self.stress = replace(plan.stress, degrade=degrade or None)
         self.plan = plan
@@ -98,16 +100,22 @@ class Experiment:
         return self._report(hindsight, found)
 
     def _sessions(self) -> Iterator[Session]:
-        """Seed s shuffles with ``default_rng(s)``; the same generator then draws the stress."""
+        """Seed s shuffles with ``default_rng(s)``; the same generator then draws the stress. What
+        is not known of a log is drawn by a generator of its own."""
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
             orders = arrange(self.parts, generator, in_order=self.plan.in_order)
-            recording = self.whole.take(
+            recording = self._outcomes(seed).take(
                 np.concatenate([order + start for order, start in zip(orders, starts, strict=True)])
             )
             given = answers(recording.satisfied, recording.models, self.stress, generator)
             yield Session(recording, given, seed)
+
+    def _outcomes(self, seed: int) -> Recording:
+        if self._filling is None:
+            return self.whole
+        return self._filling.drawn(np.random.default_rng([seed, 2]))
 
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
         """The engine is told the largest of the stream's first row, which no seed changes."""
@@ -150,6 +158,7 @@ class Experiment:
             hindsight=hindsight,
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
             windows=self._windows(),
+            notes=self.whole.notes,
         )
 
     def _windows(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A recorded zoo: what every model of it answered to every request, and what each call cost."""
+"""A recorded zoo: what the models of it answered to every request, and what each call cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,9 +35,11 @@ class Prompts:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape (requests, models).
+    """``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape (requests, models); NaN where
+    nobody knows, which only a log of served requests holds.
 
-    ``prompt`` gives for every request its row in ``prompts``.
+    ``prompt`` gives for every request its row in ``prompts``. ``notes`` are what a reader of any
+    figure made from it must know.
     """
 
     name: str
@@ -47,14 +49,33 @@ class Recording:
     prompt: Order
     satisfied: Matrix
     cost: Matrix
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.prompt)
 
     @property
     def largest(self) -> str:
-        """The dearest model of the first request: what an operator could have known beforehand."""
-        return self.models[int(self.cost[0].argmax())]
+        """The dearest model of the first request: what an operator could have known beforehand.
+        Where its costs are not all known, the dearest on average."""
+        first = self.cost[0]
+        costs = np.nanmean(self.cost, axis=0) if np.isnan(first).any() else first
+        return self.models[int(costs.argmax())]
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Shape (requests, models): whether the outcome is, verdict and cost."""
+        return ~(np.isnan(self.satisfied) | np.isnan(self.cost))
+
+    def known(self) -> "Recording":
+        """The requests of which everything is. Raises ReplayError where there are none."""
+        places = np.flatnonzero(self.is_known.all(axis=1))
+        if not places.size:
+            raise ReplayError(
+                f"{self.name}: given no request to which every model's answer was judged; allowed: "
+                "at least one"
+            )
+        return self.take(places)
 
     def take(self, order: Order) -> "Recording":
         """The requests at those places, in that order; the prompts are shared."""
@@ -90,6 +111,7 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
         ),
         satisfied=np.concatenate([part.satisfied for part in parts]),
         cost=np.concatenate([part.cost for part in parts]),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 
 

@@ -75,7 +75,7 @@ class Score:
 @dataclass(frozen=True)
 class Report:
     """Of one stream. ``hindsight`` has one element a seed; a baseline is None where it cannot hold
-    alpha at all; ``windows`` is empty unless asked for."""
+    alpha at all; ``windows`` is empty unless asked for; ``notes`` are the recording's."""
 
     file: str
     unit: str
@@ -85,6 +85,7 @@ class Report:
     hindsight: Sequence[Hindsight]
     baselines: dict[str, Score | None]
     windows: dict[str, Any]
+    notes: Sequence[str] = ()
 
     @property
     def lp_cost(self) -> float:
@@ -120,6 +121,8 @@ class Report:
             "single_model": self.single_model,
             **self.windows,
         }
+        if self.notes:
+            found["notes"] = list(self.notes)
         if self.baselines:
             found["baselines"] = {
                 name: None if score is None else score.as_dict()

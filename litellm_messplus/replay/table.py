@@ -25,7 +25,8 @@ def table(report: Report) -> Table:
         f"alpha {score.alpha:g}",
         caption=f"served by {_mix(score.model_mix)}; {score.explorations:.0f} explorations\n"
         "cost: of every call; mix: the hindsight mix; d: points above alpha;\n"
-        "<-0.5, <-2: runs that ended so many points below alpha",
+        "<-0.5, <-2: runs that ended so many points below alpha"
+        + "".join(f"\n{note}" for note in report.notes),
         box=SIMPLE,
         pad_edge=False,
         collapse_padding=True,

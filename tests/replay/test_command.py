@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.replay import replay
 from tests.replay.recordings import synthetic, write_synthetic
+from tests.replay.test_database import served_by, write
+from tests.unit.builders import LARGE, SMALL
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(replay)
@@ -56,6 +58,19 @@ def test_every_file_may_have_its_alpha(files: list[str]) -> None:
     first, second = found(*files, "--alpha", "0.6")
 
     assert (first["alpha"], second["alpha"]) == (0.6, 0.7)
+
+
+def test_what_a_log_does_not_tell_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "messplus.db", served_by(SMALL, 40) + served_by(LARGE, 40))
+
+    reported = found(path)
+    shown = " ".join(run(path, "--no-baselines").stdout.split())
+
+    assert reported["requests"] == 80
+    assert reported["notes"] == [
+        "50% of all outcomes were never seen: drawn from those of alike prompts"
+    ]
+    assert "50% of all outcomes were never seen" in shown
 
 
 def test_windows_are_reported_when_asked_for(files: list[str]) -> None:

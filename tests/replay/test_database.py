@@ -8,7 +8,7 @@ import pytest
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.records import CallStatus, Record
+from litellm_messplus.records import CallStatus, Record, RequestRecord
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.sources import load
 from litellm_messplus.store import log
@@ -139,11 +139,64 @@ def test_what_was_not_measured_is_left_out(tmp_path: Path, changed: dict[str, ob
     assert len(found) == 1
 
 
-def test_a_log_of_served_calls_alone_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "messplus.db", [request(), served_call(), label()])
+def served_by(candidate: str, count: int, *, value: float = 1.0) -> list[Record]:
+    """Requests that one model answered alone, each judged."""
+    encoder = HashedNgrams()
+    features = encoder.encode(["which one?"])[0]
+    return [
+        record
+        for number in range(count)
+        for record in (
+            request(f"{candidate}{number}", encoder=encoder.name, features=features),
+            served_call(f"{candidate}{number}", candidate=candidate),
+            label(f"{candidate}{number}", value),
+        )
+    ]
 
-    with pytest.raises(ReplayError, match="explorations in which all candidates were called"):
-        load(path, ENCODER)
+
+def test_of_served_requests_what_nobody_saw_is_left_open_and_said(tmp_path: Path) -> None:
+    records = served_by(SMALL, 40, value=0.0) + served_by(LARGE, 60)
+
+    (found,) = load(write(tmp_path / "messplus.db", records), HashedNgrams())
+
+    small, large = found.models.index(SMALL), found.models.index(LARGE)
+    assert found.is_known.sum(axis=0)[[small, large]].tolist() == [40, 60]
+    assert (found.satisfied[:40, small] == 0.0).all()
+    assert (found.satisfied[40:, large] == 1.0).all()
+    assert found.notes == (
+        "50% of all outcomes were never seen: drawn from those of alike prompts",
+    )
+
+
+def test_a_request_that_nobody_judged_is_part_of_the_traffic(tmp_path: Path) -> None:
+    *judged, asked, _, _ = served_by(SMALL, 31)
+    assert isinstance(asked, RequestRecord)
+    unjudged = served_call(asked.request_id, candidate=SMALL, cost=2.5)
+    records = [*judged, *served_by(LARGE, 30), asked, unjudged]
+
+    (found,) = load(write(tmp_path / "messplus.db", records), HashedNgrams())
+
+    assert len(found) == 61
+    assert found.cost[60, found.models.index(SMALL)] == 2.5
+    assert not found.is_known[60].any()
+
+
+def test_a_model_of_which_the_log_tells_next_to_nothing_is_left_out_and_said(
+    tmp_path: Path,
+) -> None:
+    records = served_by(SMALL, 30) + served_by(LARGE, 30) + served_by("rare", 29)
+
+    (found,) = load(write(tmp_path / "messplus.db", records), HashedNgrams())
+
+    assert set(found.models) == {SMALL, LARGE}
+    assert "left out, with fewer than 30 judged calls: rare (29)" in found.notes
+
+
+def test_a_log_of_one_model_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "messplus.db", served_by(SMALL, 40) + served_by(LARGE, 29))
+
+    with pytest.raises(ReplayError, match="at least 30 of two models"):
+        load(path, HashedNgrams())
 
 
 def test_other_databases_are_refused_and_passwords_kept(tmp_path: Path) -> None:
