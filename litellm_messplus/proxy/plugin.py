@@ -6,30 +6,16 @@ from typing import Any
 from litellm.integrations.custom_logger import CustomLogger
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
-from litellm_messplus.journal import Journal
-from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import answers, outcomes
-from litellm_messplus.proxy.deployment_index import DeploymentIndex
-from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.energy_sources import MeasuredDeployment
-from litellm_messplus.proxy.explorer import Explorer
-from litellm_messplus.proxy.feedback import FeedbackDesk
-from litellm_messplus.proxy.judges import Judges
-from litellm_messplus.proxy.label_sources import build_label_desk
-from litellm_messplus.proxy.labelling import LabelWriter, answered
-from litellm_messplus.proxy.metering import Meter
-from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
-from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.proxy.other_workers import OtherWorkers
+from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.open_requests import OpenRequest
+from litellm_messplus.proxy.parts import Parts
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
-from litellm_messplus.proxy.response_bias import ResponseBias
-from litellm_messplus.proxy.router import MissedDeadlineError, RequestRouter
-from litellm_messplus.proxy.routes import FEEDBACK_PATH, build_routes
-from litellm_messplus.proxy.watch import StatusWatch
+from litellm_messplus.proxy.router import MissedDeadlineError
+from litellm_messplus.proxy.routes import FEEDBACK_PATH
 from litellm_messplus.records import CallRecord
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -49,86 +35,27 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.engines = engines
-        self.counters = Counters()
-        self._settings = settings
-        self._database = database
-        self._journal = Journal(
-            database,
-            engines,
-            self.counters,
-            flush_seconds=settings.flush_seconds,
-            snapshot_every=settings.snapshot_every,
-            position=position,
-        )
-        self._open = OpenRequests()
-        self._index = DeploymentIndex()
-        self._energy = EnergyService(
-            measured,
-            self._index,
-            engines,
-            self._journal,
-            OtherWorkers(database, position),
-            self.counters,
-        )
-        self._meter = Meter(
-            {name: engine.zoo for name, engine in engines.items()},
-            self._index.prices,
-            self.counters,
-            self._energy.price_factor,
-        )
-        report = LabelWriter(self._journal).report
-        self._judges = Judges(
-            settings, Outlets(report, self._journal.write, self.counters), database
-        )
-        self._desk = build_label_desk(settings, report, self.counters, self._judges.of_zoo)
-        self._explorer = Explorer(
-            self._meter,
-            self._energy,
-            self._journal,
-            self._desk,
-            self.counters,
-            concurrent=settings.concurrent_explorations,
-            charge_caller=settings.charge_explorations,
-            store_text=settings.store_text,
-        )
-        self._features = FeatureService(
-            encoder,
-            batch=settings.encoder_batch,
-            wait_seconds=settings.encoder_wait_seconds,
-            cache_entries=settings.encoder_cache,
-            failed=self._encoder_failed,
-        )
-        self._watch = StatusWatch(database, engines, self._features, self.counters)
-        self._response_bias = ResponseBias(settings, database, self.counters)
-        self._feedback_desk = FeedbackDesk(database, self._journal, self._open, self._response_bias)
-        self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, self.counters)
-        self._router = RequestRouter(
+        self.parts = Parts(
             settings,
-            self._features,
-            self._journal,
-            self._open,
-            self._explorer,
-            self._desk,
-            self._next_turn_feedback,
+            encoder,
+            engines,
+            database,
+            position,
+            measured,
             prompt_tokens or PromptTokens(list(engines), []),
-            self.counters,
         )
+        self.counters = self.parts.counters
+        self._store_text = settings.store_text
 
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
-        self._features.start()
-        self._journal.start()
-        self._watch.start()
-        self._judges.start()
-        self._response_bias.start()
-        self._energy.start()
+        self.parts.start()
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
         from litellm.proxy import proxy_server
 
-        routes = build_routes(self._feedback_desk, self.counters, self._watch)
-        proxy_server.app.include_router(routes)
+        proxy_server.app.include_router(self.parts.routes())
         shut_down_proxy = proxy_server.proxy_shutdown_event
 
         async def shut_down(*arguments: Any, **keywords: Any) -> None:
@@ -140,20 +67,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
-        try:
-            await self._watch.close()
-            await self._judges.close()
-            await self._response_bias.close()
-            await self._features.close()
-            await self._explorer.close()
-            await _flush_log_events()
-            await self._desk.close()
-            await self._next_turn_feedback.close()
-            await self._energy.close()
-        except Exception:
-            self.counters.failure("shutdown_failures", "calls under way were not waited for")
-        await self._journal.close()
-        await self._database.dispose()
+        await self.parts.close()
 
     async def async_filter_deployments(
         self,
@@ -168,9 +82,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             engine = self.engines.get(model)
             if engine is None:
                 return healthy_deployments
-            self._index.see(healthy_deployments, engine.zoo.settings)
+            self.parts.index.see(healthy_deployments, engine.zoo.settings)
             return list(
-                await self._router.route(engine, healthy_deployments, messages, request_kwargs)
+                await self.parts.router.route(engine, healthy_deployments, messages, request_kwargs)
             )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
@@ -209,9 +123,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 opened,
                 kwargs["standard_logging_object"],
                 response_obj,
-                self._index.candidates,
-                self._meter,
-                store_text=self._settings.store_text,
+                self.parts.index.candidates,
+                self.parts.meter,
+                store_text=self._store_text,
             )
             self._ended(opened, call, response_obj)
         except Exception:
@@ -234,21 +148,18 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
     def _ended(self, opened: OpenRequest, call: CallRecord, response: Any) -> None:
         """Log the served call, then show it to those who judge answers."""
-        self._journal.write(call)
-        self._energy.ended(opened.record.zoo, call)
+        self.parts.journal.write(call)
+        self.parts.energy.ended(opened.record.zoo, call)
         asked, opened.asked = opened.asked, None  # an open request is kept long after
         if asked is not None:
-            self._desk.ended(answered(asked, opened.record, call, response))
-
-    def _encoder_failed(self, error: Exception) -> None:
-        self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
+            self.parts.desk.ended(answered(asked, opened.record, call, response))
 
     def _opened(
         self, data: dict[str, Any], call: dict[str, Any] | None = None
     ) -> OpenRequest | None:
         call_id = (call or data).get("litellm_call_id")
         for name in ("litellm_metadata", "metadata"):
-            opened = self._open.get(data.get(name), call_id)
+            opened = self.parts.open_requests.get(data.get(name), call_id)
             if opened is not None:
                 return opened
         return None
@@ -266,11 +177,4 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         if served is None:  # an error, which no model served
             return headers
         # A fallback outside the zoo goes by LiteLLM's id of the deployment.
-        return {"x-messplus-model": self._index.candidates.get(served, str(served)), **headers}
-
-
-async def _flush_log_events() -> None:
-    """LiteLLM 1.106 drops the log events that are queued at its end."""
-    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
-
-    await GLOBAL_LOGGING_WORKER.flush()
+        return {"x-messplus-model": self.parts.index.candidates.get(served, str(served)), **headers}

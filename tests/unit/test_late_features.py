@@ -188,7 +188,7 @@ async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
     async with serving(tmp_path) as proxy:
         for prompt in ("a", "b", "a"):
             await proxy.ask(prompt, call(f"{prompt}-{id(prompt)}"))
-        metrics = await proxy.plugin._watch.metrics()
+        metrics = await proxy.plugin.parts.watch.metrics()
 
     assert "messplus_encoder_prompts 2\n" in metrics
     assert "messplus_encoder_cache_hits 1\n" in metrics
