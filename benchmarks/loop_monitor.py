@@ -1,23 +1,27 @@
 """Inside a proxy under load: how long our own code kept the event loop, and how late the loop was.
 
 A callback in place of the plugin's. At the proxy's stop the histograms are in `loop_monitor.json`
-in the folder where it was started.
+in the folder where it was started, and with them our longest steps, with what each was spent on.
 """
 
 import asyncio
 import gc
+import heapq
 import json
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import count
 from pathlib import Path
+from resource import RUSAGE_THREAD, getrusage
 from typing import Any, ParamSpec, TypeVar
 
 from benchmarks.histogram import Histogram
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.router import RequestRouter
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.watch import StatusWatch
 
 LOOK_SECONDS = 0.002
 REPORT = Path("loop_monitor.json")
@@ -26,28 +30,46 @@ T = TypeVar("T")
 
 
 OURS, OURS_CPU, LATE, COLLECTIONS = Histogram(), Histogram(), Histogram(), Histogram()
+LONGEST: list[tuple[float, int, dict[str, Any]]] = []
+KEPT = 10
+_numbers = count()
 
 
 @contextmanager
-def _timed() -> Iterator[None]:
-    wall, cpu = time.perf_counter(), time.thread_time()
+def _timed(name: str) -> Iterator[None]:
+    wall, cpu, collected = time.perf_counter(), time.thread_time(), COLLECTIONS.total
+    switches = getrusage(RUSAGE_THREAD)
     try:
         yield
     finally:
-        OURS.add(time.perf_counter() - wall)
-        OURS_CPU.add(time.thread_time() - cpu)
+        wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+        OURS.add(wall)
+        OURS_CPU.add(cpu)
+        after = getrusage(RUSAGE_THREAD)
+        found = {
+            "step": name,
+            "wall": wall,
+            "cpu": cpu,
+            "collecting": COLLECTIONS.total - collected,
+            "preempted": after.ru_nivcsw - switches.ru_nivcsw,
+            "waited": after.ru_nvcsw - switches.ru_nvcsw,
+        }
+        heapq.heappush(LONGEST, (wall, next(_numbers), found))
+        if len(LONGEST) > KEPT:
+            heapq.heappop(LONGEST)
 
 
 class _Timed(Awaitable[T]):
     """A coroutine of which every step, from one wait to the next, is timed."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+    def __init__(self, name: str, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._name = name
         self._coroutine = coroutine
 
     def __await__(self) -> Generator[Any, Any, T]:
         steps = self._coroutine.__await__()
         while True:
-            with _timed():
+            with _timed(self._name):
                 try:
                     waited_for = next(steps)
                 except StopIteration as ended:
@@ -58,7 +80,7 @@ class _Timed(Awaitable[T]):
 def _steps(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(function)
     async def timed(*arguments: P.args, **keywords: P.kwargs) -> T:
-        return await _Timed(function(*arguments, **keywords))
+        return await _Timed(function.__qualname__, function(*arguments, **keywords))
 
     return timed
 
@@ -66,7 +88,7 @@ def _steps(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
 def _call(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def timed(*arguments: P.args, **keywords: P.kwargs) -> T:
-        with _timed():
+        with _timed(function.__qualname__):
             return function(*arguments, **keywords)
 
     return timed
@@ -89,13 +111,20 @@ async def _watch() -> None:
 
 def _report() -> None:
     histograms = {"ours": OURS, "ours_cpu": OURS_CPU, "late": LATE, "collections": COLLECTIONS}
-    found = {name: vars(histogram) for name, histogram in histograms.items()}
+    found: dict[str, Any] = {name: vars(each) for name, each in histograms.items()}
+    found["steps"] = [step for _, _, step in sorted(LONGEST, reverse=True)]
     REPORT.write_text(json.dumps(found))
 
 
 # Before the plugin is made: its parts take these methods as they find them.
-RequestRouter.route = _steps(RequestRouter.route)  # type: ignore[method-assign]
-Journal._run = _steps(Journal._run)  # type: ignore[method-assign]
+for owner, method in (
+    (MessplusPlugin, "async_filter_deployments"),
+    (MessplusPlugin, "async_post_call_response_headers_hook"),
+    (MessplusPlugin, "async_log_success_event"),
+    (Journal, "_run"),
+    (StatusWatch, "_run"),
+):
+    setattr(owner, method, _steps(getattr(owner, method)))
 FeatureService._finish = _call(FeatureService._finish)  # type: ignore[method-assign]
 
 from litellm_messplus.plugin import instance  # noqa: E402

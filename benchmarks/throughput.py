@@ -36,9 +36,11 @@ SAME = repeat(PROMPT)
 
 
 @contextmanager
-def upstream() -> Iterator[str]:
+def upstream(niceness: int = 0) -> Iterator[str]:
+    """Its URL. With a niceness, it gives way to the proxies."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.upstream", str(port)])
+    command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
+    process = subprocess.Popen(["nice", "-n", str(niceness), *command])
     try:
         until(lambda: _answers(port), 20)
         yield f"http://127.0.0.1:{port}/v1"

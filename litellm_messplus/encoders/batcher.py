@@ -49,9 +49,9 @@ class Batcher:
     """First come, first encoded; ``deliver`` is called in the prompts' event loop.
 
     A batch holds at most ``largest`` prompts, and no more than are expected to be done when the
-    first of them must be. It waits for others for ``wait_seconds`` at most. A prompt that is not
-    expected to be done in time behind those that wait already is refused, so that nobody waits
-    for nothing; where even the first is not, one is tried now and then.
+    first of them must be. It waits for others for ``wait_seconds`` at most. Nobody is to wait for
+    a prompt that is not expected to be done in time behind those that wait already. It is not
+    encoded, either; but where even the first is not in time, one is tried now and then.
     """
 
     def __init__(
@@ -72,32 +72,38 @@ class Batcher:
         self._in_work = 0
         self._try_again = 0.0
         self._is_closing = False
+        self._is_warm = True
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Have the thread encode a text of its own, so that it is warm and its speed known."""
+        """Have the thread encode a text of its own, so that it is warm and its speed known. Nobody
+        is to wait before."""
+        self._is_warm = False
         self._launch(self._run_warm)
 
     def put(self, prompt: Prompt) -> bool:
-        """Hand a prompt over; False where too many wait already, or the batcher is closed."""
+        """Hand a prompt over. Whether to wait for it: not where too many wait already, where the
+        encoder is only tried, or where the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
-        is_tried = not ahead and time.perf_counter() >= self._try_again
-        if self._is_closing or not (is_tried or ahead < self._done_by(prompt.deadline)):
+        is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
+        is_tried = self._is_warm and not ahead and time.perf_counter() >= self._try_again
+        if self._is_closing or not (is_in_time or is_tried):
             return False
         self._launch(self._run)
         try:
             self._queue.put_nowait(prompt)
         except queue.Full:
             return False
-        return True
+        return is_in_time
 
-    def close(self) -> None:
-        """Return when the thread has ended; what still waited is not encoded. Blocks."""
+    def close(self, seconds: float | None = None) -> None:
+        """Return when the thread has ended, or after that time; what still waited is not encoded.
+        Blocks."""
         self._is_closing = True
         with suppress(queue.Full):  # else it is not waiting for any
             self._queue.put_nowait(None)
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(seconds)
 
     def _launch(self, run: Callable[[], None]) -> None:
         if self._thread is None:
@@ -107,6 +113,7 @@ class Batcher:
     def _run_warm(self) -> None:
         for _ in range(2):  # the first takes longer than any later one
             self._timed((WARM_UP,))
+        self._is_warm = True
         self._run()
 
     def _run(self) -> None:

@@ -1,6 +1,7 @@
 """From the setting `encoder` to the encoder itself, tried once before anything is served."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,18 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 
 KEY = "messplus.encoder"
-EMBEDDED = "hashed-ngrams"
 _MEMBERS = ("name", "dimension", "is_fast", "read", "encode")
+
+
+class Kind(StrEnum):
+    """What a setting may name."""
+
+    EMBEDDED = "hashed-ngrams"
+    NONE = NoEncoder.name
+    STATIC = "static"
+    ONNX = "onnx"
+    THIRD_PARTY = "package.module:attribute"
+    TRANSFORMER = "a name on Hugging Face, or a folder"
 
 
 def load_encoder(setting: str) -> Encoder:
@@ -24,24 +35,48 @@ def load_encoder(setting: str) -> Encoder:
     Raises ConfigurationError when packages or weights are missing, or when the encoder does not
     keep to the protocol.
     """
-    encoder = _build(setting)
-    _try(setting, encoder)
-    return encoder
+    return tried(setting, build_encoder(setting))
 
 
-def _build(setting: str) -> Encoder:
+def kind_of(setting: str) -> Kind:
+    """Nothing is imported for it."""
     kind, _, rest = setting.partition(":")
-    if setting == EMBEDDED:
-        return HashedNgrams()
-    if setting == NoEncoder.name:
-        return NoEncoder()
-    if kind == "static" and rest:
-        return _with_extra(setting, "static", lambda: _static(Path(rest)))
-    if kind == "onnx" and rest:
-        return _with_extra(setting, "onnx", lambda: _onnx(Path(rest)))
-    if DOTTED_PATH.fullmatch(setting):
-        return _of_third_party(setting)
-    return _with_extra(setting, "transformers", lambda: _transformer(setting))
+    if setting in (Kind.EMBEDDED, Kind.NONE):
+        return Kind(setting)
+    if kind in (Kind.STATIC, Kind.ONNX) and rest:
+        return Kind(kind)
+    return Kind.THIRD_PARTY if DOTTED_PATH.fullmatch(setting) else Kind.TRANSFORMER
+
+
+def build_encoder(setting: str) -> Encoder:
+    """As `load_encoder`, and not tried yet."""
+    folder = Path(setting.partition(":")[2])
+    match kind_of(setting):
+        case Kind.EMBEDDED:
+            return HashedNgrams()
+        case Kind.NONE:
+            return NoEncoder()
+        case Kind.STATIC:
+            return _with_extra(setting, "static", lambda: _static(folder))
+        case Kind.ONNX:
+            return _with_extra(setting, "onnx", lambda: _onnx(folder))
+        case Kind.THIRD_PARTY:
+            return _of_third_party(setting)
+        case Kind.TRANSFORMER:
+            return _with_extra(setting, "transformers", lambda: _transformer(setting))
+
+
+def tried(setting: str, encoder: Encoder) -> Encoder:
+    """The encoder, once it has encoded a short text; that also warms up what the first request
+    would otherwise wait for. Raises ConfigurationError."""
+    try:
+        rows = encoder.encode(["Does this encoder work?"])
+    except Exception as error:  # of any library, or of others' code
+        raise ConfigurationError(KEY, setting, f"an encoder that encodes ({error!r})") from error
+    if rows.shape != (1, encoder.dimension) or not np.isfinite(rows).all():
+        allowed = f"an encoder that gives finite features of shape (1, {encoder.dimension})"
+        raise ConfigurationError(KEY, setting, f"{allowed}; this one gave shape {rows.shape}")
+    return encoder
 
 
 def _static(folder: Path) -> Encoder:
@@ -94,14 +129,3 @@ def _of_third_party(setting: str) -> Encoder:
 
 def _keeps_to_protocol(found: object) -> bool:
     return not isinstance(found, type) and all(hasattr(found, name) for name in _MEMBERS)
-
-
-def _try(setting: str, encoder: Encoder) -> None:
-    """One short text; it also warms up what the first request would otherwise wait for."""
-    try:
-        rows = encoder.encode(["Does this encoder work?"])
-    except Exception as error:  # of any library, or of others' code
-        raise ConfigurationError(KEY, setting, f"an encoder that encodes ({error!r})") from error
-    if rows.shape != (1, encoder.dimension) or not np.isfinite(rows).all():
-        allowed = f"an encoder that gives finite features of shape (1, {encoder.dimension})"
-        raise ConfigurationError(KEY, setting, f"{allowed}; this one gave shape {rows.shape}")

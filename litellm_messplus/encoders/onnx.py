@@ -9,14 +9,12 @@ from tokenizers import Tokenizer
 
 from litellm_messplus.encoders.fingerprint import fingerprint
 from litellm_messplus.encoders.threads import cores_for_encoding
-from litellm_messplus.encoders.window import Window
+from litellm_messplus.encoders.window import OF_256_TOKENS
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import FeatureRows, Features
 
 MAX_TOKENS = 256
-WINDOW = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
-"""About four characters make a token of English."""
 _PLACES = ("model.onnx", "onnx/model.onnx")
 """Where exporters, and sentence-transformers on Hugging Face, put it."""
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -43,7 +41,7 @@ class OnnxEncoder:
         self.name = f"onnx:{folder.resolve().name}@{fingerprint(folder, files)}"
 
     def read(self, conversation: Conversation) -> str:
-        return WINDOW.read(conversation)
+        return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Shape (texts, dimension). Text by text: on a CPU a batch saves next to nothing, and a
@@ -55,7 +53,7 @@ class OnnxEncoder:
 
     def _features(self, text: str) -> Features:
         """A text without any token counts as one of padding."""
-        ids = np.array([self._tokenizer.encode(WINDOW.of(text)).ids or [0]], dtype=np.int64)
+        ids = np.array([self._tokenizer.encode(OF_256_TOKENS.of(text)).ids or [0]], dtype=np.int64)
         given = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         (output,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
         states = np.asarray(output[0], dtype=np.float32)

@@ -10,16 +10,22 @@ from hashlib import blake2b
 import numpy as np
 
 from litellm_messplus.encoders.batcher import Batch, Batcher, NobodyWaitsError, Prompt
+from litellm_messplus.encoders.lateness import Lateness
+from litellm_messplus.encoders.process import ProcessEncoder
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
+
+CLOSE_SECONDS = 2.0
+"""How long a stop waits for a batch that is under way in another process."""
 
 
 @dataclass(slots=True)
 class FeatureStatistics:
     """Since the start: ``seconds`` are the encoder's own, for ``prompts`` in ``batches``.
 
-    ``late`` and ``overloaded`` count requests that went on without features, ``failures`` prompts
-    that could not be encoded, and ``cache_hits`` requests that cost the encoder nothing.
+    ``late`` and ``overloaded`` count requests that went on without features, after waiting or at
+    once, ``failures`` prompts that could not be encoded, and ``cache_hits`` requests that cost the
+    encoder nothing.
     """
 
     prompts: int = 0
@@ -34,9 +40,10 @@ class FeatureStatistics:
 class FeatureService:
     """One a worker process, used from its event loop, which it does not keep waiting.
 
-    A slow encoder has a thread of its own and gets up to ``batch`` prompts at once, the first of
-    which waits for others for ``wait_seconds`` at most. Equal texts are encoded once: those under
-    way, and the last ``cache_entries``. ``failed`` is told of every exception of the encoder.
+    A slow encoder has a thread that waits for it, and gets up to ``batch`` prompts at once, the
+    first of which waits for others for ``wait_seconds`` at most. Equal texts are encoded once:
+    those under way, and the last ``cache_entries``. ``failed`` is told of every exception of the
+    encoder.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class FeatureService:
         self._failed = failed
         self._cache: OrderedDict[bytes, Features] = OrderedDict()
         self._under_way: dict[bytes, Prompt] = {}
+        self._lateness = Lateness()
         self._statistics = FeatureStatistics()
         self._batcher = Batcher(
             encoder.encode, self._finish, largest=batch, wait_seconds=wait_seconds
@@ -67,7 +75,8 @@ class FeatureService:
         """Shape (dimension,), read-only; None when they did not come within that time.
 
         A fast encoder's are made on the spot. None as well where too many prompts wait already,
-        and where the encoder failed, which ``failed`` is told.
+        where the event loop is so late that waiting would take longer, and where the encoder
+        failed, which ``failed`` is told.
         """
         try:
             text = self.encoder.read(conversation)
@@ -89,11 +98,18 @@ class FeatureService:
         return replace(self._statistics)
 
     async def close(self) -> None:
-        """Return when the encoder's thread has ended; whoever still waits gets None."""
-        await asyncio.to_thread(self._batcher.close)
+        """Return when the encoder's thread and process have ended; whoever still waits gets
+        None."""
+        await asyncio.to_thread(self._end)
         for prompt in self._under_way.values():
             _resolve(prompt, None)
         self._under_way.clear()
+
+    def _end(self) -> None:
+        if isinstance(self.encoder, ProcessEncoder):
+            self._batcher.close(CLOSE_SECONDS)
+            self.encoder.close()  # which ends what the thread still waits for
+        self._batcher.close()
 
     def _encode_now(self, text: str, key: bytes) -> Features | None:
         started = time.perf_counter()
@@ -106,6 +122,10 @@ class FeatureService:
         return features
 
     async def _wait_for(self, text: str, key: bytes, timeout_seconds: float) -> Features | None:
+        timeout_seconds -= self._lateness.seconds()
+        if timeout_seconds <= 0.0:
+            self._statistics.overloaded += 1
+            return None
         deadline = time.perf_counter() + timeout_seconds
         prompt = self._under_way.get(key)
         if prompt is None:

@@ -15,15 +15,13 @@ from transformers import AutoModel, AutoTokenizer
 
 from litellm_messplus.encoders.fingerprint import fingerprint
 from litellm_messplus.encoders.threads import cores_for_encoding
-from litellm_messplus.encoders.window import Window
+from litellm_messplus.encoders.window import OF_256_TOKENS
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import FeatureRows
 
 MAX_TOKENS = 256
 """The largest of the paper's appendix."""
-WINDOW = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
-"""About four characters make a token of English; of denser text the tokenizer keeps the end."""
 _BATCH = 32
 _FILES = ("config.json", "tokenizer.json", "model*.safetensors")
 
@@ -52,7 +50,7 @@ class TransformerEncoder:
         self.name = f"{name}-mean-{self._tokens}@{fingerprint(folder, _FILES)}"
 
     def read(self, conversation: Conversation) -> str:
-        return WINDOW.read(conversation)
+        return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Shape (texts, dimension). A text without tokens gives the zero vector."""
@@ -65,7 +63,7 @@ class TransformerEncoder:
     def _tokenized(self, texts: Sequence[str]) -> list[Tokens]:
         if not texts:
             return []
-        bounded = [WINDOW.of(text) for text in texts]
+        bounded = [OF_256_TOKENS.of(text) for text in texts]
         found = self._tokenizer(bounded, truncation=True, max_length=self._tokens)
         tokens: list[Tokens] = found["input_ids"]
         return tokens

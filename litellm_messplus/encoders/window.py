@@ -19,3 +19,7 @@ class Window:
         """Any text as a tokenizer takes it: bounded, and lone surrogates replaced by `?`."""
         bounded = middle_left_out(text, self.characters, self.head)
         return bounded.encode("utf-8", "replace").decode("utf-8")
+
+
+OF_256_TOKENS = Window(characters=4 * 256, head=256)
+"""About four characters make a token of English; of denser text the tokenizer keeps the end."""

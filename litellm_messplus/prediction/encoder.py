@@ -20,8 +20,8 @@ class Encoder(Protocol):
 
     ``name`` (at most 255 characters) changes whenever the meaning of the features does: what was
     logged under another name is not learned from. ``is_fast`` says that encoding takes well under
-    a millisecond, so that the proxy does it in its event loop; any other encoder runs in a thread,
-    several prompts at once, one batch after the other.
+    a millisecond, so that the proxy does it in its event loop; any other encoder runs in a process
+    of its own, several prompts at once, one batch after the other.
     """
 
     name: str

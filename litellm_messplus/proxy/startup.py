@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.encoders.serving import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.energy_sources import measured_deployments
@@ -48,7 +48,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     zoos = build_zoos(settings, model_list)
     check_judges(settings, model_list)
     measured = measured_deployments(zoos, model_list)
-    encoder = load_encoder(settings.encoder)
+    encoder = load_for_requests(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     position = _run_in_thread(_open_database(settings, engines))
     database = create_engine(settings.database)

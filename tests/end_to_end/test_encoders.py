@@ -1,6 +1,8 @@
-"""A real proxy with an encoder that reads the prompt in a thread: a transformer, and others."""
+"""A real proxy with an encoder that has a process of its own: a transformer, and others."""
 
 import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.encoders.process import WORKER
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.snapshot import load
 from litellm_messplus.prediction.conversation import Conversation
@@ -17,7 +20,8 @@ from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine
-from tests.support.proxy import PAPER, Config, Proxy, ask, zoo_config
+from tests.support.processes import children_of, is_running
+from tests.support.proxy import PAPER, Config, Proxy, ask, until, zoo_config
 from tests.support.tiny_encoder import DIMENSION, save_transformer
 from tests.support.upstream import Reply, Upstream
 
@@ -152,6 +156,55 @@ def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_p
     assert "the encoder is broken" in proxy.log
     assert "messplus_encoder_late 2" in metrics
     assert "messplus_encoder_failures 1" in metrics
+
+
+def process_of_the_encoder(proxy: Proxy) -> int:
+    (found,) = children_of(proxy.process_id, WORKER)
+    return found
+
+
+def test_requests_go_on_while_a_killed_encoder_is_replaced(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    (tmp_path / "slow_encoder.py").write_text(SLOW)
+    config = zoo_config(
+        upstream.url, tmp_path, encoder="slow_encoder:Slow", deadline_seconds=DEADLINE
+    )
+    proxy = Proxy(config, tmp_path).start()
+    try:
+        first = process_of_the_encoder(proxy)
+        with proxy.client() as client:
+            ask(client, "before")
+            os.kill(first, signal.SIGKILL)
+            for number in range(20):
+                ask(client, f"after {number}").raise_for_status()
+                time.sleep(0.2)
+            counts = client.get("/messplus/health").json()
+        second = process_of_the_encoder(proxy)
+    finally:
+        proxy.stop()
+
+    rows = proxy.rows("SELECT * FROM requests ORDER BY position")
+    is_without = [row["features"] is None for row in rows]
+    lost = is_without.count(True)
+    assert lost >= 1
+    assert is_without == [False] + [True] * lost + [False] * (20 - lost)
+    assert all(row["decision_seconds"] < 2 * DEADLINE for row in rows)
+    assert counts == {"encoder_failures": lost, "features_late": lost}
+    assert "the encoder is lost" in proxy.log
+    assert first != second
+    assert not is_running(second)
+
+
+def test_a_killed_proxy_leaves_no_encoder_behind(upstream: Upstream, tmp_path: Path) -> None:
+    (tmp_path / "slow_encoder.py").write_text(SLOW)
+    config = zoo_config(upstream.url, tmp_path, encoder="slow_encoder:Slow")
+    proxy = Proxy(config, tmp_path).start()
+    encoder = process_of_the_encoder(proxy)
+    proxy.kill()
+
+    until(lambda: not is_running(encoder), 5.0)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ async def test_whoever_waits_past_the_deadline_gets_none_and_the_cache_gets_the_
         encoder.gate.clear()
         started = time.perf_counter()
         assert await ask(service, "late", 0.05) is None
-        assert 0.05 <= time.perf_counter() - started < 0.2
+        assert 0.04 <= time.perf_counter() - started < 0.2
         encoder.gate.set()
         assert (await ask(service, "late")) is not None
 
@@ -322,10 +322,70 @@ async def test_an_encoder_that_was_too_slow_is_tried_again_later() -> None:
         encoder.seconds_each = 0.0
         assert await ask(service, "too soon", 0.05) is None
         await asyncio.sleep(1.5 * 0.06 * REST)
+        started = time.perf_counter()
+        assert await ask(service, "tried", 0.05) is None
+        assert time.perf_counter() - started < 0.03  # nobody waits for a mere trial
+        await asyncio.sleep(0.1)
         found = [await ask(service, text, 0.05) for text in ("tried", "faster now")]
 
     assert all(each is not None for each in found)
     assert encoder.batches == [["to know how long one takes"], ["tried"], ["faster now"]]
+
+
+async def test_nobody_waits_for_an_encoder_that_is_still_warming_up() -> None:
+    encoder = SlowEncoder()
+    encoder.gate.clear()
+    async with serving(encoder) as service:
+        service.start()
+        started = time.perf_counter()
+        assert await ask(service, "too early") is None
+        assert time.perf_counter() - started < LONG / 2
+        encoder.gate.set()
+        await asyncio.sleep(0.3)
+        assert await ask(service, "once it is warm") is not None
+
+
+async def test_with_no_time_left_nobody_begins_to_wait() -> None:
+    encoder = SlowEncoder()
+    async with serving(encoder) as service:
+        asked = service.features(Conversation.of_text("too late already"), 0.0)
+        with pytest.raises(StopIteration) as ended:
+            asked.send(None)
+
+    assert ended.value.value is None
+    assert encoder.batches == []
+    assert service.statistics().overloaded == 1
+
+
+async def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() -> None:
+    encoder = SlowEncoder()
+    async with serving(encoder) as service:
+
+        async def features(text: str, seconds: float) -> float:
+            """Are waited for in vain; how long."""
+            started = time.perf_counter()
+            assert await service.features(Conversation.of_text(text), seconds) is None
+            return time.perf_counter() - started
+
+        async def other_work() -> None:
+            while True:
+                hold_the_loop(0.03)
+                await asyncio.sleep(0)
+
+        busy = asyncio.create_task(other_work())
+        encoder.gate.clear()
+        waited = [await features(f"{n}", 0.15) for n in range(20)]
+        late = service.statistics().late
+        await features("does not wait", 0.05)
+        busy.cancel()
+
+    assert waited[0] > 0.15  # by which it learned how late the loop is
+    assert sorted(waited)[-3] <= 0.16  # a machine of tests has worse moments
+    assert service.statistics().late == late
+
+
+def hold_the_loop(seconds: float) -> None:
+    time.sleep(seconds)
 
 
 async def test_a_start_warms_the_thread_up_and_learns_its_speed() -> None:

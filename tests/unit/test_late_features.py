@@ -99,6 +99,7 @@ async def serving(folder: Path) -> AsyncIterator[Proxy]:
     await migrate(database)
     plugin = MessplusPlugin(settings, encoder, {"zoo": engine}, database, 0)
     plugin.start()
+    await asyncio.sleep(0.3)  # until the encoder is warm: nobody waits before
     yield Proxy(plugin, encoder)
     await plugin.close()
 

@@ -1,0 +1,198 @@
+"""A slow encoder in a process of its own, with its own interpreter: the event loop keeps its core.
+
+In a thread of the proxy it would share Python's lock with the event loop, and on busy cores the
+system's favour, too.
+"""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing import Pipe
+from subprocess import PIPE, Popen, TimeoutExpired
+from threading import Lock
+from typing import Any
+
+from litellm_messplus.encoders.lookup import KEY
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import FeatureRows
+
+logger = logging.getLogger(__name__)
+
+WORKER = "litellm_messplus.encoders.worker"
+START_SECONDS = 600.0
+"""For loading: a disk may be slow."""
+PATIENCE_SECONDS = 120.0
+"""For a batch, which takes seconds without a GPU, and ten times as long beside busy cores."""
+REST_SECONDS = 1.0
+"""Until a process that was lost is started again; twice as long after each that encoded nothing."""
+LONGEST_REST_SECONDS = 60.0
+ENDING_SECONDS = 1.0
+"""For a process that has closed its line, to end by itself."""
+
+
+class EncoderProcessError(Exception):
+    """The encoder failed in its process, or the process is not there."""
+
+
+class ProcessEncoder:
+    """The encoder of a setting; ``read`` is done here, where requests come in.
+
+    A process that ends, or says nothing for ``patience_seconds``, is lost: `encode` raises until
+    another one is there. It ends with the process that it serves, however that one ends.
+    """
+
+    is_fast = False
+
+    def __init__(
+        self,
+        setting: str,
+        read: Callable[[Conversation], str],
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        """Blocks until the encoder is loaded. Raises ConfigurationError where it cannot be."""
+        self._setting = setting
+        self._read = read
+        self._patience_seconds = patience_seconds
+        self._lock = Lock()
+        self._rest_seconds = REST_SECONDS
+        self._start_at = 0.0
+        self._is_closed = False
+        self._child: _Child | None = _Child(setting)
+        self._is_ready = True
+        self.name, self.dimension = _loaded(setting, self._child)
+
+    def read(self, conversation: Conversation) -> str:
+        return self._read(conversation)
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        """Shape (texts, dimension), as they came from the process. For one thread at a time.
+
+        Raises EncoderProcessError, at once where there is no process that could encode.
+        """
+        child = self._ready_child()
+        try:
+            reply = child.ask(list(texts), self._patience_seconds)
+        except (EOFError, OSError) as error:
+            raise self._lose(child, error) from error
+        if isinstance(reply, tuple):
+            words, trace = reply
+            failure = EncoderProcessError(words)
+            failure.add_note(trace)
+            raise failure
+        self._rest_seconds = REST_SECONDS
+        rows: FeatureRows = reply
+        return rows
+
+    def close(self) -> None:
+        """End the process, whatever it is at; from any thread."""
+        with self._lock:
+            self._is_closed = True
+            child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def _ready_child(self) -> "_Child":
+        with self._lock:
+            if self._is_closed:
+                raise EncoderProcessError("it was closed")
+            if self._child is None and time.monotonic() < self._start_at:
+                raise EncoderProcessError("its process was lost, and is started again soon")
+            if self._child is None:
+                self._child, self._is_ready = _Child(self._setting), False
+            child = self._child
+        if not self._is_ready:
+            self._take_back(child)
+        return child
+
+    def _take_back(self, child: "_Child") -> None:
+        """Go on with a process that was started again, once it is there. Raises until then."""
+        try:
+            said = child.said(0.0)
+        except TimeoutError as error:
+            if child.age() > START_SECONDS:
+                raise self._lose(child, error) from error
+            raise EncoderProcessError("its process is being started again") from error
+        except (EOFError, OSError) as error:
+            raise self._lose(child, error) from error
+        # Other weights have other features, which nothing that was learned is about.
+        if said != ("ready", self.name, self.dimension):
+            raise self._lose(child, EncoderProcessError(f"it does not come up as it was: {said}"))
+        self._is_ready = True
+        logger.warning("the encoder's process is there again")
+
+    def _lose(self, child: "_Child", error: Exception) -> EncoderProcessError:
+        """End what is left of it, and say what happened."""
+        words = f"its process {_end_of(child, error)} ({error!r})"
+        with self._lock:
+            self._child = None
+            rest, self._start_at = self._rest_seconds, time.monotonic() + self._rest_seconds
+            self._rest_seconds = min(2.0 * rest, LONGEST_REST_SECONDS)
+            if not self._is_closed:
+                logger.warning("the encoder is lost: %s; started again after %g s", words, rest)
+        return EncoderProcessError(words)
+
+
+class _Child:
+    """A process, and the line to it. It finds the modules that this one finds."""
+
+    def __init__(self, setting: str) -> None:
+        self._started = time.monotonic()
+        self._line, theirs = Pipe()
+        path = os.pathsep.join(place or os.curdir for place in sys.path)
+        with theirs:  # open in it alone, the line ends when it does
+            self._process = Popen(
+                [sys.executable, "-P", "-m", WORKER, setting, str(theirs.fileno())],
+                stdin=PIPE,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "PYTHONPATH": path},
+            )
+
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._started
+
+    def ask(self, texts: list[str], seconds: float) -> Any:
+        """Its answer. Raises as `said` does, and OSError."""
+        self._line.send(texts)
+        return self.said(seconds)
+
+    def said(self, seconds: float) -> Any:
+        """What it says next. Raises TimeoutError when it has said nothing for so long, and
+        EOFError or OSError when it is gone."""
+        if not self._line.poll(seconds):
+            raise TimeoutError(f"it said nothing for {seconds:.0f} s")
+        return self._line.recv()
+
+    def end(self, seconds: float = 0.0) -> str:
+        """Kill it unless it ends within that time, and say how it ended. The line is left to those
+        who may be reading it still."""
+        with suppress(TimeoutExpired):
+            self._process.wait(seconds)
+        self._process.kill()
+        status = self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        return f"ended with status {status}"
+
+
+def _end_of(child: _Child, error: Exception) -> str:
+    return child.end(0.0 if isinstance(error, TimeoutError) else ENDING_SECONDS)
+
+
+def _loaded(setting: str, child: _Child) -> tuple[str, int]:
+    """Name and dimension of the encoder. Raises ConfigurationError where there is none."""
+    try:
+        kind, *rest = child.said(START_SECONDS)
+    except (EOFError, OSError) as error:
+        allowed = f"an encoder that loads in a process of its own; this {_end_of(child, error)}"
+        raise ConfigurationError(KEY, setting, f"{allowed} ({error!r})") from error
+    if kind == "refused":
+        child.end()
+        raise ConfigurationError(*rest)
+    name, dimension = rest
+    return name, dimension
