@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.learning.account import Account
 from litellm_messplus.learning.entries import Decided, Example, Labelled
+from litellm_messplus.learning.unseen_calls import UnseenCalls
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.label import Label
@@ -22,6 +23,7 @@ class AdaptivePolicy:
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
         self.accounts: dict[str, Account] = {}
+        self.unseen = UnseenCalls()
 
     def account(self, level: str) -> Account:
         """Of a service level; a new one owes nothing, and is opened by its first entry only."""
@@ -44,6 +46,7 @@ class AdaptivePolicy:
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
         account.decided(entry.request_id, entry.expected_shortfall)
+        self.unseen.decided(entry.calls - 1)
 
     def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -52,6 +55,10 @@ class AdaptivePolicy:
             account.answered(entry.request_id, shortfall)
         else:
             account.revised(shortfall + previous.residual(entry.alpha))
+
+    def unseen_answered(self, previous: Label | None) -> None:
+        if previous is None:
+            self.unseen.answered()
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         candidate, features = example.candidate, example.features
@@ -62,13 +69,15 @@ class AdaptivePolicy:
 
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}
-        return {"accounts": accounts, "predictor": self.predictor.plain()}
+        unseen = [self.unseen.made, self.unseen.labelled]
+        return {"accounts": accounts, "unseen": unseen, "predictor": self.predictor.plain()}
 
     def arrays(self) -> Arrays:
         return self.predictor.arrays()
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
+        self.unseen = UnseenCalls(*plain["unseen"])
         self.predictor.load(plain["predictor"], arrays)
 
     def _knowledge(self, candidates: Sequence[str]) -> adaptive.Knowledge:
@@ -79,4 +88,5 @@ class AdaptivePolicy:
             deviation=[known.deviation[place] for place in places],
             optimism=[known.optimism[place] for place in places],
             is_blank=known.is_blank,
+            unseen_labelled=self.unseen.labelled_share,
         )

@@ -55,6 +55,9 @@ class PaperPolicy:
         queue = self.queue(entry.service_level)
         self.queues[entry.service_level] = virtual_queue.after(queue, shortfall)
 
+    def unseen_answered(self, previous: Label | None) -> None:
+        """Algorithm 1 explores whether labels come or not."""
+
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """Algorithm 1 trains on explorations only."""
         if not example.is_exploration:

@@ -41,6 +41,10 @@ class Policy(Protocol):
         """The served call of a request was judged; ``previous`` is the verdict that is replaced."""
         ...
 
+    def unseen_answered(self, previous: Label | None) -> None:
+        """A call beside the served one was judged; ``previous`` is the verdict that is replaced."""
+        ...
+
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """A call was judged, served or not; ``previous`` is the verdict that is replaced."""
         ...

@@ -11,7 +11,7 @@ import numpy as np
 from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 6
+FORMAT = 7
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 

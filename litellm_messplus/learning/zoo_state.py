@@ -63,6 +63,8 @@ class ZooState:
             return
         if entry.is_served:
             self.policy.answered(entry, verdict, previous)
+        else:
+            self.policy.unseen_answered(previous)
         if self._can_teach(entry.example):
             self.policy.learn(entry.example, entry.call_id, verdict, previous)
 

@@ -8,7 +8,7 @@ that a cheaper candidate can hold alpha.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.routing import probe
+from litellm_messplus.routing import probe, shadow
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.eligibility import eligible, horizon
 from litellm_messplus.routing.exploration import every_candidate
@@ -25,13 +25,15 @@ class Knowledge:
     """What the labels say of each healthy candidate, in the order of the situation's estimates.
 
     ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` how
-    many deviations may be added to it. ``is_blank`` before the first label.
+    many deviations may be added to it. ``is_blank`` before the first label. ``unseen_labelled`` is
+    the share of the calls made beside a served one that got a label lately.
     """
 
     rate: Sequence[float]
     deviation: Sequence[float]
     optimism: Sequence[float]
     is_blank: bool
+    unseen_labelled: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,12 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     )
     is_probe = situation.exploration_draw < chance
     chosen = tried[int(situation.choice_draw * len(tried))] if is_probe else best
+    shadows = () if is_probe or is_blind else _shadows(situation, known, view, allowed, chosen)
     ranking = _ranking(chosen, allowed, view.by_cost, scores)
     return Decision(
         ranking=tuple(situation.estimates[place].candidate for place in ranking),
-        explored=(),
-        is_exploration=is_probe,
+        explored=tuple(situation.estimates[place].candidate for place in shadows),
+        is_exploration=is_probe or bool(shadows),
         exploration_probability=chance,
         expected_satisfaction=situation.estimates[chosen].satisfaction,
         propensity=(chance / len(tried) if chosen in tried else 0.0)
@@ -116,6 +119,20 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
+
+
+def _shadows(
+    situation: Situation, known: Knowledge, view: View, allowed: Sequence[int], chosen: int
+) -> tuple[int, ...]:
+    return shadow.candidates(
+        allowed,
+        chosen,
+        view.typical_cost,
+        known.rate,
+        known.deviation,
+        situation.alpha,
+        known.unseen_labelled,
+    )
 
 
 def _ranking(

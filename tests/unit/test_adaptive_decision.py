@@ -128,7 +128,8 @@ def test_propensities_are_the_probabilities_of_the_choices(seed: int) -> None:
     plain = draw(NEVER, 0.0)
     chance = plain.exploration_probability
     seen = {plain.chosen: plain.propensity}
-    probability = defaultdict(float, {plain.chosen: 0.0 if plain.is_exploration else 1.0 - chance})
+    is_certain = chance == 1.0  # every draw probes, or calls all
+    probability = defaultdict(float, {plain.chosen: 0.0 if is_certain else 1.0 - chance})
     for number in range(60):
         probed = draw(0.0, (number + 0.5) / 60)
         assert probed.is_exploration
@@ -148,8 +149,10 @@ def test_a_draw_below_the_probability_probes_and_any_other_does_not(seed: int) -
         decide(replace(told, exploration_draw=drawn), known, integral)
         for drawn in (chance * 0.999, min(chance, NEVER))
     )
+    assert below.reason == "probe"
+    assert at.reason != "probe"
     assert below.is_exploration
-    assert not at.is_exploration
+    assert at.is_exploration == bool(at.explored)
 
 
 @given(seeds, st.floats(-40, 40), st.floats(-40, 40))
@@ -230,8 +233,29 @@ def test_without_a_label_and_without_the_largest_the_dearest_of_the_healthy_serv
     [(FIRST, replace(BLANK, is_blank=False)), (replace(FIRST, t=2), BLANK)],
     ids=["a level added to a zoo that has learned", "labels still to come"],
 )
-def test_later_one_model_is_called_a_request(told: Situation, known: Knowledge) -> None:
+def test_later_not_all_models_are_called(told: Situation, known: Knowledge) -> None:
     assert decide(told, known, 0.0).explored == ()
+
+
+@given(seeds)
+def test_a_shadow_is_cheaper_than_the_one_that_serves(seed: int) -> None:
+    told, known, integral = roll(seed)
+    decision = decide(replace(told, t=2), known, integral)
+    cost = {estimate.candidate: estimate.typical_cost for estimate in told.estimates}
+    assert all(cost[name] < cost[decision.chosen] for name in decision.explored)
+
+
+def test_who_had_bad_luck_answers_beside_the_dear_one_as_long_as_unseen_calls_get_labels() -> None:
+    told = situation((SMALL, 1, 0.3), (MEDIUM, 5, 0.6), (LARGE, 50, 0.9), alpha=0.7, queue=1.0)
+    told = replace(told, exploration_draw=NEVER)
+    known = Knowledge((0.3, 0.6, 0.9), (0.05, 0.06, 0.05), (1.5,) * 3, is_blank=False)
+    decision = decide(told, known, 1.0)
+    assert (decision.chosen, decision.explored) == (LARGE, (MEDIUM,))
+    assert decision.is_exploration
+    assert decision.propensity == pytest.approx(1.0 - decision.exploration_probability)
+    assert decide(told, replace(known, unseen_labelled=0.0), 1.0).explored == ()
+    assert decide(told, sure(0.3, 0.6, 0.9), 1.0).explored == ()
+    assert decide(replace(told, t=BLIND + 1), blank(told), 1.0).explored == ()
 
 
 @pytest.mark.parametrize("t", [1, 2, 1000])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing import probe
+from litellm_messplus.routing import probe, shadow
 from litellm_messplus.routing.eligibility import eligible, horizon
 from litellm_messplus.routing.price import (
     best_value,
@@ -149,6 +149,40 @@ def test_who_surely_cannot_hold_alpha_is_not_probed_for_one_who_may() -> None:
     cost, rate, sure, unsure = (1.0, 2.0, 9.0), (0.2, 0.6, 0.9), (0.001,) * 3, (0.001, 0.2, 0.001)
     assert probe.candidates((0, 1, 2), 2, cost, rate, unsure, 0.7) == (1,)
     assert probe.candidates((0, 1, 2), 2, cost, rate, sure, 0.7) == (0, 1, 2)
+
+
+@given(st.data(), zoos(), alphas, shares, shares)
+def test_shadows_are_cheaper_and_fewer_where_fewer_get_labels(
+    data: st.DataObject,
+    zoo: tuple[list[float], list[float]],
+    alpha: float,
+    one: float,
+    other: float,
+) -> None:
+    cost, rate = zoo
+    deviation = [data.draw(st.integers(0, 8)) / 32 for _ in cost]
+    allowed = tuple(range(data.draw(st.integers(1, len(cost)))))
+    choice = data.draw(st.sampled_from(allowed))
+    less, more = (
+        set(shadow.candidates(allowed, choice, cost, rate, deviation, alpha, share))
+        for share in sorted((one, other))
+    )
+    assert less <= more <= {model for model in allowed if cost[model] < cost[choice]}
+
+
+def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear() -> None:
+    rate, deviation = (0.6, 0.9), (0.08, 0.01)
+    for dear, called in ((50.0, (0,)), (1.5, ())):
+        assert shadow.candidates((0, 1), 1, (1.0, dear), rate, deviation, 0.7, 1.0) == called
+
+
+@given(shares, st.floats(0.0, 0.5), alphas)
+def test_the_chance_to_hold_alpha_is_a_half_at_alpha(
+    rate: float, deviation: float, alpha: float
+) -> None:
+    assert 0.0 <= shadow.chance_to_hold(alpha, rate, deviation) <= 1.0
+    assert shadow.chance_to_hold(alpha, alpha, deviation) == 0.5
+    assert (shadow.chance_to_hold(alpha, rate, deviation) > 0.5) <= (rate > alpha)
 
 
 @given(shares, st.floats(0.001, 0.5), alphas, counts, counts)

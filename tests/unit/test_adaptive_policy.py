@@ -8,6 +8,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.learning.account import PENDING
 from litellm_messplus.learning.entries import Entry, Labelled
 from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.shadow import LEAST_LABELLED
 from tests.unit.builders import (
     LARGE,
     MEDIUM,
@@ -99,6 +100,29 @@ def test_every_label_teaches_whoever_asked_for_it(is_served: bool, is_exploratio
     after = rates(folded(labelled(0.0, is_served=is_served, example=seen)))
     assert after[MEDIUM] < before[MEDIUM]
     assert after[MEDIUM] < after[SMALL] == after[LARGE]
+
+
+def unseen_share(*entries: Entry) -> float:
+    return adaptive_of(folded(*entries).state).unseen.labelled_share
+
+
+def test_calls_that_no_user_sees_are_trusted_as_long_as_they_get_labels() -> None:
+    explored = labelled(1.0, is_served=False, example=example(SMALL))
+    again = labelled(1.0, previous=0.0, is_served=False, example=example(SMALL))
+    requests = [decided(request_id=f"r{number}", calls=2) for number in range(100)]
+
+    assert unseen_share() == 1.0
+    assert unseen_share(*requests) < LEAST_LABELLED < unseen_share(*requests[:20])
+    assert unseen_share(*requests, *[again] * 100) == unseen_share(*requests)
+    assert unseen_share(*requests, *[labelled(1.0)] * 100) == unseen_share(*requests)
+    assert unseen_share(*requests, *[explored] * 20) == pytest.approx(0.25, abs=0.03)
+    assert unseen_share(*requests, *[explored] * 200) == 1.0
+
+
+def test_after_a_while_unseen_calls_are_tried_again() -> None:
+    explored = [decided(request_id=f"r{number}", calls=2) for number in range(100)]
+    plain = [decided(request_id=f"later {number}") for number in range(3000)]
+    assert unseen_share(*explored, *plain) > LEAST_LABELLED
 
 
 def test_what_one_level_learns_all_know_and_its_debt_is_its_own() -> None:

@@ -22,6 +22,7 @@ from tests.unit.builders import (
     PRICES,
     SMALL,
     PairEncoder,
+    adaptive_of,
     build_state,
     build_zoo,
     decided,
@@ -167,6 +168,12 @@ def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
     assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [other]))
     assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [label, labelled(0.0)]))
     assert not same(fold(fresh(policy), [decided()]), fresh(policy))
+
+
+def test_how_many_unseen_calls_got_labels_is_kept() -> None:
+    state = fold(fresh("adaptive"), [decided(calls=3), labelled(1.0, is_served=False)])
+    unseen = adaptive_of(load(dump(state), fresh("adaptive"))).unseen
+    assert (unseen.made, unseen.labelled) == (2.0, 1.0)
 
 
 @each_policy

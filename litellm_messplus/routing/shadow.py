@@ -1,0 +1,55 @@
+"""Shadow calls: cheaper candidates that may hold alpha answer beside a dear one, unseen.
+
+Why it exists: a few early misses make a cheaper candidate look unable to hold alpha, and a dear one
+serves in its place. To try it on the user again would cost satisfaction; to let it answer beside
+the dear one costs its own small price, and its label teaches as any other. A shadow call is made
+where it pays: where what the candidate would save if it held alpha, times the chance that it does,
+over the ``WORTH`` requests that one more label is taken to speed the verdict up by, is more than
+its price. So a dear server has all its doubtful rivals tested at once, one that is known to be too
+weak costs nothing, and there is no budget to set.
+
+All that pay are called, not the one that promises most: that one is often just below alpha, well
+known and never decided, while the one that had bad luck waits.
+
+Only where unseen calls get labels, from a check or a judge, do they teach: ``labelled_share`` of
+them did lately. Below ``LEAST_LABELLED`` none is made.
+
+Left out (20 seeds): 0.428 instead of 0.420 MJ on the five shared recordings, 9 % instead of 4 % of
+their runs above 1.5 times the hindsight mix; with eleven models, at alpha 0.70, 1.45 instead of
+1.18 times it (40 seeds), and 20 % instead of 5 % of the runs above 1.5.
+"""
+
+import math
+from collections.abc import Sequence
+
+WORTH = 10.0
+LEAST_LABELLED = 0.1
+
+
+def candidates(
+    eligible: Sequence[int],
+    choice: int,
+    cost: Sequence[float],
+    rate: Sequence[float],
+    deviation: Sequence[float],
+    alpha: float,
+    labelled_share: float,
+) -> tuple[int, ...]:
+    """The eligible models cheaper than the choice whose label is worth more than its price."""
+    if labelled_share < LEAST_LABELLED:
+        return ()
+    return tuple(
+        model
+        for model in eligible
+        if cost[model] < cost[choice]
+        and cost[model]
+        < labelled_share
+        * WORTH
+        * (cost[choice] - cost[model])
+        * chance_to_hold(alpha, rate[model], deviation[model])
+    )
+
+
+def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:
+    """The probability that the true rate is at least alpha, by the normal law."""
+    return 0.5 * math.erfc((alpha - rate) / (math.sqrt(2.0) * max(deviation, 1e-6)))
