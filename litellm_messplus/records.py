@@ -48,7 +48,7 @@ class RequestRecord:
     """One user call and the decision that was made for it.
 
     ``features`` is None where they did not come in time; ``encode_seconds`` is how long they took,
-    from asking to having them.
+    from asking to having them, ``encode_joules`` their energy above idle, where it is measured.
     """
 
     request_id: str
@@ -81,6 +81,7 @@ class RequestRecord:
     propensity: float | None = None
     exploration_calls: int = 0
     encode_seconds: float | None = None
+    encode_joules: float | None = None
     prompt: str | None = None
 
 

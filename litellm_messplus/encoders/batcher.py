@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from litellm_messplus.prediction.encoder import FeatureRows, Features
+from litellm_messplus.encoders.encoded import Encode, Encoded
+from litellm_messplus.prediction.encoder import Features
 
 BATCHES_WAITING = 8
 """Full batches that may wait."""
@@ -21,6 +22,18 @@ REST = 9.0
 WARM_UP = "Sort the numbers below, and say in one sentence how you did it. " * 12
 
 
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A prompt's features, and the joules above idle that they took; None where not measured."""
+
+    features: Features
+    joules: float | None
+
+    def again(self) -> "Encoding":
+        """For another request, which takes nothing more."""
+        return self if self.joules is None else Encoding(self.features, 0.0)
+
+
 @dataclass(slots=True, eq=False)
 class Prompt:
     """A text on its way through the thread. ``deadline`` is the latest of those who wait for it,
@@ -29,15 +42,15 @@ class Prompt:
     text: str
     key: bytes
     deadline: float
-    features: asyncio.Future[Features | None]
+    encoding: asyncio.Future[Encoding | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Prompts that were encoded together, in ``seconds``: their features, or what was raised."""
+    """Prompts that were encoded together, in ``seconds``: what they gave, or what was raised."""
 
     prompts: Sequence[Prompt]
-    result: FeatureRows | Exception
+    result: Encoded | Exception
     seconds: float
 
 
@@ -56,7 +69,7 @@ class Batcher:
 
     def __init__(
         self,
-        encode: Callable[[Sequence[str]], FeatureRows],
+        encode: Encode,
         deliver: Callable[[Batch], None],
         *,
         largest: int,
@@ -155,10 +168,10 @@ class Batcher:
         result, seconds = self._timed([prompt.text for prompt in prompts])
         self._hand_back(Batch(prompts, result, seconds))
 
-    def _timed(self, texts: Sequence[str]) -> tuple[FeatureRows | Exception, float]:
+    def _timed(self, texts: Sequence[str]) -> tuple[Encoded | Exception, float]:
         self._in_work = len(texts)
         started = time.perf_counter()
-        result: FeatureRows | Exception
+        result: Encoded | Exception
         try:
             result = self._encode(texts)
         except Exception as error:
@@ -173,4 +186,4 @@ class Batcher:
 
     def _hand_back(self, batch: Batch) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            batch.prompts[0].features.get_loop().call_soon_threadsafe(self._deliver, batch)
+            batch.prompts[0].encoding.get_loop().call_soon_threadsafe(self._deliver, batch)

@@ -15,6 +15,8 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Lock
 from typing import Any
 
+from litellm_messplus.encoders.consumption import Consumption
+from litellm_messplus.encoders.encoded import Encoded
 from litellm_messplus.encoders.lookup import KEY
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.conversation import Conversation
@@ -24,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 WORKER = "litellm_messplus.encoders.worker"
 START_SECONDS = 600.0
-"""For loading: a disk may be slow."""
+"""For loading: a disk may be slow. What encoding draws is measured in it, too."""
 PATIENCE_SECONDS = 120.0
 """For a batch, which takes seconds without a GPU, and ten times as long beside busy cores."""
 REST_SECONDS = 1.0
@@ -64,13 +66,19 @@ class ProcessEncoder:
         self._is_closed = False
         self._child: _Child | None = _Child(setting)
         self._is_ready = True
-        self.name, self.dimension = _loaded(setting, self._child)
+        self.name, self.dimension, self._consumption = _loaded(setting, self._child)
+        logger.info("what the encoder consumes: %s", self._consumption)
 
     def read(self, conversation: Conversation) -> str:
         return self._read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, dimension), as they came from the process. For one thread at a time.
+        """As `encode_metered`, without the joules."""
+        return self.encode_metered(texts).rows
+
+    def encode_metered(self, texts: Sequence[str]) -> Encoded:
+        """As it came from the process, which measures joules where it can. For one thread at a
+        time.
 
         Raises EncoderProcessError, at once where there is no process that could encode.
         """
@@ -85,8 +93,8 @@ class ProcessEncoder:
             failure.add_note(trace)
             raise failure
         self._rest_seconds = REST_SECONDS
-        rows: FeatureRows = reply
-        return rows
+        found: Encoded = reply
+        return found
 
     def close(self) -> None:
         """End the process, whatever it is at; from any thread."""
@@ -103,7 +111,7 @@ class ProcessEncoder:
             if self._child is None and time.monotonic() < self._start_at:
                 raise EncoderProcessError("its process was lost, and is started again soon")
             if self._child is None:
-                self._child, self._is_ready = _Child(self._setting), False
+                self._child, self._is_ready = _Child(self._setting, self._consumption), False
             child = self._child
         if not self._is_ready:
             self._take_back(child)
@@ -120,7 +128,7 @@ class ProcessEncoder:
         except (EOFError, OSError) as error:
             raise self._lose(child, error) from error
         # Other weights have other features, which nothing that was learned is about.
-        if said != ("ready", self.name, self.dimension):
+        if said[:-1] != ("ready", self.name, self.dimension):
             raise self._lose(child, EncoderProcessError(f"it does not come up as it was: {said}"))
         self._is_ready = True
         logger.warning("the encoder's process is there again")
@@ -140,10 +148,11 @@ class ProcessEncoder:
 class _Child:
     """A process, and the line to it. It finds the modules that this one finds."""
 
-    def __init__(self, setting: str) -> None:
+    def __init__(self, setting: str, known: Consumption | str | None = None) -> None:
         self._started = time.monotonic()
         self._line, theirs = Pipe()
         path = os.pathsep.join(place or os.curdir for place in sys.path)
+        self._line.send(known)
         with theirs:  # open in it alone, the line ends when it does
             self._process = Popen(
                 [sys.executable, "-P", "-m", WORKER, setting, str(theirs.fileno())],
@@ -184,8 +193,11 @@ def _end_of(child: _Child, error: Exception) -> str:
     return child.end(0.0 if isinstance(error, TimeoutError) else ENDING_SECONDS)
 
 
-def _loaded(setting: str, child: _Child) -> tuple[str, int]:
-    """Name and dimension of the encoder. Raises ConfigurationError where there is none."""
+def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
+    """Name and dimension of the encoder, and what it consumes or why nobody knows.
+
+    Raises ConfigurationError where there is none.
+    """
     try:
         kind, *rest = child.said(START_SECONDS)
     except (EOFError, OSError) as error:
@@ -194,5 +206,5 @@ def _loaded(setting: str, child: _Child) -> tuple[str, int]:
     if kind == "refused":
         child.end()
         raise ConfigurationError(*rest)
-    name, dimension = rest
-    return name, dimension
+    name, dimension, consumption = rest
+    return name, dimension, consumption

@@ -9,11 +9,18 @@ from hashlib import blake2b
 
 import numpy as np
 
-from litellm_messplus.encoders.batcher import Batch, Batcher, NobodyWaitsError, Prompt
+from litellm_messplus.encoders.batcher import (
+    Batch,
+    Batcher,
+    Encoding,
+    NobodyWaitsError,
+    Prompt,
+)
+from litellm_messplus.encoders.encoded import Encode, Encoded, unmeasured
 from litellm_messplus.encoders.lateness import Lateness
 from litellm_messplus.encoders.process import ProcessEncoder
 from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
+from litellm_messplus.prediction.encoder import Encoder, Features
 
 CLOSE_SECONDS = 2.0
 """How long a stop waits for a batch that is under way in another process."""
@@ -21,7 +28,8 @@ CLOSE_SECONDS = 2.0
 
 @dataclass(slots=True)
 class FeatureStatistics:
-    """Since the start: ``seconds`` are the encoder's own, for ``prompts`` in ``batches``.
+    """Since the start: ``seconds`` are the encoder's own, for ``prompts`` in ``batches``, and
+    ``joules`` what they took above idle; None where that was not measured.
 
     ``late`` and ``overloaded`` count requests that went on without features, after waiting or at
     once, ``failures`` prompts that could not be encoded, and ``cache_hits`` requests that cost the
@@ -35,6 +43,7 @@ class FeatureStatistics:
     late: int = 0
     overloaded: int = 0
     failures: int = 0
+    joules: float | None = None
 
 
 class FeatureService:
@@ -58,12 +67,13 @@ class FeatureService:
         self.encoder = encoder
         self._cache_entries = cache_entries
         self._failed = failed
-        self._cache: OrderedDict[bytes, Features] = OrderedDict()
+        self._cache: OrderedDict[bytes, Encoding] = OrderedDict()
         self._under_way: dict[bytes, Prompt] = {}
         self._lateness = Lateness()
         self._statistics = FeatureStatistics()
+        self._encode = _encode_of(encoder)
         self._batcher = Batcher(
-            encoder.encode, self._finish, largest=batch, wait_seconds=wait_seconds
+            self._encode, self._finish, largest=batch, wait_seconds=wait_seconds
         )
 
     def start(self) -> None:
@@ -71,12 +81,13 @@ class FeatureService:
         if not self.encoder.is_fast:
             self._batcher.start()
 
-    async def features(self, conversation: Conversation, timeout_seconds: float) -> Features | None:
-        """Shape (dimension,), read-only; None when they did not come within that time.
+    async def features(self, conversation: Conversation, timeout_seconds: float) -> Encoding | None:
+        """Of shape (dimension,), read-only; None when they did not come within that time.
 
         A fast encoder's are made on the spot. None as well where too many prompts wait already,
         where the event loop is so late that waiting would take longer, and where the encoder
-        failed, which ``failed`` is told.
+        failed, which ``failed`` is told. Where joules are measured, those of a prompt are its first
+        request's: who finds it encoded, or on its way, has it for nothing.
         """
         try:
             text = self.encoder.read(conversation)
@@ -111,23 +122,24 @@ class FeatureService:
             self.encoder.close()  # which ends what the thread still waits for
         self._batcher.close()
 
-    def _encode_now(self, text: str, key: bytes) -> Features | None:
+    def _encode_now(self, text: str, key: bytes) -> Encoding | None:
         started = time.perf_counter()
-        rows: FeatureRows | Exception
+        result: Encoded | Exception
         try:
-            rows = self.encoder.encode((text,))
+            result = self._encode((text,))
         except Exception as error:
-            rows = error
-        (features,) = self._taken((key,), rows, time.perf_counter() - started)
-        return features
+            result = error
+        (encoding,) = self._taken((key,), result, time.perf_counter() - started)
+        return encoding
 
-    async def _wait_for(self, text: str, key: bytes, timeout_seconds: float) -> Features | None:
+    async def _wait_for(self, text: str, key: bytes, timeout_seconds: float) -> Encoding | None:
         timeout_seconds -= self._lateness.seconds()
         if timeout_seconds <= 0.0:
             self._statistics.overloaded += 1
             return None
         deadline = time.perf_counter() + timeout_seconds
         prompt = self._under_way.get(key)
+        is_shared = prompt is not None
         if prompt is None:
             prompt = Prompt(text, key, deadline, asyncio.get_running_loop().create_future())
             if not self._batcher.put(prompt):
@@ -136,9 +148,10 @@ class FeatureService:
             self._under_way[key] = prompt
         prompt.deadline = max(prompt.deadline, deadline)
         # This cancels nothing: others may wait for it too, and the cache has use for it anyhow.
-        await asyncio.wait((prompt.features,), timeout=timeout_seconds)
-        if prompt.features.done():
-            return prompt.features.result()
+        await asyncio.wait((prompt.encoding,), timeout=timeout_seconds)
+        if prompt.encoding.done():
+            encoding = prompt.encoding.result()
+            return encoding.again() if encoding is not None and is_shared else encoding
         self._statistics.late += 1
         return None
 
@@ -152,48 +165,60 @@ class FeatureService:
             return
         keys = [prompt.key for prompt in batch.prompts]
         found = self._taken(keys, batch.result, batch.seconds)
-        for prompt, features in zip(batch.prompts, found, strict=True):
-            _resolve(prompt, features)
+        for prompt, encoding in zip(batch.prompts, found, strict=True):
+            _resolve(prompt, encoding)
 
     def _taken(
-        self, keys: Sequence[bytes], rows: FeatureRows | Exception, seconds: float
-    ) -> list[Features | None]:
+        self, keys: Sequence[bytes], result: Encoded | Exception, seconds: float
+    ) -> list[Encoding | None]:
         """What the encoder gave, counted and remembered; None for what is no features."""
         statistics = self._statistics
         statistics.prompts += len(keys)
         statistics.batches += 1
         statistics.seconds += seconds
         try:
-            checked = _checked(rows, (len(keys), self.encoder.dimension))
+            encoded = _checked(result, (len(keys), self.encoder.dimension))
         except Exception as error:
             self._fail(len(keys), error)
             return [None] * len(keys)
-        return [self._remembered(key, row) for key, row in zip(keys, checked, strict=True)]
+        joules = encoded.joules
+        if joules is not None:
+            statistics.joules = (statistics.joules or 0.0) + joules
+            joules /= len(keys)
+        found = zip(keys, encoded.rows, strict=True)
+        return [self._remembered(key, row, joules) for key, row in found]
 
     def _fail(self, prompts: int, error: Exception) -> None:
         self._statistics.failures += prompts
         self._failed(error)
 
-    def _remembered(self, key: bytes, row: Features) -> Features:
+    def _remembered(self, key: bytes, row: Features, joules: float | None) -> Encoding:
         features = np.array(row, dtype=np.float32)  # of its own: a row would keep its whole batch
         features.flags.writeable = False
-        self._cache[key] = features
+        encoding = Encoding(features, joules)
+        self._cache[key] = encoding.again()
         if len(self._cache) > self._cache_entries:
             self._cache.popitem(last=False)
-        return features
+        return encoding
 
 
-def _checked(rows: FeatureRows | Exception, shape: tuple[int, int]) -> FeatureRows:
+def _encode_of(encoder: Encoder) -> Encode:
+    """Joules are measured in a process of the encoder's own, and nowhere else."""
+    return encoder.encode_metered if isinstance(encoder, ProcessEncoder) else unmeasured(encoder)
+
+
+def _checked(result: Encoded | Exception, shape: tuple[int, int]) -> Encoded:
     """Raises what the encoder raised, and ValueError for what nothing can be learned from."""
-    if isinstance(rows, Exception):
-        raise rows
+    if isinstance(result, Exception):
+        raise result
+    rows = result.rows
     if rows.shape != shape:
         raise ValueError(f"features of shape {rows.shape} in place of {shape}")
     if not np.isfinite(rows).all():
         raise ValueError("features that are not finite")
-    return rows
+    return result
 
 
-def _resolve(prompt: Prompt, features: Features | None) -> None:
-    if not prompt.features.done():
-        prompt.features.set_result(features)
+def _resolve(prompt: Prompt, encoding: Encoding | None) -> None:
+    if not prompt.encoding.done():
+        prompt.encoding.set_result(encoding)

@@ -1,8 +1,9 @@
 """What runs in the process of a slow encoder: `python -m litellm_messplus.encoders.worker`.
 
-Over its line it first says `("ready", name, dimension)`, or `("refused", key, given, allowed)` as a
-ConfigurationError has them. Then each list of texts is answered by their features, float32 of shape
-(texts, dimension), or by an error's words and traceback.
+Over its line it is first told what a process before it found that encoding consumes. It says
+`("ready", name, dimension, consumption)`, the last a `Consumption` or why there is none, or
+`("refused", key, given, allowed)` as a ConfigurationError has them. Then each list of texts is
+answered by an `Encoded`, its rows float32, or by an error's words and traceback.
 """
 
 import fcntl
@@ -14,12 +15,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from litellm_messplus.encoders.consumption import Consumption, measured
+from litellm_messplus.encoders.encoded import Encode, Encoded, unmeasured
 from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.energy.errors import NotMeasuredError
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.encoder import Encoder, FeatureRows
+from litellm_messplus.prediction.encoder import Encoder
 
 NICENESS = 10
 """On busy cores requests go before their features, which still get a tenth of a core."""
@@ -31,7 +36,7 @@ def main(setting: str, descriptor: str) -> None:
     end_with_stdin()
     for ending in (signal.SIGINT, signal.SIGTERM):  # a group's: the proxy ends us when it is done
         signal.signal(ending, signal.SIG_IGN)
-    line: Connection[object, Sequence[str]] = Connection(int(descriptor))
+    line: Connection[object, Any] = Connection(int(descriptor))
     try:
         encoder = load_encoder(setting)
     except ConfigurationError as error:
@@ -40,9 +45,10 @@ def main(setting: str, descriptor: str) -> None:
     if not has_gpu():
         give_way()
     with suppress(EOFError, ConnectionError):
-        line.send(("ready", encoder.name, encoder.dimension))
+        encode, consumption = metered(encoder, line.recv())
+        line.send(("ready", encoder.name, encoder.dimension, consumption))
         while True:
-            line.send(encoded(encoder, line.recv()))
+            line.send(answer(encode, line.recv()))
 
 
 def end_with_stdin() -> None:
@@ -63,6 +69,14 @@ def has_gpu() -> bool:
     return torch is not None and bool(torch.cuda.is_initialized())
 
 
+def gpus_in_use() -> list[int]:
+    """Those on which torch holds something, by its numbers, which Zeus uses as well."""
+    if not has_gpu():
+        return []
+    cuda = sys.modules["torch"].cuda
+    return [each for each in range(cuda.device_count()) if cuda.memory_allocated(each)]
+
+
 def give_way() -> None:
     """A GPU is fed by little work that must not wait; computing on the CPU takes whole cores."""
     threads = [int(path.name) for path in THREADS.iterdir()] if THREADS.is_dir() else [0]
@@ -71,10 +85,30 @@ def give_way() -> None:
             os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
 
 
-def encoded(encoder: Encoder, texts: Sequence[str]) -> FeatureRows | tuple[str, str]:
+def metered(encoder: Encoder, known: Consumption | str | None) -> tuple[Encode, Consumption | str]:
+    """What encodes, its joules measured where they can be; and what it consumes, or why nobody
+    knows. What is known of the same devices holds: beside requests one would measure theirs."""
+    gpus = gpus_in_use()
+    if not (isinstance(known, Consumption) and known.gpus == gpus):
+        try:
+            known = measured(encoder, gpus)
+        except NotMeasuredError as error:
+            return unmeasured(encoder), f"not measured: {error}"
+    consumption = known
+    return lambda texts: _metered(encoder, texts, consumption), consumption
+
+
+def _metered(encoder: Encoder, texts: Sequence[str], consumption: Consumption) -> Encoded:
+    started = consumption.clock()
+    rows = encoder.encode(texts)
+    return Encoded(rows, consumption.joules(len(texts), consumption.clock() - started))
+
+
+def answer(encode: Encode, texts: Sequence[str]) -> Encoded | tuple[str, str]:
     """What goes back over the line."""
     try:
-        return np.asarray(encoder.encode(texts), dtype=np.float32)
+        found = encode(texts)
+        return Encoded(np.asarray(found.rows, dtype=np.float32), found.joules)
     except Exception as error:  # of any library, or of others' code
         return repr(error), traceback.format_exc()
 

@@ -78,6 +78,8 @@ def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
     Zeus itself leaves out in silence what it cannot read. Raises NotMeasuredError for a GPU that
     is not there and for what was asked for and cannot be read, ImportError without Zeus.
     """
+    if with_cpu:
+        _require_processors()
     from zeus.monitor import ZeusMonitor
 
     try:
@@ -92,3 +94,13 @@ def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
     if not with_cpu and not monitor.gpu_indices:
         raise NotMeasuredError(NO_GPU)
     return ZeusMeter(monitor)
+
+
+def _require_processors() -> None:
+    """Asked before the monitor is imported, which takes seconds. Raises NotMeasuredError."""
+    from zeus.device import get_cpus
+
+    try:
+        get_cpus()
+    except Exception as error:  # a Zeus error, whose kinds differ by what the host lacks
+        raise NotMeasuredError(NO_CPU) from error

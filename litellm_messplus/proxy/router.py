@@ -113,8 +113,9 @@ class RequestRouter:
         text = conversation.text
         waiting = time.perf_counter()
         allowed = FEATURES_SHARE * self._settings.deadline_seconds - (waiting - started)
-        features = await self._features.features(conversation, allowed)
+        encoding = await self._features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
+        features = None if encoding is None else encoding.features
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(
@@ -163,7 +164,8 @@ class RequestRouter:
             price=decision.price,
             propensity=decision.propensity,
             exploration_calls=len(decision.explored),
-            encode_seconds=None if features is None else encode_seconds,
+            encode_seconds=None if encoding is None else encode_seconds,
+            encode_joules=None if encoding is None else encoding.joules,
             prompt=text if self._settings.store_text else None,
             **_estimates(situation),
         )

@@ -60,7 +60,8 @@ class StatusWatch:
         for name, count in self._counters.as_dict().items():
             found[f'messplus_counter{{name="{name}"}}'] = float(count)
         for name, count in asdict(self._features.statistics()).items():
-            found[f"messplus_encoder_{name}"] = float(count)
+            if count is not None:
+                found[f"messplus_encoder_{name}"] = float(count)
         return "".join(f"{name} {value:g}\n" for name, value in found.items())
 
     async def _run(self) -> None:

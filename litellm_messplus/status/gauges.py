@@ -74,6 +74,7 @@ def _of_window(window: WindowStatus) -> Named:
         yield "messplus_deciding_seconds", window.overhead.deciding_seconds
         yield "messplus_deciding_share", window.overhead.deciding_share
         yield "messplus_call_seconds", window.overhead.call_seconds
+        yield "messplus_predicting_joules", window.overhead.predicting_joules
 
 
 def _of_source(source: SourceRate) -> Named:

@@ -21,6 +21,7 @@ async def overheads(connection: AsyncConnection, start: Start | None = None) -> 
             func.avg(predicting),
             func.avg(asked.decision_seconds - predicting),
             func.avg(calls.c.seconds),
+            func.avg(asked.encode_joules),
         )
         .select_from(calls)
         .join(requests, asked.request_id == calls.c.request_id)
@@ -32,11 +33,16 @@ async def overheads(connection: AsyncConnection, start: Start | None = None) -> 
 
 
 def _overhead(
-    requests: int, late: int, predicting: float, deciding: float, call: float
+    requests: int,
+    late: int,
+    predicting: float,
+    deciding: float,
+    call: float,
+    joules: float | None,
 ) -> Overhead:
     deciding = max(deciding, 0.0)  # both are measured by one clock, but rounded
     whole = predicting + deciding + call or 1.0
     return Overhead(
         requests, late, predicting, deciding, call,
-        predicting / whole, deciding / whole, call / whole,
+        predicting / whole, deciding / whole, call / whole, joules,
     )  # fmt: skip

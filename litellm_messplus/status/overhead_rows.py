@@ -19,9 +19,13 @@ def _time(seconds: float, share: float) -> str:
     return f"{1000.0 * seconds:.3g} ms, {share:.2%} of all time"
 
 
+def _joules(joules: float | None) -> str:
+    return "not measured" if joules is None else f"{joules:.3g} J a request"
+
+
 _CELLS: dict[str, Callable[[Overhead], str]] = {
     "predicting": lambda found: _time(found.predicting_seconds, found.predicting_share),
     "deciding": lambda found: _time(found.deciding_seconds, found.deciding_share),
     "the call": lambda found: _time(found.call_seconds, found.call_share),
-    "joules of predicting": lambda found: found.predicting_joules,
+    "joules of predicting": lambda found: _joules(found.predicting_joules),
 }

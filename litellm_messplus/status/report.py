@@ -15,8 +15,6 @@ from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.label_report import JudgeStatus, Labels, ResponseBias
 
-NOT_MEASURED = "not measured"
-
 
 class Source(StrEnum):
     """Where queue and price come from."""
@@ -95,7 +93,8 @@ class Overhead:
 
     ``predicting_seconds`` is reading the prompt, waiting for a batch included; ``late`` requests
     were decided without. ``deciding_seconds`` is all the rest before the call, ``call_seconds`` the
-    served call. The shares are of the three together. The energy of predicting is not measured.
+    served call. The shares are of the three together. ``predicting_joules`` is the mean energy of
+    reading the prompt, above idle, over the requests where it is measured; None without any.
     """
 
     requests: int
@@ -106,7 +105,7 @@ class Overhead:
     predicting_share: float
     deciding_share: float
     call_share: float
-    predicting_joules: str = NOT_MEASURED
+    predicting_joules: float | None
 
 
 @dataclass(frozen=True, slots=True)

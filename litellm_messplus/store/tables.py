@@ -126,6 +126,9 @@ requests = Table(
         Float,
         "How long the features took, waiting included; NULL where they came too late.",
     ),
+    _optional(
+        "encode_joules", Float, "Energy above idle that the features took; NULL where not measured."
+    ),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 

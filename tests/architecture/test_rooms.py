@@ -14,7 +14,7 @@ ALLOWED = {
     "prediction": set(),
     "costs": set(),
     "learning": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
-    "encoders": {"prediction", "errors", "dotted_path"},
+    "encoders": {"energy", "prediction", "errors", "dotted_path"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind"},
     "store": {"learning", "labels", "prediction", "records", "errors", "label_kind"},

@@ -41,6 +41,7 @@ REQUESTS = 48
 DAYS = 3
 CALL_SECONDS = 0.5
 ENCODE_SECONDS = 0.02
+ENCODE_JOULES = 0.3
 GRADING_COST = 0.0005
 IMPLICIT_WEIGHT = 0.3
 LATE = (7, 31)
@@ -162,6 +163,7 @@ def _request(number: int) -> RequestRecord:
         reason="exploration" if is_exploration else "cheapest: no debt",
         decision_seconds=0.0001 * (number + 1),
         encode_seconds=None if number in LATE else ENCODE_SECONDS,
+        encode_joules=None if number in LATE else ENCODE_JOULES,
     )
 
 

@@ -13,6 +13,7 @@ from tests.docs.history import (
     ALPHA,
     CALL_SECONDS,
     COST,
+    ENCODE_JOULES,
     ENCODE_SECONDS,
     GRADING_COST,
     JUDGE,
@@ -309,6 +310,7 @@ def test_what_predicting_costs_beside_the_calls(
     assert row["predicting_share"] == pytest.approx(
         predicting / (predicting + CALL_SECONDS * count)
     )
+    assert row["predicting_joules"] == pytest.approx(ENCODE_JOULES)
     served = [recorded.served(request).cost or 0.0 for request in recorded.requests]
     assert row["call_cost"] == pytest.approx(sum(served))
 

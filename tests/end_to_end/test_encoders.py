@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine
+from tests.support import metered_worker
 from tests.support.processes import children_of, is_running
 from tests.support.proxy import PAPER, Config, Proxy, ask, until, zoo_config
 from tests.support.tiny_encoder import DIMENSION, save_transformer
@@ -157,6 +159,51 @@ def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_p
     assert "the encoder is broken" in proxy.log
     assert "messplus_encoder_late 2" in metrics
     assert "messplus_encoder_failures 1" in metrics
+
+
+METERED = f"""
+from litellm_messplus.encoders import process
+
+process.WORKER = {Path(metered_worker.__file__).stem!r}
+
+from litellm_messplus.plugin import instance
+"""
+
+
+@pytest.mark.parametrize("has_sensor", [True, False])
+def test_what_a_transformer_takes_is_measured_where_there_is_a_sensor(
+    upstream: Upstream, tmp_path: Path, has_sensor: bool
+) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    encoder = save_transformer(tmp_path / "tiny-bert")
+    config = zoo_config(upstream.url, tmp_path, encoder=str(encoder), deadline_seconds=5.0)
+    if has_sensor:
+        shutil.copy(metered_worker.__file__, tmp_path)
+        (tmp_path / "metered.py").write_text(METERED)
+        config["litellm_settings"]["callbacks"] = ["metered.instance"]
+    proxy = Proxy(config, tmp_path).start()
+    try:
+        with proxy.client() as client:
+            for prompt in ("Sort 3 1 2", "Write a poem", "Sort 3 1 2"):
+                ask(client, prompt).raise_for_status()
+            served = "SELECT * FROM calls WHERE role = 'served'"
+            until(lambda: len(proxy.rows(served)) == 3, 10.0)
+            status = client.get("/messplus/status").json()
+            metrics = client.get("/messplus/metrics").text
+    finally:
+        proxy.stop()
+
+    found = [row["encode_joules"] for row in proxy.rows("SELECT * FROM requests ORDER BY position")]
+    shown = status["levels"][0]["overall"]["overhead"]["predicting_joules"]
+    assert ("messplus_encoder_joules " in metrics) == has_sensor
+    assert ("messplus_predicting_joules" in metrics) == has_sensor
+    if not has_sensor:
+        assert (found, shown) == ([None] * 3, None)
+        return
+    assert 0.0 < found[0] < 5.0 * metered_worker.WATTS
+    assert found[1] > 0.0
+    assert found[2] == 0.0  # from the cache
+    assert shown == pytest.approx(sum(found) / 3)
 
 
 def process_of_the_encoder(proxy: Proxy) -> int:

@@ -38,7 +38,7 @@ SOURCES = (
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT)
 AUDIT = Audit(AGREEMENT, silent_satisfied=240, silent_unsatisfied=60)
-OVERHEAD = Overhead(990, 10, 0.002, 0.001, 0.497, 0.004, 0.002, 0.994)
+OVERHEAD = Overhead(990, 10, 0.002, 0.001, 0.497, 0.004, 0.002, 0.994, 0.25)
 
 
 def status(

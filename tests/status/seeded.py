@@ -62,6 +62,7 @@ def add(history: History, case: Case) -> None:
         t=number + 1,
         policy="adaptive",
         encode_seconds=0.002,
+        encode_joules=number / 100 if case.level == "default" and number % 3 else None,
         decision_seconds=0.003,
         queue=0.01 * number,
         price=0.5 + number,

@@ -85,6 +85,7 @@ def test_the_table(database: Path) -> None:
         "usd, in no cost above",
         "counts: agreement",
         "2 ms,",
+        "J a request",
         "not measured",
     )
     for words in expected:

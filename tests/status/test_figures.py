@@ -149,7 +149,9 @@ def test_what_comes_before_the_call(
     assert found.call_seconds == pytest.approx(call)
     assert found.predicting_share == pytest.approx(predicting / (predicting + deciding + call))
     assert found.predicting_share + found.deciding_share + found.call_share == pytest.approx(1.0)
-    assert found.predicting_joules == "not measured"
+    measured = [row.encode_joules for row in ended if row.encode_joules is not None]
+    assert bool(measured) == (name == "default")
+    assert found.predicting_joules == (pytest.approx(fmean(measured)) if measured else None)
 
 
 @spans

@@ -26,6 +26,7 @@ def test_the_figures_are_there() -> None:
     assert found[f'messplus_labelled_share{{{LABELS},window="last"}}'] == 0.9
     assert found['messplus_judge_cost{zoo="llama",judge="gpt-judge"}'] == 1.25
     assert found[f'messplus_predicting_seconds{{{LABELS},window="all"}}'] == 0.002
+    assert found[f'messplus_predicting_joules{{{LABELS},window="all"}}'] == 0.25
     assert found[f"messplus_response_bias{{{LABELS}}}"] > 1.0
 
 

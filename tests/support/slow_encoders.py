@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from litellm_messplus.prediction.encoder import FeatureRows
 HERE = __name__
 STARTS = "MESSPLUS_TEST_STARTS"
 """A file that gets a line for every encoder that is made, where the environment names one."""
+BURNT_SECONDS = 0.02
 
 
 class Telling(FakeEncoder):
@@ -76,3 +78,15 @@ class Unstartable(FakeEncoder):
 class Failing(FakeEncoder):
     def __init__(self) -> None:
         super().__init__(is_fast=False, failure=RuntimeError("out of memory"))
+
+
+class Burning(Telling):
+    """Computes for BURNT_SECONDS a text; a text may wait as well, which takes no computing."""
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        ends = time.process_time() + BURNT_SECONDS * len(texts)
+        while time.process_time() < ends:
+            pass
+        if "wait" in texts:
+            time.sleep(0.5)
+        return super().encode(texts)

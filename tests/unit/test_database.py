@@ -196,7 +196,7 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    assert new == [{**row, "encode_seconds": None} for row in old]
+    assert new == [{**row, "encode_seconds": None, "encode_joules": None} for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
 
@@ -205,3 +205,19 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 21
     (late,) = await everything(database, "SELECT * FROM requests WHERE request_id = 'late'")
     assert late["features"] == b""
+
+
+async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again(
+    database: AsyncEngine,
+) -> None:
+    everyone = "SELECT * FROM requests ORDER BY position"
+    await log.append(database, [*traffic(5), request("metered", encode_joules=0.25)])
+    new = await everything(database, everyone)
+    await revision_of(database, "0005")
+    old = await everything(database, everyone)
+    await migrate(database)
+
+    assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
+    assert new == old
+    assert await everything(database, everyone) == [{**row, "encode_joules": None} for row in old]
+    assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)

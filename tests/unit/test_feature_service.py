@@ -76,7 +76,11 @@ async def serving(encoder: SlowEncoder, **options: Any) -> AsyncIterator[Feature
 
 
 def ask(service: FeatureService, text: str, seconds: float = LONG) -> asyncio.Task[Features | None]:
-    return asyncio.create_task(service.features(Conversation.of_text(text), seconds))
+    async def features() -> Features | None:
+        found = await service.features(Conversation.of_text(text), seconds)
+        return None if found is None else found.features
+
+    return asyncio.create_task(features())
 
 
 async def hold(service: FeatureService, encoder: SlowEncoder) -> asyncio.Task[Features | None]:
@@ -95,7 +99,7 @@ async def test_a_fast_encoder_is_asked_on_the_spot() -> None:
         with pytest.raises(StopIteration) as ended:
             asked.send(None)  # what never waits costs no turn of the event loop
 
-    assert ended.value.value.tolist() == [4.0, 1.0]
+    assert ended.value.value.features.tolist() == [4.0, 1.0]
     assert encoder.threads == {"MainThread"}
     assert (service.statistics().prompts, service.statistics().cache_hits) == (1, 0)
 

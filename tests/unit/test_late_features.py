@@ -126,6 +126,7 @@ async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> Non
     (row,) = await written(tmp_path)
     assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
     assert 0.01 <= row.encode_seconds <= row.decision_seconds < DEADLINE
+    assert row.encode_joules is None  # nothing measures them
     assert WITHOUT_FEATURES not in row.reason
     assert counted == {}
 
@@ -193,3 +194,4 @@ async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
 
     assert "messplus_encoder_prompts 2\n" in metrics
     assert "messplus_encoder_cache_hits 1\n" in metrics
+    assert "messplus_encoder_joules" not in metrics  # they are not measured, which is not zero

@@ -107,6 +107,7 @@ async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> 
         t=2**40,
         features=features,
         encode_seconds=0.003,
+        encode_joules=0.004,
         estimated_cost={SMALL: 0.1 + 0.2, LARGE: 5e-324},
         created_at=datetime(2026, 3, 29, 2, 30, tzinfo=timezone(timedelta(hours=2))),
         prompt="ünï cødé 你好",

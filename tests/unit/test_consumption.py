@@ -1,0 +1,166 @@
+"""What encoding draws above idle: measured once, believed only where it can be."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import active_children, get_context
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from litellm_messplus.encoders import consumption, worker
+from litellm_messplus.encoders.consumption import Consumption, measured
+from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.energy.errors import NotMeasuredError
+from litellm_messplus.energy.meter import Reading, reading
+from litellm_messplus.prediction.encoder import FeatureRows
+
+IDLE_WATTS = 70.0
+WATTS_OF = {1: 30.0, 16: 180.0}
+SECONDS = 30.0
+
+
+class Gpu(FakeEncoder):
+    """An encoder, and the meter of the GPU that it computes on."""
+
+    source = "simulated"
+    sensors = ("gpu 1",)
+    alter: Callable[[Reading], Reading] = staticmethod(lambda found: found)
+
+    def __init__(self) -> None:
+        super().__init__(is_fast=False)
+        self.texts: list[str] = []
+        self._worked = 0.0
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        started = time.perf_counter()
+        time.sleep(0.005)
+        self.texts += texts
+        self._worked += WATTS_OF[len(texts)] * (time.perf_counter() - started)
+        return super().encode(texts)
+
+    def joules(self) -> float:
+        return IDLE_WATTS * time.perf_counter() + self._worked
+
+    def begin(self) -> Any:
+        began, before = time.perf_counter(), self.joules()
+
+        def end() -> Reading:
+            counted = self.joules() - before
+            return self.alter(reading(time.perf_counter() - began, {"gpu 1": counted}))
+
+        return SimpleNamespace(end=end)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    found = Gpu()
+    opened = {(1,): found}
+    monkeypatch.setattr(consumption, "SECONDS", 0.1)
+    monkeypatch.setattr(
+        consumption, "open_meter", lambda *, gpus, with_cpu: with_cpu or opened[tuple(gpus)]
+    )
+    return found
+
+
+def test_the_watts_of_a_gpu_are_those_above_idle_at_the_size_of_the_batch(gpu: Gpu) -> None:
+    found = measured(gpu, [1])
+
+    assert found.watts == pytest.approx((30.0, 180.0), rel=0.2)
+    assert found.joules(1, 0.01) == pytest.approx(0.3, rel=0.2)
+    assert found.joules(6, 0.01) == pytest.approx(0.8, rel=0.2)
+    assert found.joules(64, 0.01) == pytest.approx(1.8, rel=0.2)
+    assert str(found).endswith("above idle (simulated: gpu 1)")
+
+
+def test_no_text_is_encoded_twice_for_it_since_an_encoder_may_remember_it(gpu: Gpu) -> None:
+    measured(gpu, [1])
+
+    assert len(gpu.texts) == len(set(gpu.texts)) > 17
+
+
+def absurd(found: Reading) -> Reading:
+    return Reading(found.seconds, 1e6 * found.seconds)
+
+
+def backwards(found: Reading) -> Reading:
+    return Reading(found.seconds, -1.0)
+
+
+def silent(found: Reading) -> Reading:
+    return reading(found.seconds, {"gpu 1": 0.0})
+
+
+def only_idle(found: Reading) -> Reading:
+    return Reading(found.seconds, IDLE_WATTS * found.seconds)
+
+
+def gone(found: Reading) -> Reading:
+    raise OSError("the driver is gone")
+
+
+@pytest.mark.parametrize("alter", [absurd, backwards, silent, only_idle, gone])
+def test_what_cannot_be_believed_is_not_measured(
+    gpu: Gpu, alter: Callable[[Reading], Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "alter", alter)
+    with pytest.raises(NotMeasuredError):
+        measured(gpu, [1])
+
+
+def test_an_encoder_that_fails_meanwhile_is_not_measured(gpu: Gpu) -> None:
+    gpu.failure = RuntimeError("out of memory")
+    with pytest.raises(NotMeasuredError, match="out of memory"):
+        measured(gpu, [1])
+
+
+def test_what_a_meter_starts_ends_with_the_measuring(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeus watches the processors in a process that would go on for ever."""
+    own = get_context("spawn").Process(target=time.sleep, args=(SECONDS,))
+    own.start()
+
+    def begin() -> Any:
+        get_context("spawn").Process(target=time.sleep, args=(SECONDS,)).start()
+        return Gpu.begin(gpu)
+
+    monkeypatch.setattr(gpu, "begin", begin)
+    measured(gpu, [1])
+    assert active_children() == [own]
+    own.kill()
+    own.join()
+
+
+@pytest.mark.parametrize(
+    ("is_initialized", "held", "expected"),
+    [(True, [0, 5], [1]), (True, [0, 0], []), (False, [0, 5], [])],
+)
+def test_the_gpus_are_those_on_which_torch_holds_the_encoder(
+    is_initialized: bool, held: list[int], expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda = SimpleNamespace(
+        is_initialized=lambda: is_initialized,
+        device_count=lambda: len(held),
+        memory_allocated=held.__getitem__,
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert worker.gpus_in_use() == expected
+
+
+def test_what_is_known_of_a_gpu_says_nothing_of_processors(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Consumption([0], (1,), (300.0,), time.perf_counter, "")
+    for gpus, expected in (([0], 300.0), ([1], 30.0)):
+        monkeypatch.setattr(worker, "gpus_in_use", lambda gpus=gpus: gpus)
+        _, found = worker.metered(gpu, known)
+        assert isinstance(found, Consumption)
+        assert found.watts[0] == pytest.approx(expected, rel=0.2)
+
+
+def test_a_batch_of_a_size_that_was_not_measured_lies_between_those_that_were() -> None:
+    found = Consumption([0], (1, 16), (20.0, 50.0), time.perf_counter, "")
+
+    assert [found.joules(size, 2.0) for size in (1, 6, 16, 100)] == [40.0, 60.0, 100.0, 100.0]
