@@ -7,8 +7,9 @@ requests, so that a judge that is switched on later is found out.
 import math
 from dataclasses import dataclass
 
-MEMORY = 1000.0
-"""Requests over which both are counted."""
+MEMORY = 5000.0
+"""Requests over which both are counted. Where nobody labels them, some six calls in a thousand
+requests are made all the same, to see whether that is still so."""
 TRUST = 5.0
 """Labelled calls that are assumed before the first: how long to wait for a label that is late."""
 

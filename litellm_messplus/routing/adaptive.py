@@ -53,7 +53,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     which it is to be repaid holds that much fewer.
     """
     view = _view(situation, known)
-    backlog = situation.queue + situation.in_flight + reserve_of(situation, known)
+    backlog = situation.queue + situation.in_flight + _reserve(view, known, situation)
     repayment = horizon(situation.t, answered_share)
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
     price = _price(view, allowed, situation.alpha, backlog)
@@ -91,13 +91,11 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     )
 
 
-def reserve_of(situation: Situation, known: Knowledge) -> float:
+def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
     """The surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
-    places = sorted(
-        range(len(known.rate)), key=lambda place: situation.estimates[place].typical_cost
-    )
-    best = max(places, key=known.rate.__getitem__)
-    holder = next((place for place in places if known.rate[place] >= situation.alpha), best)
+    best = max(view.by_cost, key=known.rate.__getitem__)
+    holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
+    holder = next(holds, best)
     return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.t)
 
 

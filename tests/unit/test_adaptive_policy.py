@@ -121,7 +121,7 @@ def test_calls_that_no_user_sees_are_trusted_as_long_as_they_get_labels() -> Non
 
 def test_after_a_while_unseen_calls_are_tried_again() -> None:
     explored = [decided(request_id=f"r{number}", calls=2) for number in range(100)]
-    plain = [decided(request_id=f"later {number}") for number in range(3000)]
+    plain = [decided(request_id=f"later {number}") for number in range(6000)]
     assert unseen_share(*explored, *plain) > LEAST_LABELLED
 
 
