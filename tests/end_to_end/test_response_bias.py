@@ -1,6 +1,7 @@
 """What a user's word weighs where unsatisfied users answer more often: stated, or by an audit."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ pytestmark = pytest.mark.end_to_end
 
 BAD = "ruined"
 JUDGE = {"model": "strict", "rate": 1.0}
+ANSWER = re.compile(r"answer_\d+")
 
 
 def answer(model: str, body: dict[str, Any]) -> Reply:
     """A judge that is always right: an answer is bad where its question says so."""
     if model != "strict":
         return Reply("fine")
-    satisfied = BAD not in json.dumps(body["messages"])
-    return Reply(json.dumps({"answer_1": {"reason": "seen", "satisfied": satisfied}}))
+    shown = json.dumps(body)
+    verdict = {"reason": "seen", "satisfied": BAD not in shown}
+    return Reply(json.dumps(dict.fromkeys(sorted(set(ANSWER.findall(shown))), verdict)))
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,7 @@ def test_a_stated_bias_is_part_of_each_labels_weight(proxy: Proxy) -> None:
 
 
 def test_an_audit_finds_out_who_stays_silent(proxy: Proxy) -> None:
-    """Of ten requests five are bad; of those four are answered, of the good ones one. The first
-    request of all explores, which this judge is not made for."""
+    """Of ten requests five are bad; of those four are answered, of the good ones one."""
     with proxy.client() as client:
         for number in range(60):
             is_bad = number % 2 == 0
