@@ -51,6 +51,15 @@ class Slow(FakeEncoder):
 """
 
 
+def with_slow_encoder(upstream: Upstream, folder: Path) -> Proxy:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    (folder / "slow_encoder.py").write_text(SLOW)
+    config = zoo_config(
+        upstream.url, folder, encoder="slow_encoder:Slow", deadline_seconds=DEADLINE
+    )
+    return Proxy(config, folder).start()
+
+
 def fresh_engine(proxy: Proxy) -> Engine:
     settings = load_settings(proxy.config)
     zoo = build_zoos(settings, proxy.config["model_list"])["zoo"]
@@ -131,12 +140,7 @@ def test_a_transformer_routes_learns_and_goes_on_after_a_restart(
 
 
 def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.script = lambda model, body: Reply(text=f"from {model}")
-    (tmp_path / "slow_encoder.py").write_text(SLOW)
-    config = zoo_config(
-        upstream.url, tmp_path, encoder="slow_encoder:Slow", deadline_seconds=DEADLINE
-    )
-    proxy = Proxy(config, tmp_path).start()
+    proxy = with_slow_encoder(upstream, tmp_path)
     try:
         with proxy.client() as client:
             asked = [ask(client, prompt) for prompt in ("quick", "slow", "quick", "slow again")]
@@ -214,12 +218,7 @@ def process_of_the_encoder(proxy: Proxy) -> int:
 def test_requests_go_on_while_a_killed_encoder_is_replaced(
     upstream: Upstream, tmp_path: Path
 ) -> None:
-    upstream.script = lambda model, body: Reply(text=f"from {model}")
-    (tmp_path / "slow_encoder.py").write_text(SLOW)
-    config = zoo_config(
-        upstream.url, tmp_path, encoder="slow_encoder:Slow", deadline_seconds=DEADLINE
-    )
-    proxy = Proxy(config, tmp_path).start()
+    proxy = with_slow_encoder(upstream, tmp_path)
     try:
         first = process_of_the_encoder(proxy)
         with proxy.client() as client:
