@@ -6,7 +6,6 @@ loop of its own.
 """
 
 import asyncio
-import gc
 import os
 import sys
 from collections.abc import Coroutine, Mapping
@@ -18,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.serving import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy import collector
 from litellm_messplus.proxy.energy_sources import measured_deployments
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.plugin import MessplusPlugin
@@ -57,19 +57,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     plugin = MessplusPlugin(settings, encoder, engines, database, position, measured, prompt_tokens)
     plugin.start()
     plugin.attach()
-    _spare_the_collector()
+    collector.spare()
     return plugin
-
-
-def _spare_the_collector() -> None:
-    """Take what is loaded by now out of the garbage collector's rounds.
-
-    LiteLLM's modules alone are 800,000 objects, torch's come on top. A full round over them stops
-    the event loop for some 0.4 s every few thousand requests, and a decision caught in it misses
-    its deadline.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 async def _open_database(settings: MessplusSettings, engines: Mapping[str, Engine]) -> int:
