@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Row, Select, and_, column, func, select, table
-from sqlalchemy.exc import SQLAlchemyError
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, Features
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes
 from litellm_messplus.store.tables import call_energy, calls, requests
 
@@ -59,13 +57,10 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     """
     url = source if "://" in source else f"sqlite+aiosqlite:///{source}"
     name = source.rsplit("@", 1)[-1]
-    if "://" not in source and not Path(source).is_file():
-        raise ReplayError(f"{source}: cannot be read (no such file)")
     try:
         found = asyncio.run(_rows(url))
-    except (SQLAlchemyError, ConfigurationError, OSError, ImportError) as error:
-        reason = str(getattr(error, "orig", None) or error)
-        raise ReplayError(f"{name}: cannot be read ({reason})") from error
+    except UnreadableDatabaseError as error:
+        raise ReplayError(str(error)) from error
     recordings = [
         _recording(f"{name}:{zoo}", zoo_requests)
         for zoo, zoo_requests in _by_zoo(found, encoder).items()
@@ -81,12 +76,8 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
 
 
 async def _rows(url: str) -> list[Row[Any]]:
-    engine = create_engine(url)
-    try:
-        async with engine.connect() as connection:
-            return list(await connection.execute(_query()))
-    finally:
-        await engine.dispose()
+    async with reading(url) as engine, engine.connect() as connection:
+        return list(await connection.execute(_query()))
 
 
 def _query() -> Select[Any]:

@@ -1,27 +1,18 @@
-"""Reading the status from a database that somebody else keeps: it is opened, never changed."""
+"""Reading the status from a database that somebody else keeps."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, make_url, text
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from litellm_messplus.errors import ConfigurationError, MessplusError
+from litellm_messplus.errors import MessplusError
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.report import Status
-from litellm_messplus.store.database import create_engine, migrations_folder
+from litellm_messplus.store.reading import reading
 
 DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
 """Where `messplus up` and a proxy without `messplus.database` keep theirs; the first is taken."""
 
 
 class NoStatusError(MessplusError):
-    """No status can be read; the message says why, and what to do."""
+    """A proxy gives no status; the message says why, and what to do."""
 
 
 def default_database() -> str:
@@ -33,82 +24,7 @@ def default_database() -> str:
 async def status_of(database: str, window: int = WINDOW) -> Status:
     """The status of the database at an SQLAlchemy URL.
 
-    Raises NoStatusError where there is none, or none of this version.
+    Raises UnreadableDatabaseError where there is none, or none of this version.
     """
-    try:
-        engine = create_engine(_read_only(database))
-    except ConfigurationError as error:
-        raise NoStatusError(f"--database: {error.given}; allowed: {error.allowed}") from error
-    shown = engine.url.render_as_string() if "uri" not in engine.url.query else database
-    try:
-        await _check_version(engine, shown)
+    async with reading(database) as engine:
         return await read_status(engine, window)
-    except (SQLAlchemyError, OSError) as error:
-        reason = getattr(error, "orig", None) or error
-        raise NoStatusError(f"the database {shown} cannot be read: {reason}") from error
-    finally:
-        await engine.dispose()
-
-
-def _read_only(database: str) -> str:
-    """For a SQLite file, a URL that can neither make nor change it."""
-    try:
-        url = make_url(database)
-    except ArgumentError:
-        return database  # create_engine says what is allowed
-    if url.drivername != "sqlite+aiosqlite":
-        return database
-    found = url if "uri" in url.query else _of_file(url)
-    _try_file(found.database or "")
-    return found.update_query_dict({"mode": "ro"}).render_as_string(hide_password=False)
-
-
-def _of_file(url: URL) -> URL:
-    path = Path(url.database or "")
-    if not path.is_file():
-        raise NoStatusError(
-            f"there is no database at {path.absolute()}: start the proxy, which makes it, or give "
-            "--database (the value of messplus.database) or --url"
-        )
-    shown = url.set(database=f"file:{quote(str(path.absolute()))}")
-    return shown.update_query_dict({"uri": "true"})
-
-
-def _try_file(uri: str) -> None:
-    """Open it here first: where that fails under aiosqlite, its thread outlives the event loop."""
-    try:
-        with closing(sqlite3.connect(f"{uri}?mode=ro", uri=True)) as connection:
-            connection.execute("PRAGMA schema_version")
-    except sqlite3.Error as error:
-        raise NoStatusError(f"the database {uri} cannot be read: {error}") from error
-
-
-async def _check_version(engine: AsyncEngine, shown: str) -> None:
-    found = await _version(engine)
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
-    if found is None:
-        raise NoStatusError(f"{shown} is not migrated: no proxy with the plugin has opened it yet")
-    if found == scripts.get_current_head():
-        return
-    if found in {script.revision for script in scripts.walk_revisions()}:
-        raise NoStatusError(
-            f"{shown} is not migrated to this version (it is at {found}): start the proxy once"
-        )
-    raise NoStatusError(
-        f"{shown} is of a newer version (its revision {found} is not known here): "
-        "upgrade litellm-messplus"
-    )
-
-
-async def _version(engine: AsyncEngine) -> str | None:
-    """The newest migration that was applied; None of a database that is not the plugin's."""
-    async with engine.connect() as connection:
-        tables = await connection.run_sync(
-            lambda sync: engine.dialect.has_table(sync, "alembic_version")
-        )
-        if not tables:
-            return None
-        rows = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        return rows.scalars().first()

@@ -1,6 +1,8 @@
 """The plugin's own database as a recording."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -201,9 +203,22 @@ def test_a_log_of_one_model_is_refused(tmp_path: Path) -> None:
 
 def test_other_databases_are_refused_and_passwords_kept(tmp_path: Path) -> None:
     (tmp_path / "other.db").write_bytes(b"")
-    with pytest.raises(ReplayError, match="no such table"):
+    with pytest.raises(ReplayError, match="is not migrated"):
         load(str(tmp_path / "other.db"), ENCODER)
+    with pytest.raises(ReplayError, match="there is no database at"):
+        load(str(tmp_path / "none.db"), ENCODER)
+    assert not (tmp_path / "none.db").exists()
 
     with pytest.raises(ReplayError) as caught:
         load("mysql://me:secret@host/name", ENCODER)
     assert "secret" not in str(caught.value)
+
+
+def test_a_database_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path / "messplus.db", [])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        connection.commit()
+
+    with pytest.raises(ReplayError, match="start the proxy once"):
+        load(path, ENCODER)
