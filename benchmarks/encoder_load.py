@@ -31,6 +31,7 @@ from tests.support.tiny_encoder import build_tokenizer
 PROMPT = "Answer the question below as a careful expert would, step by step, and say it short. " * 2
 """With the tokenizer of the tests a letter is a token."""
 DEADLINE_SECONDS = 0.05
+SLICE_SECONDS = 4.0
 LAYERS = 22
 NICENESS = 5
 BATCHES = (1, 4, 16)
@@ -97,7 +98,7 @@ def compare(slow: Path, rounds: int, folder: Path) -> list[list[Slice]]:
             pairs = []
             for number in range(rounds + 1):
                 prompts = (f"{number}/{n} {PROMPT}" for n in range(1_000_000))
-                pair = [asyncio.run(slice_of(proxy, prompts)) for proxy in proxies]
+                pair = [asyncio.run(slice_of(proxy, prompts, SLICE_SECONDS)) for proxy in proxies]
                 print(f"  slow {shown(pair[0])}   embedded {shown(pair[1])}", flush=True)
                 pairs.append(pair)
             for proxy in proxies:

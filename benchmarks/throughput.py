@@ -3,9 +3,10 @@
     python -m benchmarks.throughput [ROUNDS]
 
 Two real proxies over one upstream take turns in short slices, so that a drift of the machine hits
-both; the ratio is taken slice by slice. Two processes of the very same proxy differ by up to 7 % of
-CPU for as long as they live (where their memory lies, how their hashes fall), so each of the PAIRS
-is started anew. The budget is a median ratio of 0.9 over all of them.
+both (seen: from 10 to 18 ms of CPU a request within a minute); the ratio is taken slice by slice.
+Two processes of the very same proxy differ by up to 7 % of CPU for as long as they live (where
+their memory lies, how their hashes fall), so each of the PAIRS is started anew. The budget is a
+median ratio of 0.9 over all of them.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from tests.support.ports import free_port
 from tests.support.proxy import Config, Proxy, until, zoo_config
 
 PAIRS = 4
-SLICE_SECONDS = 4.0
+SLICE_SECONDS = 1.5
 CONCURRENT = 8
 BUDGET = 0.9
 PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
@@ -76,10 +77,13 @@ def cpu_seconds(proxy: Proxy) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def slice_of(proxy: Proxy, prompts: Iterator[str] = SAME) -> Slice:
+async def slice_of(
+    proxy: Proxy, prompts: Iterator[str] = SAME, seconds: float = SLICE_SECONDS
+) -> Slice:
     """Load on one proxy for a slice's time."""
     headers = {"authorization": f"Bearer {proxy.master_key}"}
-    ends = time.perf_counter() + SLICE_SECONDS
+    started = time.perf_counter()
+    ends = started + seconds
 
     async def ask(client: httpx.AsyncClient) -> int:
         answered = 0
@@ -94,7 +98,8 @@ async def slice_of(proxy: Proxy, prompts: Iterator[str] = SAME) -> Slice:
     before = cpu_seconds(proxy)
     async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
         answered = sum(await asyncio.gather(*(ask(client) for _ in range(CONCURRENT))))
-    return Slice(answered / SLICE_SECONDS, (cpu_seconds(proxy) - before) / answered)
+    took = time.perf_counter() - started
+    return Slice(answered / took, (cpu_seconds(proxy) - before) / answered)
 
 
 def compare(rounds: int, folder: Path) -> list[tuple[Slice, Slice]]:
@@ -125,7 +130,7 @@ def shown(measured: Slice) -> str:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 16
     slices = []
     for number in range(1, PAIRS + 1):
         print(f"pair {number} of {PAIRS}", flush=True)

@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,7 @@ def _of_requests(
     outcomes = np.array(
         [[request.outcomes.get(model, nobody_knows) for model in models] for request in found]
     )
-    recording = Recording(
+    return Recording(
         name=name,
         models=tuple(models),
         unit="the zoo's unit",
@@ -183,6 +183,3 @@ def _of_requests(
         cost=outcomes[:, :, 1],
         notes=notes,
     )
-    drawn = 1.0 - float(recording.is_known.mean())
-    note = f"{drawn:.0%} of all outcomes were never seen: drawn from those of alike prompts"
-    return replace(recording, notes=(note, *notes)) if drawn > 0.0 else recording

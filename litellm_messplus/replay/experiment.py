@@ -158,8 +158,12 @@ class Experiment:
             hindsight=hindsight,
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
             windows=self._windows(),
-            notes=self.whole.notes,
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        drawn = () if self._filling is None else (self._filling.note,)
+        return (*drawn, *self.whole.notes)
 
     def _windows(self) -> dict[str, Any]:
         if self.plan.window is None:

@@ -49,6 +49,12 @@ class Filling:
             _gap(model, directions, is_known) for model, is_known in enumerate(recording.is_known.T)
         ]
 
+    @property
+    def note(self) -> str:
+        """What a reader of any figure made from it must know."""
+        missing = 1.0 - float(self._recording.is_known.mean())
+        return f"{missing:.0%} of all outcomes were never seen: drawn from those of alike prompts"
+
     def drawn(self, generator: np.random.Generator) -> Recording:
         """The recording without a gap; a cost that is known without its verdict is kept."""
         satisfied, cost = self._recording.satisfied.copy(), self._recording.cost.copy()

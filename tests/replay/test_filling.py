@@ -117,6 +117,10 @@ def test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth() -> None:
 
     assert found.score.costs.mean() == pytest.approx(truth.score.costs.mean(), rel=0.3)
     assert found.score.satisfaction == pytest.approx(truth.score.satisfaction, abs=0.02)
+    assert [note.split(":")[0].split("% ")[1] for note in found.notes] == [
+        "of all outcomes were never seen"
+    ]
+    assert truth.notes == ()
 
 
 def test_the_requests_of_which_everything_is_known() -> None:
