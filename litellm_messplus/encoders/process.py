@@ -17,6 +17,7 @@ from typing import Any
 
 from litellm_messplus.encoders.consumption import Consumption
 from litellm_messplus.encoders.encoded import Encoded
+from litellm_messplus.encoders.line import send
 from litellm_messplus.encoders.lookup import KEY
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.conversation import Conversation
@@ -152,7 +153,7 @@ class _Child:
         self._started = time.monotonic()
         self._line, theirs = Pipe()
         path = os.pathsep.join(place or os.curdir for place in sys.path)
-        self._line.send(known)
+        send(self._line, known)
         with theirs:  # open in it alone, the line ends when it does
             self._process = Popen(
                 [sys.executable, "-P", "-m", WORKER, setting, str(theirs.fileno())],
@@ -167,7 +168,7 @@ class _Child:
 
     def ask(self, texts: list[str], seconds: float) -> Any:
         """Its answer. Raises as `said` does, and OSError."""
-        self._line.send(texts)
+        send(self._line, texts)
         return self.said(seconds)
 
     def said(self, seconds: float) -> Any:

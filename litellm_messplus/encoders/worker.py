@@ -21,6 +21,7 @@ import numpy as np
 
 from litellm_messplus.encoders.consumption import Consumption, measured
 from litellm_messplus.encoders.encoded import Encode, Encoded, unmeasured
+from litellm_messplus.encoders.line import send
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.energy.errors import NotMeasuredError
 from litellm_messplus.errors import ConfigurationError
@@ -40,15 +41,15 @@ def main(setting: str, descriptor: str) -> None:
     try:
         encoder = load_encoder(setting)
     except ConfigurationError as error:
-        line.send(("refused", error.key, error.given, error.allowed))
+        send(line, ("refused", error.key, error.given, error.allowed))
         return
     if not has_gpu():
         give_way()
     with suppress(EOFError, ConnectionError):
         encode, consumption = metered(encoder, line.recv())
-        line.send(("ready", encoder.name, encoder.dimension, consumption))
+        send(line, ("ready", encoder.name, encoder.dimension, consumption))
         while True:
-            line.send(answer(encode, line.recv()))
+            send(line, answer(encode, line.recv()))
 
 
 def end_with_stdin() -> None:
