@@ -106,6 +106,21 @@ def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded:
         assert row["saved_share"] == pytest.approx(1 - cost / cost_largest)
 
 
+def test_the_months_add_up_to_the_savings(database: sqlite3.Connection, recorded: History) -> None:
+    months = answer(database, "What was saved month by month, and what did judging cost?")
+    savings = answer(database, "What was saved against always calling the largest?")
+
+    assert [(row["month"], row["zoo"]) for row in months] == [("2026-03", ZOO)]
+    for name in ("requests", "cost", "cost_largest", "saved"):
+        assert months[0][name] == pytest.approx(sum(row[name] for row in savings))
+    assert months[0]["saved_share"] == pytest.approx(
+        1 - months[0]["cost"] / months[0]["cost_largest"]
+    )
+    assert months[0]["judge_cost"] == pytest.approx(
+        sum(grading.cost or 0 for grading in recorded.gradings)
+    )
+
+
 def test_the_days_add_up_to_the_whole(database: sqlite3.Connection, recorded: History) -> None:
     rows = answer(database, "How did satisfaction and cost go, day by day?")
 
