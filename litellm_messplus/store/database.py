@@ -24,7 +24,8 @@ POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
 
 def create_engine(url: str) -> AsyncEngine:
-    """An engine for the running event loop.
+    """An engine for the running event loop. Its errors do not show what was to be written, which
+    may be a user's words: they go to the proxy's log.
 
     Raises ConfigurationError for a URL that is none, or of another driver.
     """
@@ -34,7 +35,7 @@ def create_engine(url: str) -> AsyncEngine:
         raise ConfigurationError(SETTING, _masked(url), "an SQLAlchemy URL") from error
     if driver not in ASYNC_DRIVERS:
         raise ConfigurationError(SETTING, _masked(url), f"a URL of {' or '.join(ASYNC_DRIVERS)}")
-    engine = create_async_engine(url)
+    engine = create_async_engine(url, hide_parameters=True)
     if driver == "sqlite+aiosqlite":
         event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     return engine

@@ -7,12 +7,13 @@ from sqlalchemy.exc import (
     InterfaceError,
     ProgrammingError,
 )
+from sqlalchemy.exc import TimeoutError as NoConnectionFreeError
 
 
 def is_the_records_fault(error: Exception) -> bool:
     """Whether the database will never take the record, rather than not now."""
     if not isinstance(error, DBAPIError):
-        return not isinstance(error, OSError)  # TimeoutError is one
+        return not isinstance(error, OSError | NoConnectionFreeError)  # TimeoutError is the first
     sqlstate = getattr(error.orig, "sqlstate", None)
     if sqlstate is not None:  # Postgres, which says it: data exceptions, violated constraints
         return str(sqlstate)[:2] in ("22", "23")

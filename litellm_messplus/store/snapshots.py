@@ -1,9 +1,11 @@
 """Snapshots: where the fold had got to, so that a start need not read the whole log."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.tables import snapshots
@@ -23,7 +25,15 @@ class Snapshot:
 
 
 async def save(engine: AsyncEngine, snapshot: Snapshot) -> None:
-    """Write it unless another worker has, and drop the oldest ones."""
+    """Write it unless another worker has, and drop the oldest ones.
+
+    On Postgres two workers that come to the same position at once do not see each other's row.
+    """
+    with suppress(IntegrityError):
+        await _replace(engine, snapshot)
+
+
+async def _replace(engine: AsyncEngine, snapshot: Snapshot) -> None:
     at = (snapshots.c.zoo == snapshot.zoo) & (snapshots.c.position == snapshot.position)
     async with engine.begin() as connection:
         await connection.execute(delete(snapshots).where(at))

@@ -3,12 +3,12 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import delete, false, make_url, text
 from sqlalchemy.exc import (
     DBAPIError,
     IntegrityError,
@@ -293,6 +293,33 @@ async def test_whoever_waits_for_a_record_that_cannot_be_written_is_told(
     assert seen_by_others(database, "requests") == ["r1", "r5"]
 
 
+async def test_a_record_that_is_dropped_is_named_in_the_log_and_not_shown(
+    database: AsyncEngine, engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(build(database, engine)) as journal:
+        for record in (request("r1"), request("r1", prompt="what a user wrote"), request("r2")):
+            journal.write(record)
+        await journal.flush()
+    assert "dropped a RequestRecord" in caplog.text
+    assert "what a user wrote" not in caplog.text
+
+
+async def test_a_log_that_fails_says_so_without_the_words_that_were_to_be_written(
+    database: AsyncEngine, engine: Engine, counters: Counters, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text("ALTER TABLE requests RENAME TO mislaid"))
+    async with running(build(database, engine, counters)) as journal:
+        journal.write(request("r1", prompt="what a user wrote"))
+        async with asyncio.timeout(SOON):
+            while "journal_failures" not in counters.as_dict():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        async with database.begin() as connection:
+            await connection.execute(text("ALTER TABLE mislaid RENAME TO requests"))
+    assert "the log fails" in caplog.text
+    assert "what a user wrote" not in caplog.text
+
+
 async def test_a_value_that_postgres_refuses_is_the_records_fault(
     database: AsyncEngine, engine: Engine, counters: Counters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +423,29 @@ async def test_nothing_is_lost_while_the_database_is_away(
     assert counters.as_dict() == {"journal_failures": times}
     assert await log.head(database) == len(records) + 1
     assert bits(engine) == bits(await fold_all(database, engine.zoo))
+
+
+async def test_nothing_is_lost_while_others_hold_every_connection(
+    database: AsyncEngine,
+    engine: Engine,
+    counters: Counters,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Clients whose look-ups wait for a database that hangs, each with a connection."""
+    monkeypatch.setattr(database.sync_engine.pool, "_timeout", 0.01)
+    async with running(build(database, engine, counters)) as journal:
+        async with AsyncExitStack() as others:
+            for _ in range(15):
+                await others.enter_async_context(database.connect())
+            journal.write(request("r1"))
+            journal.write(request("r2"))
+            async with asyncio.timeout(SOON):
+                while "journal_failures" not in counters.as_dict():  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        async with asyncio.timeout(SOON):
+            await journal.flush()
+    assert seen_by_others(database, "requests") == ["r1", "r2"]
+    assert "records_dropped" not in counters.as_dict()
 
 
 async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
@@ -566,6 +616,17 @@ async def test_a_snapshot_is_taken_when_enough_was_folded(
                 await asyncio.sleep(0.005)
         assert taken.position == 10
         assert taken.state == bits(engine)
+
+
+async def test_a_snapshot_that_another_worker_takes_at_the_same_moment_is_no_failure(
+    database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Postgres, where neither sees, to take it away, what the other has yet to commit."""
+    taken = snapshots.Snapshot("zoo", 7, "print", b"state")
+    await snapshots.save(database, taken)
+    monkeypatch.setattr(snapshots, "delete", lambda table: delete(table).where(false()))
+    await snapshots.save(database, taken)
+    assert await snapshots.newest(database, "zoo", "print") == taken
 
 
 async def test_only_the_newest_snapshots_are_kept(database: AsyncEngine, engine: Engine) -> None:
