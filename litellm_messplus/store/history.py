@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Boolean, RowMapping, column, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, labels, requests
 
 OUTCOME = table(
@@ -32,6 +33,7 @@ async def find(engine: AsyncEngine, given: str) -> list[Found]:
 
     The latter two may repeat: a client sets the one, independent servers the other.
     """
+    given = storable(given)
     answered = select(calls.c.request_id).where(
         calls.c.response_id == given, calls.c.role == "served"
     )

@@ -32,7 +32,7 @@ COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TAB
 def row(record: Record, position: int) -> Row:
     """The row of any record. Unpaired surrogates, which no database takes, become marks."""
     values = {
-        name: _storable(value) if isinstance(value := getattr(record, name), str) else value
+        name: storable(value) if isinstance(value := getattr(record, name), str) else value
         for name in COLUMNS_OF[type(record)]
     }
     if isinstance(record, RequestRecord):
@@ -53,7 +53,8 @@ def features_from_bytes(data: bytes) -> Features:
     return np.frombuffer(data, dtype="<f4")
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text as every database keeps it: zero characters and unpaired surrogates are marked."""
     if text.isascii() and "\0" not in text:
         return str(text)
     return str(text).replace("\0", "�").encode("utf-8", "replace").decode()

@@ -42,6 +42,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 Position = BigInteger().with_variant(Integer(), "sqlite")
+TheirId = String(255).with_variant(String(1024), "postgresql")
+"""Of others, who make it as long as they like; SQLite takes any length."""
 
 
 def _required(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
@@ -74,7 +76,7 @@ requests = Table(
     _required("policy", String(64), "The policy that decided."),
     _required(
         "litellm_call_id",
-        String(255),
+        TheirId,
         "LiteLLM's id (`x-litellm-call-id`). A client may set it, so it may repeat.",
         index=True,
     ),
@@ -144,7 +146,7 @@ calls = Table(
     _optional("candidate", String(255), "The candidate; NULL where a fallback outside served."),
     _optional("deployment_id", String(255), "LiteLLM's id of the deployment."),
     _optional("model", String(255), "The model as LiteLLM names it."),
-    _optional("response_id", String(255), "The `id` in the answer.", index=True),
+    _optional("response_id", TheirId, "The `id` in the answer.", index=True),
     _optional("prompt_tokens", Integer, "Tokens read; NULL where nobody knows."),
     _optional("completion_tokens", Integer, "Tokens written; NULL where nobody knows."),
     _optional("cached_tokens", Integer, "Those of the prompt that the endpoint had in its cache."),

@@ -15,6 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
@@ -65,8 +66,8 @@ def test_every_table_and_column_says_what_it_holds() -> None:
             assert column.comment, f"{table.name}.{column.name}"
 
 
-def test_the_database_gets_the_same_comments_as_the_code() -> None:
-    """SQLite keeps no comments, so this reads what the migrations would send to Postgres."""
+def sent_to_postgres() -> str:
+    """The SQL of every migration up to this code's version."""
     buffer = io.StringIO()
     context = MigrationContext.configure(
         dialect_name="postgresql", opts={"as_sql": True, "output_buffer": buffer}
@@ -74,11 +75,31 @@ def test_the_database_gets_the_same_comments_as_the_code() -> None:
     with Operations.context(context):
         for script in reversed(list(ScriptDirectory(str(migrations_folder())).walk_revisions())):
             script.module.upgrade()
-    sent = dict(re.findall(r"COMMENT ON \w+ ([\w.]+) IS '((?:[^']|'')*)'", buffer.getvalue()))
+    return buffer.getvalue()
+
+
+def test_the_database_gets_the_same_comments_as_the_code() -> None:
+    """SQLite keeps no comments, so this reads what the migrations would send to Postgres."""
+    sent = dict(re.findall(r"COMMENT ON \w+ ([\w.]+) IS '((?:[^']|'')*)'", sent_to_postgres()))
     known: dict[str, str | None] = {table.name: table.comment for table in metadata.sorted_tables}
     for table in metadata.sorted_tables:
         known |= {f"{table.name}.{column.name}": column.comment for column in table.columns}
     assert {name: comment.replace("''", "'") for name, comment in sent.items()} == known
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("requests", "litellm_call_id"), ("calls", "response_id")]
+)
+def test_postgres_has_room_for_ids_that_others_make_as_long_as_they_like(
+    table: str, column: str
+) -> None:
+    """LiteLLM takes call ids of 256 characters, and gives responses ids of 425 and more; Postgres
+    refuses the whole row of one that is too long."""
+    known = metadata.tables[table].c[column].type.compile(postgresql.dialect())  # type: ignore[no-untyped-call]
+    sent = sent_to_postgres()
+    widened = re.search(rf"ALTER TABLE {table} ALTER COLUMN {column} TYPE (.*);", sent)
+    assert widened is not None
+    assert known == widened[1] == "VARCHAR(1024)"
 
 
 async def test_migrating_again_changes_nothing(database: AsyncEngine) -> None:

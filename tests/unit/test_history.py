@@ -19,6 +19,14 @@ async def test_a_request_is_found_by_any_of_its_ids(database: AsyncEngine, given
     assert await find(database, given) == [found("r1", "mine")]
 
 
+@pytest.mark.parametrize("given", ["a\0b", "a\ud800b"], ids=ascii)
+async def test_an_id_that_no_database_takes_is_found_as_it_was_kept(
+    database: AsyncEngine, given: str
+) -> None:
+    await log.append(database, [request("r1", litellm_call_id=given)])
+    assert [each.request_id for each in await find(database, given)] == ["r1"]
+
+
 async def test_a_repeated_id_finds_all_who_have_it_newest_first(database: AsyncEngine) -> None:
     """A client may set the same call id twice, or another's; whose is whose is told beside it."""
     await log.append(
