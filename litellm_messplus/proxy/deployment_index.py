@@ -18,6 +18,8 @@ class DeploymentIndex:
 
     def __init__(self) -> None:
         self.candidates: dict[str, str] = {}
+        self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """Those of one zoo: a fallback may go from one to another."""
         self.prices: dict[str, DeploymentPrice] = {}
         self.measured: dict[str, MeasuredDeployment] = {}
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -31,7 +33,9 @@ class DeploymentIndex:
             if identity in self.candidates:
                 continue
             candidate = self.candidates[identity] = candidate_of(deployment)
-            self.replicas[str(deployment.get("model_name")), candidate].append(identity)
+            zoo_name = str(deployment.get("model_name"))
+            self.candidates_of[zoo_name][identity] = candidate
+            self.replicas[zoo_name, candidate].append(identity)
             try:
                 self.prices[identity] = deployment_price(deployment, zoo)
             except ConfigurationError as error:

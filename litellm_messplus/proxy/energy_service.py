@@ -22,7 +22,8 @@ from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.store.ended_calls import EndedCall
 
 OTHERS = ""
-"""The call id under which calls of other workers are followed; they log what these took."""
+"""The call id under which calls of other workers are followed, who log what these took, and calls
+of other zoos' requests, which count in another unit."""
 
 
 class EnergyService:
@@ -71,8 +72,11 @@ class EnergyService:
             self._counters.add("energy_calls_not_measured")
             return
         self._others.exclude(call.call_id)
+        if call.candidate is None:
+            self._tell(OTHERS, found)
+            return
         self._tell(call.call_id, found)
-        self._correct(zoo, call.candidate or "")
+        self._correct(zoo, call.candidate)
 
     async def hear_of_others(self) -> None:
         """The sensors count what other workers' calls take too: these are in the log."""

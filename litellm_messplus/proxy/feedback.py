@@ -16,6 +16,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.proxy.response_bias import ResponseBias
+from litellm_messplus.proxy.response_ids import plain_response_id
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.store import history
 
@@ -32,7 +33,7 @@ class Feedback(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    id: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+    id: Annotated[str, Field(min_length=1, max_length=2048)] = Field(
         description="The `id` of the response, or its `x-litellm-call-id` header."
     )
     satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
@@ -127,8 +128,9 @@ class FeedbackDesk:
         Raises UnknownRequestError where there is none, NotYourRequestError where all are others'.
         """
         deadline = time.monotonic() + WAIT_SECONDS
+        told = plain_response_id(given)
         while True:
-            owners = await self._owners(given)
+            owners = await self._owners(told, caller)
             for found in owners:
                 if caller.owns(found.key_hash):
                     return found
@@ -138,9 +140,12 @@ class FeedbackDesk:
                 raise UnknownRequestError(given)
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _owners(self, given: str) -> list[history.Found]:
+    async def _owners(self, given: str, caller: Caller) -> list[history.Found]:
+        """What is remembered here is enough where it is the caller's: an id may repeat."""
         remembered = [_found(opened.record) for opened in self._open.find(given)]
-        return remembered or await history.find(self._database, given)
+        if any(caller.owns(found.key_hash) for found in remembered):
+            return remembered
+        return remembered + await history.find(self._database, given)
 
     async def _check_call(self, request_id: str, call_id: str) -> None:
         if call_id == served_call_id(request_id):

@@ -124,11 +124,13 @@ class Meter:
         return None, CostSource.UNKNOWN
 
     def _price(self, zoo: Zoo, served: Served) -> DeploymentPrice | None:
-        """The deployment's own, else its candidate's."""
+        """The deployment's own, else its candidate's. One of another zoo counts in its unit."""
+        if served.candidate is None:
+            return None
         found = self._deployment_prices.get(served.deployment or "")
         if found is not None:
             return found
-        price = zoo.prices.get(served.candidate or "")
+        price = zoo.prices.get(served.candidate)
         if price is None:
             return None
         return DeploymentPrice(price, 1.0 if zoo.settings.cost_unit is CostUnit.USD else None)

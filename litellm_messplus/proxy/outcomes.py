@@ -16,7 +16,7 @@ from litellm_messplus.records import (
 )
 
 Candidates = Mapping[str, str]
-"""Candidate by deployment id."""
+"""Of the request's zoo, by deployment id."""
 
 
 def succeeded(

@@ -10,10 +10,12 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import answers, outcomes
 from litellm_messplus.proxy.energy_sources import MeasuredDeployment
+from litellm_messplus.proxy.header_values import header_value
 from litellm_messplus.proxy.labelling import answered
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.parts import Parts
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
+from litellm_messplus.proxy.response_ids import plain_response_id
 from litellm_messplus.proxy.router import MissedDeadlineError
 from litellm_messplus.proxy.routes import FEEDBACK_PATH
 from litellm_messplus.records import CallRecord
@@ -105,7 +107,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             opened = self._opened(data)
             if opened is None:
                 return None
-            opened.response_id = answers.response_id(response) or opened.response_id
+            told = answers.response_id(response)
+            if told:
+                opened.response_id = plain_response_id(told)
             return self._headers(opened, litellm_call_info or {})
         except Exception:
             self.counters.failure("header_failures", "an answer went without our headers")
@@ -123,7 +127,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 opened,
                 kwargs["standard_logging_object"],
                 response_obj,
-                self.parts.index.candidates,
+                self.parts.index.candidates_of[opened.record.zoo],
                 self.parts.meter,
                 store_text=self._store_text,
             )
@@ -170,11 +174,13 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         served = call_info.get("model_id") or info.get("id")
         headers = {
             "x-messplus-request-id": record.request_id,
-            "x-messplus-service-level": record.service_level,
+            "x-messplus-service-level": header_value(record.service_level),
             "x-messplus-exploration": str(record.is_exploration).lower(),
             "x-messplus-feedback": FEEDBACK_PATH,
         }
         if served is None:  # an error, which no model served
             return headers
         # A fallback outside the zoo goes by LiteLLM's id of the deployment.
-        return {"x-messplus-model": self.parts.index.candidates.get(served, str(served)), **headers}
+        candidates = self.parts.index.candidates_of[record.zoo]
+        model = candidates.get(served, str(served))
+        return {"x-messplus-model": header_value(model), **headers}

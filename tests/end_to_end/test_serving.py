@@ -1,5 +1,6 @@
 """What a user of the proxy sees, and what the log then says."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,35 @@ def test_every_surface_is_routed(
     assert (served["candidate"], served["status"]) == ("openai/tiny", "success")
     assert served["prompt_tokens"] == 10
     assert client.post("/messplus/feedback", json={"id": call_id, "score": 0.5}).status_code == 200
+
+
+def test_a_response_takes_feedback_by_the_id_in_its_body(
+    client: httpx.Client, proxy: Proxy
+) -> None:
+    """LiteLLM encrypts it, which makes it long."""
+    answer = client.post("/v1/responses", json={"model": "zoo", "input": "hi"})
+    verdict = {"id": answer.json()["id"], "satisfied": True}
+
+    accepted = client.post("/messplus/feedback", json=verdict)
+
+    assert accepted.status_code == 200, accepted.text
+    assert accepted.json()["request_id"] == answer.headers["x-messplus-request-id"]
+    (served,) = proxy.wait_for_rows(SERVED, 1, accepted.json()["request_id"])
+    assert len(served["response_id"]) <= 255  # a column of Postgres holds no more
+
+
+def test_a_streamed_response_takes_feedback_by_the_id_in_its_events(client: httpx.Client) -> None:
+    """LiteLLM encrypts it, for each answer anew."""
+    body = {"model": "zoo", "input": "hi", "stream": True}
+    with client.stream("POST", "/v1/responses", json=body) as stream:
+        request_id = stream.headers["x-messplus-request-id"]
+        events = [line for line in stream.iter_lines() if '"response":' in line]
+    response_id = json.loads(events[0].removeprefix("data: "))["response"]["id"]
+
+    accepted = client.post("/messplus/feedback", json={"id": response_id, "satisfied": True})
+
+    assert accepted.status_code == 200, accepted.text
+    assert accepted.json()["request_id"] == request_id
 
 
 def test_other_groups_pass_untouched(client: httpx.Client, proxy: Proxy) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -265,6 +266,21 @@ async def test_calls_of_other_workers_take_their_share_and_are_theirs_to_log(
     assert followers[0].calls[1:] == [(OTHERS, "b", end - 2.0, end, ESTIMATED)]
     followers[0].measured(MeasuredCall(OTHERS, "b", 300.0))
     assert told.log == []
+    await told.service.close()
+
+
+async def test_a_fallback_from_another_zoo_takes_its_share_and_is_not_logged_in_this_ones_unit(
+    tmp_path: Path, followers: list[FakeFollower]
+) -> None:
+    told = Service(tmp_path)
+    told.service.start()
+    fallback = replace(ended("a"), candidate=None)
+
+    told.service.ended("elsewhere", fallback)
+
+    end = fallback.ended_at.timestamp()
+    assert followers[0].calls == [(OTHERS, "a", end - 2.0, end, ESTIMATED)]
+    assert told.engine.price_factors == {}
     await told.service.close()
 
 

@@ -59,6 +59,8 @@ def reading(
         (None, None, USAGE, None, (None, UNKNOWN)),
         (None, "outside", USAGE, 0.0, (None, UNKNOWN)),
         (None, None, None, 0.0, (None, UNKNOWN)),
+        (None, "own", USAGE, 0.7, (0.7, MEASURED)),
+        (None, "own", USAGE, None, (None, UNKNOWN)),
         ("outside", None, None, None, (None, UNKNOWN)),
     ],
     ids=[
@@ -77,6 +79,8 @@ def reading(
         "a fallback outside that nobody can price",
         "a zero of a fallback outside that nobody said is free",
         "a fallback outside without usage",
+        "a fallback to another zoo, which counts in another unit",
+        "a fallback to another zoo that LiteLLM cannot price",
         "an unknown candidate",
     ],
 )

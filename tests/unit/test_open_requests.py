@@ -36,6 +36,16 @@ def test_a_forged_mark_finds_nothing(call_id: str | None) -> None:
     assert requests.get({METADATA_KEY: {"request_id": "r1"}}, call_id) is None
 
 
+@pytest.mark.parametrize("secret", [None, "", "r1", ["r1"]], ids=repr)
+def test_a_client_that_repeats_both_ids_of_its_own_request_makes_a_new_one(secret: object) -> None:
+    """Else it would be served by the earlier decision, as often as it likes and not logged."""
+    requests = OpenRequests()
+    add(requests, opened("r1"))
+    forged = {METADATA_KEY: {"request_id": "r1", "secret": secret}}
+    assert requests.get(forged, "litellm-r1") is None
+    assert requests.get({METADATA_KEY: {"request_id": "r1"}}, "litellm-r1") is None
+
+
 @pytest.mark.parametrize(
     "metadata",
     [

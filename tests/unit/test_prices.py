@@ -148,3 +148,12 @@ def test_a_deployment_that_comes_later_without_a_price_does_not_stop_routing() -
     index.see([deployment(id="priced", **DOLLARS), deployment(id="unpriced")], zoo("usd"))
     assert set(index.candidates) == {"priced", "unpriced"}
     assert set(index.prices) == {"priced"}
+
+
+def test_a_deployment_is_a_candidate_of_its_own_zoo_alone() -> None:
+    """A fallback may go to another zoo, which counts in another unit."""
+    index = DeploymentIndex()
+    index.see([deployment(id="own", **DOLLARS)], zoo("usd"))
+    index.see([{**deployment(id="others", **ENERGY), "model_name": "another"}], zoo("joule"))
+    assert index.candidates_of["zoo"] == {"own": "hosted_vllm/mine"}
+    assert index.candidates_of["another"] == {"others": "hosted_vllm/mine"}
