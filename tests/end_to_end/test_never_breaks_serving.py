@@ -1,5 +1,6 @@
 """Routing never breaks serving: where our code fails, LiteLLM's own choice stands."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,19 +42,19 @@ def test_a_database_that_goes_away_stops_feedback_only(upstream: Upstream, tmp_p
         with proxy.client() as client:
             call_id = ask(client).headers["x-litellm-call-id"]
             proxy.wait_for_rows("SELECT * FROM calls", 3)
-            blocker = proxy.database()
-            blocker.execute("ALTER TABLE labels RENAME TO mislaid")
-            blocker.commit()
-            verdict = {"id": call_id, "satisfied": True}
+            with closing(proxy.database()) as blocker:
+                blocker.execute("ALTER TABLE labels RENAME TO mislaid")
+                blocker.commit()
+                verdict = {"id": call_id, "satisfied": True}
 
-            refused = client.post("/messplus/feedback", json=verdict)
+                refused = client.post("/messplus/feedback", json=verdict)
 
-            assert refused.status_code == 503
-            assert ask(client).status_code == 200
-            blocker.execute("ALTER TABLE mislaid RENAME TO labels")
-            blocker.commit()
-            assert client.post("/messplus/feedback", json=verdict).status_code == 200
-            assert client.get("/messplus/health").json()["journal_failures"] >= 1
+                assert refused.status_code == 503
+                assert ask(client).status_code == 200
+                blocker.execute("ALTER TABLE mislaid RENAME TO labels")
+                blocker.commit()
+                assert client.post("/messplus/feedback", json=verdict).status_code == 200
+                assert client.get("/messplus/health").json()["journal_failures"] >= 1
     finally:
         proxy.stop()
 
