@@ -14,6 +14,7 @@ from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.knowledge import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 
 
@@ -80,10 +81,10 @@ class AdaptivePolicy:
         self.unseen = UnseenCalls(*plain["unseen"])
         self.predictor.load(plain["predictor"], arrays)
 
-    def _knowledge(self, candidates: Sequence[str]) -> adaptive.Knowledge:
+    def _knowledge(self, candidates: Sequence[str]) -> Knowledge:
         known = self.predictor
         places = [known.index[name] for name in candidates]
-        return adaptive.Knowledge(
+        return Knowledge(
             rate=[known.rate[place] for place in places],
             deviation=[known.deviation[place] for place in places],
             optimism=[known.optimism[place] for place in places],

@@ -12,28 +12,13 @@ from litellm_messplus.routing import probe, shadow
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.eligibility import eligible, horizon
 from litellm_messplus.routing.exploration import every_candidate
+from litellm_messplus.routing.knowledge import Knowledge
 from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
 from litellm_messplus.routing.reserve import reserve
 
 BLIND = 64
 """Requests that are served without a single label. From there on until one comes, the largest
 serves: labels that come 500 requests late found a debt of 200 that nothing could repay."""
-
-
-@dataclass(frozen=True, slots=True)
-class Knowledge:
-    """What the labels say of each healthy candidate, in the order of the situation's estimates.
-
-    ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` how
-    many deviations may be added to it. ``is_blank`` before the first label. ``unseen_labelled`` is
-    the share of the calls made beside a served one that got a label lately.
-    """
-
-    rate: Sequence[float]
-    deviation: Sequence[float]
-    optimism: Sequence[float]
-    is_blank: bool
-    unseen_labelled: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +55,12 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     is_blind = known.is_blank and situation.t > BLIND
     best = _largest(situation) if is_blind else min(allowed, key=scores.__getitem__)
     chance = probe.probability(situation.t)
-    tried = probe.candidates(
-        allowed, best, view.typical_cost, known.rate, known.deviation, situation.alpha
-    )
+    tried = probe.candidates(allowed, best, view.typical_cost, known, situation.alpha)
     is_probe = situation.exploration_draw < chance
     chosen = tried[int(situation.choice_draw * len(tried))] if is_probe else best
-    shadows = () if is_probe or is_blind else _shadows(situation, known, view, allowed, chosen)
+    shadows: tuple[int, ...] = ()
+    if not (is_probe or is_blind):
+        shadows = shadow.candidates(allowed, chosen, view.typical_cost, known, situation.alpha)
     ranking = _ranking(chosen, allowed, view.by_cost, scores)
     return Decision(
         ranking=tuple(situation.estimates[place].candidate for place in ranking),
@@ -117,20 +102,6 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
-
-
-def _shadows(
-    situation: Situation, known: Knowledge, view: View, allowed: Sequence[int], chosen: int
-) -> tuple[int, ...]:
-    return shadow.candidates(
-        allowed,
-        chosen,
-        view.typical_cost,
-        known.rate,
-        known.deviation,
-        situation.alpha,
-        known.unseen_labelled,
-    )
 
 
 def _ranking(

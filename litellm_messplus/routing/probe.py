@@ -11,6 +11,8 @@ kept for the logged probabilities and for models that improve while nobody calls
 import math
 from collections.abc import Sequence
 
+from litellm_messplus.routing.knowledge import Knowledge
+
 RATE = 0.2
 PLAUSIBLE_DEVIATIONS = 3.0
 
@@ -23,8 +25,7 @@ def candidates(
     eligible: Sequence[int],
     choice: int,
     cost: Sequence[float],
-    rate: Sequence[float],
-    deviation: Sequence[float],
+    known: Knowledge,
     alpha: float,
 ) -> tuple[int, ...]:
     """Cheaper eligible models that may plausibly hold alpha; where there is none, all eligible."""
@@ -32,6 +33,6 @@ def candidates(
         model
         for model in eligible
         if cost[model] < cost[choice]
-        and rate[model] + PLAUSIBLE_DEVIATIONS * deviation[model] >= alpha
+        and known.rate[model] + PLAUSIBLE_DEVIATIONS * known.deviation[model] >= alpha
     )
     return plausible or tuple(eligible)

@@ -11,7 +11,7 @@ weak costs nothing, and there is no budget to set.
 All that pay are called, not the one that promises most: that one is often just below alpha, well
 known and never decided, while the one that had bad luck waits.
 
-Only where unseen calls get labels, from a check or a judge, do they teach: ``labelled_share`` of
+Only where unseen calls get labels, from a check or a judge, do they teach: ``unseen_labelled`` of
 them did lately. Below ``LEAST_LABELLED`` none is made.
 
 Left out (20 seeds): 0.428 instead of 0.419 MJ on the five shared recordings, 2.16 instead of 1.92
@@ -22,6 +22,8 @@ times the hindsight mix on three of them in turn; with eleven models, at alpha 0
 import math
 from collections.abc import Sequence
 
+from litellm_messplus.routing.knowledge import Knowledge
+
 WORTH = 5.0
 LEAST_LABELLED = 0.1
 
@@ -30,23 +32,21 @@ def candidates(
     eligible: Sequence[int],
     choice: int,
     cost: Sequence[float],
-    rate: Sequence[float],
-    deviation: Sequence[float],
+    known: Knowledge,
     alpha: float,
-    labelled_share: float,
 ) -> tuple[int, ...]:
     """The eligible models cheaper than the choice whose label is worth more than its price."""
-    if labelled_share < LEAST_LABELLED:
+    if known.unseen_labelled < LEAST_LABELLED:
         return ()
     return tuple(
         model
         for model in eligible
         if cost[model] < cost[choice]
         and cost[model]
-        < labelled_share
+        < known.unseen_labelled
         * WORTH
         * (cost[choice] - cost[model])
-        * chance_to_hold(alpha, rate[model], deviation[model])
+        * chance_to_hold(alpha, known.rate[model], known.deviation[model])
     )
 
 

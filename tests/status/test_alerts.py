@@ -10,6 +10,7 @@ import pytest
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.routing.knowledge import Knowledge
 from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.live import LiveLevel
@@ -145,7 +146,7 @@ def is_alerted(path: Path, reasons: list[str]) -> bool:
 
 
 def test_the_policy_says_it_in_the_words_that_are_looked_for() -> None:
-    known = adaptive.Knowledge(rate=[0.3], deviation=[0.0], optimism=[0.0], is_blank=False)
+    known = Knowledge(rate=[0.3], deviation=[0.0], optimism=[0.0], is_blank=False)
     estimates = (Estimate("a", 1.0, 1.0, 0.3),)
     situation = Situation(500, 0.9, 0.0, 0.0, estimates, "a", 0.99, 0.5)
     decision = adaptive.decide(situation, known, 0.0)

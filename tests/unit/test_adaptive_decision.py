@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.adaptive import BLIND, Knowledge, decide
+from litellm_messplus.routing.adaptive import BLIND, decide
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
+from litellm_messplus.routing.knowledge import Knowledge
 from tests.unit.builders import LARGE, MEDIUM, SMALL, situation
 
 NEVER = 1.0 - 2**-53

@@ -1,5 +1,6 @@
 """What the pieces of `adaptive` promise, whatever their constants are."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.routing import probe, shadow
 from litellm_messplus.routing.eligibility import eligible, horizon
+from litellm_messplus.routing.knowledge import Knowledge
 from litellm_messplus.routing.price import (
     best_value,
     feedforward,
@@ -123,6 +125,12 @@ def test_where_nobody_can_hold_alpha_all_are_eligible() -> None:
     assert eligible((2, 0, 1), (0.1, 0.2, 0.3), 0.9, -5.0, 100.0) == (2, 0, 1)
 
 
+def known(
+    rate: Sequence[float], deviation: Sequence[float], unseen_labelled: float = 1.0
+) -> Knowledge:
+    return Knowledge(rate, deviation, (1.5,) * len(rate), False, unseen_labelled)
+
+
 @given(counts, counts)
 def test_probes_get_rarer_and_never_stop(one: int, other: int) -> None:
     earlier, later = sorted((one, other))
@@ -138,7 +146,7 @@ def test_a_probe_may_lower_the_cost_or_is_among_the_eligible(
     deviation = [data.draw(st.integers(0, 8)) / 32 for _ in cost]
     allowed = tuple(range(data.draw(st.integers(1, len(cost)))))
     choice = data.draw(st.sampled_from(allowed))
-    tried = probe.candidates(allowed, choice, cost, rate, deviation, alpha)
+    tried = probe.candidates(allowed, choice, cost, known(rate, deviation), alpha)
     assert tried
     assert len(set(tried)) == len(tried)
     assert set(tried) <= set(allowed)
@@ -147,8 +155,8 @@ def test_a_probe_may_lower_the_cost_or_is_among_the_eligible(
 
 def test_who_surely_cannot_hold_alpha_is_not_probed_for_one_who_may() -> None:
     cost, rate, sure, unsure = (1.0, 2.0, 9.0), (0.2, 0.6, 0.9), (0.001,) * 3, (0.001, 0.2, 0.001)
-    assert probe.candidates((0, 1, 2), 2, cost, rate, unsure, 0.7) == (1,)
-    assert probe.candidates((0, 1, 2), 2, cost, rate, sure, 0.7) == (0, 1, 2)
+    assert probe.candidates((0, 1, 2), 2, cost, known(rate, unsure), 0.7) == (1,)
+    assert probe.candidates((0, 1, 2), 2, cost, known(rate, sure), 0.7) == (0, 1, 2)
 
 
 @given(st.data(), zoos(), alphas, shares, shares)
@@ -164,16 +172,16 @@ def test_shadows_are_cheaper_and_fewer_where_fewer_get_labels(
     allowed = tuple(range(data.draw(st.integers(1, len(cost)))))
     choice = data.draw(st.sampled_from(allowed))
     less, more = (
-        set(shadow.candidates(allowed, choice, cost, rate, deviation, alpha, share))
+        set(shadow.candidates(allowed, choice, cost, known(rate, deviation, share), alpha))
         for share in sorted((one, other))
     )
     assert less <= more <= {model for model in allowed if cost[model] < cost[choice]}
 
 
 def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear() -> None:
-    rate, deviation = (0.6, 0.9), (0.08, 0.01)
+    rates = known((0.6, 0.9), (0.08, 0.01))
     for dear, called in ((50.0, (0,)), (1.5, ())):
-        assert shadow.candidates((0, 1), 1, (1.0, dear), rate, deviation, 0.7, 1.0) == called
+        assert shadow.candidates((0, 1), 1, (1.0, dear), rates, 0.7) == called
 
 
 @given(shares, st.floats(0.0, 0.5), alphas)
