@@ -66,7 +66,7 @@ def demo(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help=f"A key of the proxy; left out, that of {keys.FILE}."),
+        typer.Option(help=f"A key of the proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")

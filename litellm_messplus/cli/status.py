@@ -19,8 +19,8 @@ def status(
     database: Annotated[
         str | None,
         typer.Option(
-            help="Where the history is kept: the value of messplus.database. Left out: "
-            "var/messplus.db if it exists, else messplus.db."
+            help="Where the history is kept: the value of messplus.database, or a SQLite file. "
+            "Left out: var/messplus.db if it exists, else messplus.db."
         ),
     ] = None,
     url: Annotated[
@@ -29,7 +29,7 @@ def status(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help=f"A key of that proxy; left out, that of {keys.FILE}."),
+        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
     ] = None,
     window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
     as_json: Annotated[

@@ -55,10 +55,9 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     requests. Raises ReplayError for a database that cannot be read, or that tells too little of
     every zoo.
     """
-    url = source if "://" in source else f"sqlite+aiosqlite:///{source}"
     name = source.rsplit("@", 1)[-1]
     try:
-        found = asyncio.run(_rows(url))
+        found = asyncio.run(_rows(source))
     except UnreadableDatabaseError as error:
         raise ReplayError(str(error)) from error
     recordings = [
@@ -75,8 +74,8 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     return usable
 
 
-async def _rows(url: str) -> list[Row[Any]]:
-    async with reading(url) as engine, engine.connect() as connection:
+async def _rows(source: str) -> list[Row[Any]]:
+    async with reading(source) as engine, engine.connect() as connection:
         return list(await connection.execute(_query()))
 
 

@@ -22,11 +22,13 @@ class UnreadableDatabaseError(MessplusError):
 
 @asynccontextmanager
 async def reading(database: str) -> AsyncIterator[AsyncEngine]:
-    """The database at an SQLAlchemy URL, to be read.
+    """The database at an SQLAlchemy URL, or the SQLite one at a path, to be read.
 
     Raises UnreadableDatabaseError where there is none, or none of this version, and where what is
     done with it fails.
     """
+    if "://" not in database:
+        database = f"sqlite+aiosqlite:///{database}"
     try:
         engine = create_engine(_read_only(database))
     except (ConfigurationError, ImportError) as error:

@@ -103,8 +103,18 @@ requests = Table(
     _required("queue", Float, "The virtual queue at the decision."),
     _required("chosen", String(255), "The candidate that was to serve."),
     _required("largest", String(255), "The zoo's largest candidate at that time."),
-    _required("is_exploration", Boolean, "Whether other candidates were called beside it."),
-    _required("exploration_probability", Float, "p_t: how likely the exploration was."),
+    _required(
+        "is_exploration",
+        Boolean,
+        "Whether something else than the best choice was tried: beside the served candidate, or "
+        "(policy `adaptive`) in its place.",
+    ),
+    _required(
+        "exploration_probability",
+        Float,
+        "p_t: how likely an exploration was; under `adaptive`, one in the place of the best "
+        "choice.",
+    ),
     _required("reason", Text, "Why this candidate, in words."),
     _required("decision_seconds", Float, "How long the decision took."),
     _optional("prompt", Text, "The prompt's text, where `store_text` is on."),

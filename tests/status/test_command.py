@@ -63,7 +63,7 @@ def test_json_of_a_database(database: Path) -> None:
 
 
 def test_the_table(database: Path) -> None:
-    output = shown("--database", url_of(database))
+    output = shown("--database", str(database))
 
     expected = (
         "llama, service level default",
@@ -187,7 +187,8 @@ def test_what_is_no_database(elsewhere: Path) -> None:
     (elsewhere / "messplus.db").write_text("not a database, but long enough to look at " * 100)
 
     assert "cannot be read: file is not a database" in refusal()
-    assert "an SQLAlchemy URL" in refusal("--database", "messplus.db")
+    assert "file is not a database" in refusal("--database", "messplus.db")
+    assert "an SQLAlchemy URL" in refusal("--database", "://messplus.db")
     assert "allowed: a URL of sqlite+aiosqlite" in refusal("--database", "mysql://a:secret@b/c")
     assert "secret" not in refusal("--database", "mysql://a:secret@b/c")
 
