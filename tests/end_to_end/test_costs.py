@@ -31,7 +31,7 @@ def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     tiny["model_info"] = {"messplus": {"energy_profile": "tiny.yaml"}}
     middle["model_info"] = {}
     middle["litellm_params"].update(input_cost_per_token=1e-6, output_cost_per_token=2e-6)
-    huge["model_info"] = {"cost_per_second": DOLLARS_PER_SECOND}
+    huge["model_info"] = {"input_cost_per_second": DOLLARS_PER_SECOND}
     running = Proxy(config, folder).start()
     yield running
     running.stop()
