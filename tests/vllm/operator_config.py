@@ -16,6 +16,9 @@ STAND_INS = {
     "meta-llama/Llama-3.3-70B-Instruct": "tiny-large",
 }
 """Which model of the tiny zoo is served in place of which of the paper's."""
+PATIENT = 2.0
+"""Seconds for a decision: three servers and a proxy on two cores make one late now and then, and a
+request that is not routed takes no feedback."""
 
 
 def operators_config() -> Config:
@@ -35,4 +38,5 @@ def tiny_zoo_config(urls: Mapping[str, str]) -> Config:
         provider, _, model = params["model"].partition("/")
         stand_in = STAND_INS[model]
         params.update(model=f"{provider}/{stand_in}", api_base=f"{urls[stand_in]}/v1")
+    config["messplus"]["deadline_seconds"] = PATIENT
     return config
