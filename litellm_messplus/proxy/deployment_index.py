@@ -17,9 +17,8 @@ class DeploymentIndex:
     """Learned from what LiteLLM shows us: its ids exist only once the router has been built."""
 
     def __init__(self) -> None:
-        self.candidates: dict[str, str] = {}
         self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        """Those of one zoo: a fallback may go from one to another."""
+        """By zoo and id: a fallback may go from one zoo to another."""
         self.prices: dict[str, DeploymentPrice] = {}
         self.measured: dict[str, MeasuredDeployment] = {}
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -29,12 +28,11 @@ class DeploymentIndex:
         """Remember the deployments of a zoo. One that was added without a price while the proxy
         runs goes at its candidate's, and is logged."""
         for deployment in deployments:
-            identity = deployment_id(deployment)
-            if identity in self.candidates:
+            identity, zoo_name = deployment_id(deployment), str(deployment.get("model_name"))
+            known = self.candidates_of[zoo_name]
+            if identity in known:
                 continue
-            candidate = self.candidates[identity] = candidate_of(deployment)
-            zoo_name = str(deployment.get("model_name"))
-            self.candidates_of[zoo_name][identity] = candidate
+            candidate = known[identity] = candidate_of(deployment)
             self.replicas[zoo_name, candidate].append(identity)
             try:
                 self.prices[identity] = deployment_price(deployment, zoo)

@@ -16,13 +16,12 @@ class NoStatusError(MessplusError):
 
 
 def default_database() -> str:
-    """The URL of the database of this folder, whether it is there or not."""
-    found = next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1])
-    return f"sqlite+aiosqlite:///{found}"
+    """The database of this folder, whether it is there or not."""
+    return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
 
 
 async def status_of(database: str, window: int = WINDOW) -> Status:
-    """The status of the database at an SQLAlchemy URL.
+    """The status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """

@@ -93,8 +93,7 @@ def _upgrade(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({POSTGRES_MIGRATION_LOCK})"))
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config = migrations_config()
     config.attributes["connection"] = connection
     _refuse_newer(connection, ScriptDirectory.from_config(config))
     command.upgrade(config, "head")
@@ -110,6 +109,13 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:
             f"a database of this version or older (its revision {current} is not known here: "
             "upgrade litellm-messplus)",
         )
+
+
+def migrations_config() -> Config:
+    """Of Alembic, for this code's migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    return config
 
 
 def migrations_folder() -> Path:

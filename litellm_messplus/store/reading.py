@@ -6,14 +6,13 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from urllib.parse import quote
 
-from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError, MessplusError
-from litellm_messplus.store.database import create_engine, migrations_folder
+from litellm_messplus.store.database import create_engine, migrations_config
 
 
 class UnreadableDatabaseError(MessplusError):
@@ -79,9 +78,7 @@ def _try_file(uri: str) -> None:
 
 async def _check_version(engine: AsyncEngine, shown: str) -> None:
     found = await _version(engine)
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
+    scripts = ScriptDirectory.from_config(migrations_config())
     if found is None:
         raise UnreadableDatabaseError(
             f"{shown} is not migrated: no proxy with the plugin has opened it yet"

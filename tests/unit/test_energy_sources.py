@@ -133,5 +133,5 @@ def test_a_deployment_that_comes_later_with_a_wrong_daemon_does_not_stop_routing
 
     index.see([deployment(energy_profile=profile, zeusd="gpu-1", gpus=[0, 1])], ZOO)
 
-    assert set(index.candidates) == {"an id"}
+    assert set(index.candidates_of["zoo"]) == {"an id"}
     assert index.measured == {}

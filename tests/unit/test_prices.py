@@ -146,7 +146,7 @@ def test_a_deployment_that_comes_later_without_a_price_does_not_stop_routing() -
     """Operators may add deployments while the proxy runs."""
     index = DeploymentIndex()
     index.see([deployment(id="priced", **DOLLARS), deployment(id="unpriced")], zoo("usd"))
-    assert set(index.candidates) == {"priced", "unpriced"}
+    assert set(index.candidates_of["zoo"]) == {"priced", "unpriced"}
     assert set(index.prices) == {"priced"}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.vllm.operator_config import STAND_INS, operators_config, tiny_zoo_config
+from tests.vllm.operator_config import PATIENT, STAND_INS, operators_config, tiny_zoo_config
 
 MAY_DIFFER = {"litellm_params.model", "litellm_params.api_base"}
 URLS = {name: f"http://127.0.0.1:{port}" for port, name in enumerate(STAND_INS.values(), 9001)}
@@ -22,9 +22,10 @@ def leaves(
         yield path, value
 
 
-def test_the_configuration_is_the_operators_own_but_for_names_and_ports() -> None:
+def test_the_configuration_is_the_operators_own_but_for_names_ports_and_patience() -> None:
     ours, theirs = dict(leaves(tiny_zoo_config(URLS))), dict(leaves(operators_config()))
 
+    assert ours.pop(("messplus", "deadline_seconds")) == PATIENT
     assert ours.keys() == theirs.keys()
     differing = {path for path in ours if ours[path] != theirs[path]}
     assert {".".join(map(str, path[2:])) for path in differing} == MAY_DIFFER
