@@ -12,6 +12,9 @@ from litellm_messplus.records import Record
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
 
+SYNCHRONOUS = "synchronous"
+"""Where a connection keeps what was set: a new one knows nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Appended:
@@ -51,10 +54,13 @@ async def append(
 async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
     """Whether the commit waits for the disk: in WAL mode that syncs all that was written before.
 
-    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk.
+    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. Said
+    once a connection, which keeps it: a statement goes to its thread and back several times.
     """
     level = "FULL" if is_durable else "NORMAL"
-    await connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+    if connection.info.get(SYNCHRONOUS) != level:
+        await connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+        connection.info[SYNCHRONOUS] = level
 
 
 async def head(engine: AsyncEngine) -> int:
