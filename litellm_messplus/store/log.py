@@ -54,8 +54,9 @@ async def append(
 async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
     """Whether the commit waits for the disk: in WAL mode that syncs all that was written before.
 
-    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. Said
-    once a connection, which keeps it: a statement goes to its thread and back several times.
+    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. A
+    connection keeps the level, and is told where it changes: a statement goes to its thread and
+    back several times.
     """
     level = "FULL" if is_durable else "NORMAL"
     if connection.info.get(SYNCHRONOUS) != level:

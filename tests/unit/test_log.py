@@ -1,6 +1,7 @@
 """The log: contiguous positions, whole batches or none, and back out what went in."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -262,15 +263,31 @@ async def test_a_call_brings_every_label_that_came_before_it(database: AsyncEngi
     assert bare["given"] == ()
 
 
-async def test_only_what_must_be_durable_waits_for_the_disk(database: AsyncEngine) -> None:
-    """SQLite's `synchronous` as each commit had it: 1 is NORMAL, 2 is FULL. It is set only where it
-    changes, and a connection keeps it."""
-    seen = []
+@pytest.mark.parametrize(
+    ("durable", "levels", "told"),
+    [
+        ((False,), [1], 1),
+        ((True,), [2], 1),
+        ((False, True, True, False, False, True), [1, 2, 2, 1, 1, 2], 4),
+    ],
+)
+async def test_only_what_must_be_durable_waits_for_the_disk(
+    database: AsyncEngine, durable: Sequence[bool], levels: Sequence[int], told: int
+) -> None:
+    """SQLite's `synchronous` as each commit had it: 1 is NORMAL, 2 is FULL. A connection keeps it,
+    and is told where it changes."""
+    seen, said = [], []
 
     def committing(connection: Connection) -> None:
         seen.append(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
 
+    def executing(_connection: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+        if statement.startswith("PRAGMA synchronous ="):
+            said.append(statement)
+
     event.listen(database.sync_engine, "commit", committing)
-    for number, is_durable in enumerate((False, True, True, False, False, True)):
+    event.listen(database.sync_engine, "before_cursor_execute", executing)
+    for number, is_durable in enumerate(durable):
         await log.append(database, [label(label_id=f"l{number}")], is_durable=is_durable)
-    assert seen == [1, 2, 2, 1, 1, 2]
+    assert seen == levels
+    assert len(said) == told
