@@ -1,21 +1,24 @@
 """`messplus demo`: real requests through the proxy, every answer checked, and what it comes to."""
 
 import json
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
 import httpx
-from openai import APIConnectionError, OpenAI
+from openai import APIConnectionError, APIStatusError, OpenAI
 from rich.console import Console
 from rich.progress import Progress
 
+from litellm_messplus.demo.asides import Models, list_deployments
 from litellm_messplus.demo.labelling import Labelling
+from litellm_messplus.demo.refusals import refusal
 from litellm_messplus.demo.report import Report, table
-from litellm_messplus.demo.session import Reported, Sent, Session
+from litellm_messplus.demo.session import Outcome, Reported, Sent, Session
 from litellm_messplus.demo.settling import wait_for_labels
 from litellm_messplus.demo.tasks import Task, generate
+from litellm_messplus.demo.yardsticks import JOULES, Asked, Yardsticks
 
 
 def run(
@@ -27,49 +30,93 @@ def run(
     requests: int,
     seed: int,
     concurrent: int,
+    ask_all: bool,
     as_json: bool,
     svg: Path | None,
 ) -> int:
     """Send the tasks of the seed, ``concurrent`` at once; print the table, or one JSON object.
 
-    ``model`` is asked in place of the zoo that belongs to ``labelling``. Returns the exit status.
-    Raises SystemExit where no proxy answers.
+    ``model`` is asked in place of the zoo that belongs to ``labelling``; with ``ask_all`` every
+    model of it is asked aside too. Returns the exit status. Raises SystemExit where no proxy
+    answers, or where it refuses.
     """
     headers = {"authorization": f"Bearer {key}"}
     with (
         OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client,
         httpx.Client(base_url=f"{url}/messplus", headers=headers, timeout=30.0) as messplus,
+        Progress(console=Console(stderr=True)) as progress,
+        ThreadPoolExecutor(concurrent) as threads,
     ):
         session = Session(client, messplus, model or labelling.zoo, labelling)
+        demo = Demo(client, session, labelling.mode, progress, threads)
         try:
-            report = _report(session, labelling, generate(requests, seed), requests, concurrent)
+            report = demo.go(list(generate(requests, seed)), ask_all=ask_all)
         except APIConnectionError as error:
             raise SystemExit(
                 f"messplus: no proxy answers on {url}: start it with `make run`"
             ) from error
+        except APIStatusError as error:
+            raise SystemExit(f"messplus: {refusal(error, url)}") from error
     _show(report, as_json, svg)
     return 0
 
 
-def _report(
-    session: Session, labelling: Labelling, tasks: Iterable[Task], requests: int, concurrent: int
-) -> Report:
-    with (
-        Progress(console=Console(stderr=True)) as progress,
-        ThreadPoolExecutor(concurrent) as threads,
-    ):
-        answered = threads.map(session.send, count(), tasks)
+class Demo:
+    """One run of it: the ``session`` sends, ``client`` asks aside, on ``threads``."""
+
+    def __init__(
+        self, client: OpenAI, session: Session, labels: str, progress: Progress, threads: Executor
+    ) -> None:
+        self._client = client
+        self._session = session
+        self._labels = labels
+        self._progress = progress
+        self._threads = threads
+
+    def go(self, tasks: Sequence[Task], *, ask_all: bool) -> Report:
+        """Send the tasks, look the outcomes up once they are labelled, and ask aside."""
+        deployments = list_deployments(self._client) if ask_all else []
+        sent = self._send(tasks)
+        requests = [request for _, request in sent]
+        reported = _settle(self._session, requests, self._progress)
+        found = self._threads.map(
+            self._session.look_up, [request.request_id for request in requests]
+        )
+        outcomes = list(self._progress.track(found, total=len(sent), description="outcomes"))
+        if not ask_all:
+            yardsticks = Yardsticks()
+        elif reported.cost_unit == "joule":
+            yardsticks = Yardsticks(note=JOULES)
+        else:
+            models = Models(self._client, deployments, outcomes[-1]["zoo"])
+            asked = self._ask_all(models, [task for task, _ in sent], outcomes)
+            yardsticks = Yardsticks.of(asked, outcomes)
+        unrouted = len(tasks) - len(sent)
+        return Report.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
+
+    def _send(self, tasks: Sequence[Task]) -> list[tuple[Task, Sent]]:
+        """Those that the plugin routed."""
+        answered = self._threads.map(self._session.send, count(), tasks)
+        tracked = self._progress.track(answered, total=len(tasks), description="requests")
         sent = [
-            request
-            for request in progress.track(answered, total=requests, description="requests")
+            (task, request)
+            for task, request in zip(tasks, tracked, strict=True)
             if request is not None
         ]
         if not sent:
             raise SystemExit("messplus: none of the requests was routed: see the proxy's log")
-        reported = _settle(session, sent, progress)
-        found = threads.map(session.look_up, [request.request_id for request in sent])
-        outcomes = list(progress.track(found, total=len(sent), description="outcomes"))
-    return Report.of(labelling.mode, sent, outcomes, reported, unrouted=requests - len(sent))
+        return sent
+
+    def _ask_all(
+        self, models: Models, tasks: Sequence[Task], outcomes: Sequence[Outcome]
+    ) -> list[Asked]:
+        """Each candidate's answer to each task."""
+        names = sorted({name for outcome in outcomes for name in outcome["estimated_cost"]})
+        calls = [(name, task) for task in tasks for name in names]
+        answered = self._threads.map(models.ask, *zip(*calls, strict=True))
+        tracked = self._progress.track(answered, total=len(calls), description="every model aside")
+        asides = iter(list(tracked))
+        return [{name: next(asides) for name in names} for _ in tasks]
 
 
 def _settle(session: Session, sent: Sequence[Sent], progress: Progress) -> Reported:

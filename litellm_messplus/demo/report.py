@@ -1,16 +1,24 @@
 """What a demo came to: the promise, what was kept of it, and at which cost."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
 from litellm_messplus.demo.session import Outcome, Reported, Sent
+from litellm_messplus.demo.yardsticks import Yardsticks
 
 SLACK = 0.03
-"""How far below alpha a rate may be and still count as kept, by chance alone."""
+"""How far below alpha a rate may be by chance alone."""
+
+Verdict = Literal["kept", "within chance of alpha", "not kept"]
+COLOURS: dict[Verdict, str] = {
+    "kept": "green",
+    "within chance of alpha": "yellow",
+    "not kept": "red",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +28,13 @@ class Report:
     ``satisfaction`` is the truth, which the demo alone knows. ``satisfaction_reported`` is what the
     proxy makes of the labels, with its interval at 95 %, and ``labelled`` the share of requests
     that have one. ``unrouted`` requests, which LiteLLM served by its own choice, are in no other
-    figure.
+    figure. ``times_hindsight_mix`` and ``times_oracle`` are our cost as a multiple of those two,
+    which are known only afterwards: None, for a reason in ``hindsight_note``, where they are not.
     """
 
     alpha: float
     satisfaction: float
+    verdict: Verdict
     labels: str
     labelled: float
     satisfaction_reported: float | None
@@ -32,6 +42,11 @@ class Report:
     satisfaction_high: float | None
     cost: float
     cost_largest: float
+    cost_hindsight_mix: float | None
+    times_hindsight_mix: float | None
+    cost_oracle: float | None
+    times_oracle: float | None
+    hindsight_note: str | None
     model_mix: dict[str, float]
     explorations: int
     requests: int
@@ -45,22 +60,32 @@ class Report:
         sent: Sequence[Sent],
         outcomes: Sequence[Outcome],
         reported: Reported,
-        unrouted: int = 0,
+        unrouted: int,
+        yardsticks: Yardsticks,
     ) -> "Report":
         """Over the requests of a session, in order; not empty. ``outcomes`` are those of ``sent``,
         and ``labels`` the mode."""
         results = [outcome["outcome"] for outcome in outcomes]
         served = Counter(str(result["served"]) for result in results)
+        alpha = outcomes[-1]["alpha"]
+        satisfaction = sum(request.satisfied for request in sent) / len(sent)
+        cost = sum(result["cost"] for result in results)
         return cls(
-            alpha=outcomes[-1]["alpha"],
-            satisfaction=sum(request.satisfied for request in sent) / len(sent),
+            alpha=alpha,
+            satisfaction=satisfaction,
+            verdict=verdict(satisfaction, alpha),
             labels=labels,
             labelled=sum(result["satisfaction"] is not None for result in results) / len(results),
             satisfaction_reported=reported.rate,
             satisfaction_low=reported.low,
             satisfaction_high=reported.high,
-            cost=sum(result["cost"] for result in results),
+            cost=cost,
             cost_largest=sum(result["cost_largest"] for result in results),
+            cost_hindsight_mix=yardsticks.hindsight_mix,
+            times_hindsight_mix=_times(cost, yardsticks.hindsight_mix),
+            cost_oracle=yardsticks.oracle,
+            times_oracle=_times(cost, yardsticks.oracle),
+            hindsight_note=yardsticks.note,
             model_mix={name: count / len(results) for name, count in served.most_common()},
             explorations=sum(outcome["is_exploration"] for outcome in outcomes),
             requests=len(outcomes),
@@ -73,14 +98,22 @@ class Report:
         return asdict(self)
 
 
+def verdict(satisfaction: float, alpha: float) -> Verdict:
+    """Say whether the promise was kept."""
+    if satisfaction >= alpha:
+        return "kept"
+    return "within chance of alpha" if satisfaction >= alpha - SLACK else "not kept"
+
+
 def table(report: Report) -> Table:
     """The report for people."""
     shown = Table(title=f"{report.requests} requests through the proxy", show_header=False)
     shown.add_column(justify="left")
     shown.add_column(justify="right")
     shown.add_row("promised: share satisfied (alpha)", f"{report.alpha:.1%}")
-    kept = "green" if report.satisfaction >= report.alpha - SLACK else "red"
-    shown.add_row("kept: share satisfied", f"[{kept}]{report.satisfaction:.1%}[/{kept}]")
+    colour = COLOURS[report.verdict]
+    satisfied = f"[{colour}]{report.satisfaction:.1%}[/{colour}]"
+    shown.add_row(f"{report.verdict}: share satisfied", satisfied)
     shown.add_section()
     shown.add_row(f"labelled (--labels {report.labels})", f"{report.labelled:.1%}")
     shown.add_row("satisfied by the labels", _reported(report))
@@ -89,6 +122,9 @@ def table(report: Report) -> Table:
     shown.add_row("cost of always calling the largest", f"{report.cost_largest:.6f}")
     shown.add_row("saved", f"{1 - report.cost / report.cost_largest:.1%}")
     shown.add_section()
+    for row in _yardsticks(report):
+        shown.add_row(*row)
+    shown.add_section()
     for name, share in report.model_mix.items():
         shown.add_row(f"served by {name}", f"{share:.1%}")
     if report.unrouted:
@@ -96,6 +132,25 @@ def table(report: Report) -> Table:
     shown.add_row("explorations", str(report.explorations))
     shown.add_row("virtual queue at the last decision", f"{report.queue:.2f}")
     return shown
+
+
+def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
+    """Rows of what is known only afterwards."""
+    note = report.hindsight_note
+    for name, cost, times in (
+        ("hindsight mix", report.cost_hindsight_mix, report.times_hindsight_mix),
+        ("oracle", report.cost_oracle, report.times_oracle),
+    ):
+        yield f"cost of the {name}", note or "not known" if cost is None else f"{cost:.6f}"
+        if times is not None:
+            yield "our cost, as a multiple of it", f"{times:.2f}"
+    if report.cost_hindsight_mix is not None and note is not None:
+        yield "in hindsight", note
+
+
+def _times(cost: float, other: float | None) -> float | None:
+    """Our cost as a multiple of another; None of what costs nothing."""
+    return cost / other if other else None
 
 
 def _reported(report: Report) -> str:

@@ -29,7 +29,7 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class Reported:
     """What the proxy itself makes of the labels: how many requests have one, the share satisfied,
-    and where the true one lies by it, at 95 %.
+    and where the true one lies by it, at 95 %; and the unit that the zoo counts in.
 
     The shares are None without a label, and all is where the key is no administrator's.
     """
@@ -38,6 +38,7 @@ class Reported:
     rate: float | None = None
     low: float | None = None
     high: float | None = None
+    cost_unit: str | None = None
 
 
 class Session:
@@ -101,7 +102,9 @@ class Session:
             if all(level[key] == like[key] for key in ("zoo", "service_level"))
         )
         found = level["last"]["satisfaction"]
-        return Reported(found["answered"], found["rate"], found["low"], found["high"])
+        return Reported(
+            found["answered"], found["rate"], found["low"], found["high"], level["cost_unit"]
+        )
 
     def _metadata(self, task: Task) -> dict[str, Any]:
         if not self._labelling.sends_reference:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,16 @@ class Served:
 
     url: str
     key: str
+    database: Path
+
+    def requests(self) -> int:
+        """How many the plugin has logged."""
+        connection = sqlite3.connect(self.database)
+        try:
+            (count,) = connection.execute("SELECT COUNT(*) FROM requests").fetchone()
+        finally:
+            connection.close()
+        return int(count)
 
     def demo(self, mode: str, *arguments: str) -> dict[str, Any]:
         """The report of a demo as JSON."""
@@ -60,7 +71,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ):
         try:
             until(lambda: process.poll() is not None or is_live(url), START_SECONDS, log.read_text)
-            yield Served(url, (folder / "var/master_key").read_text().strip())
+            key = (folder / "var/master_key").read_text().strip()
+            yield Served(url, key, folder / "var/messplus.db")
         finally:
             process.send_signal(signal.SIGTERM)
             ended = process.wait(timeout=60)
@@ -107,3 +119,31 @@ def test_a_crowd_says_little(served: Served) -> None:
 
     assert 0.0 < found["labelled"] < 1.0
     assert found["satisfaction_low"] < found["satisfaction_reported"] < found["satisfaction_high"]
+
+
+def test_every_model_asked_aside_tells_what_the_best_choice_would_have_cost(
+    served: Served,
+) -> None:
+    before = served.requests()
+
+    found = served.demo("all", "--ask-all", "--concurrent", "2", "--seed", "3")
+
+    assert found["hindsight_note"] is None
+    assert 0.0 < found["cost_oracle"] < found["cost_hindsight_mix"]
+    for name in ("hindsight_mix", "oracle"):
+        assert found[f"times_{name}"] == pytest.approx(found["cost"] / found[f"cost_{name}"])
+    # What was asked aside is no request of the zoo.
+    assert served.requests() == before + REQUESTS
+
+
+@pytest.mark.parametrize("options", [(), ("--ask-all",)])
+def test_a_wrong_key_is_told_in_one_line(served: Served, options: tuple[str, ...]) -> None:
+    command = ["demo", "--url", served.url, "--key", "sk-of-somebody-else", *options]
+
+    result = CliRunner().invoke(app, command)
+
+    told = [line for line in result.output.splitlines() if line.startswith("messplus:")]
+    assert result.exit_code == 1
+    assert len(told) == 1
+    assert f"the proxy on {served.url} refuses the key" in told[0]
+    assert "Traceback" not in result.output

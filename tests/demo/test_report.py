@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from litellm_messplus.demo.report import Report, table
+from litellm_messplus.demo.report import SLACK, Report, table
 from litellm_messplus.demo.session import Reported, Sent
+from litellm_messplus.demo.yardsticks import JOULES, SHORT, Yardsticks
 
 
 def outcome(served: str, satisfaction: float | None, **more: Any) -> dict[str, Any]:
@@ -24,6 +25,31 @@ OUTCOMES = [
 SENT = [Sent(f"r{place}", satisfied) for place, satisfied in enumerate((True, True, False, True))]
 
 
+NOTHING_REPORTED = Reported()
+NOT_ASKED = Yardsticks()
+
+
+def report_of(
+    labels: str = "all",
+    reported: Reported = NOTHING_REPORTED,
+    unrouted: int = 0,
+    yardsticks: Yardsticks = NOT_ASKED,
+) -> Report:
+    return Report.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
+
+
+def promising(alpha: float) -> Report:
+    """Three of the four requests are satisfied in it."""
+    outcomes = [{**outcome, "alpha": alpha} for outcome in OUTCOMES]
+    return Report.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
+
+
+def row(report: Report, name: str) -> str:
+    """The line of the table that says so."""
+    (found,) = (line for line in shown(report).splitlines() if name in line)
+    return found
+
+
 def shown(report: Report) -> str:
     console = Console(width=100)
     with console.capture() as capture:
@@ -32,11 +58,12 @@ def shown(report: Report) -> str:
 
 
 def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
-    report = Report.of("feedback:0.5", SENT, OUTCOMES, Reported(2, 0.5, 0.1, 0.9))
+    report = report_of("feedback:0.5", Reported(2, 0.5, 0.1, 0.9))
 
     assert report.as_dict() == {
         "alpha": 0.8,
         "satisfaction": 0.75,
+        "verdict": "not kept",
         "labels": "feedback:0.5",
         "labelled": 0.5,
         "satisfaction_reported": 0.5,
@@ -44,6 +71,11 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
         "satisfaction_high": 0.9,
         "cost": 4.0,
         "cost_largest": 16.0,
+        "cost_hindsight_mix": None,
+        "times_hindsight_mix": None,
+        "cost_oracle": None,
+        "times_oracle": None,
+        "hindsight_note": "not asked: --ask-all",
         "model_mix": {"small": 0.75, "large": 0.25},
         "explorations": 1,
         "requests": 4,
@@ -56,18 +88,73 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
     "words", ["75.0%", "50.0% (10.0% to 90.0%)", "--labels feedback:0.5", "served by small"]
 )
 def test_the_table_shows_both(words: str) -> None:
-    report = Report.of("feedback:0.5", SENT, OUTCOMES, Reported(2, 0.5, 0.1, 0.9))
+    report = report_of("feedback:0.5", Reported(2, 0.5, 0.1, 0.9))
 
     assert words in shown(report)
 
 
 def test_what_nobody_reported_is_unknown() -> None:
-    assert "unknown" in shown(Report.of("judge", SENT, OUTCOMES, Reported()))
+    assert "unknown" in row(report_of("judge"), "satisfied by the labels")
 
 
 def test_requests_that_were_not_routed_are_told() -> None:
-    report = Report.of("all", SENT, OUTCOMES, Reported(), unrouted=3)
+    report = report_of(unrouted=3)
 
     assert (report.requests, report.unrouted) == (4, 3)
     assert "left to LiteLLM" in shown(report)
-    assert "left to LiteLLM" not in shown(Report.of("all", SENT, OUTCOMES, Reported()))
+    assert "left to LiteLLM" not in shown(report_of())
+
+
+@pytest.mark.parametrize(
+    ("alpha", "verdict"),
+    [
+        (0.7, "kept"),
+        (0.75, "kept"),
+        (0.751, "within chance of alpha"),
+        (0.75 + SLACK - 0.001, "within chance of alpha"),
+        (0.75 + SLACK + 0.001, "not kept"),
+        (1.0, "not kept"),
+    ],
+)
+def test_only_what_reaches_the_promise_is_called_kept(alpha: float, verdict: str) -> None:
+    report = promising(alpha)
+
+    assert report.as_dict()["verdict"] == verdict
+    assert "75.0%" in row(report, f"│ {verdict}: share satisfied")
+
+
+def test_our_cost_is_set_against_what_is_known_afterwards() -> None:
+    found = report_of(yardsticks=Yardsticks(3.2, 2.5, None)).as_dict()
+
+    assert (found["cost"], found["cost_hindsight_mix"], found["cost_oracle"]) == (4.0, 3.2, 2.5)
+    assert (found["times_hindsight_mix"], found["times_oracle"]) == pytest.approx((1.25, 1.6))
+    assert found["hindsight_note"] is None
+
+
+def test_the_table_shows_what_is_known_afterwards() -> None:
+    text = shown(report_of(yardsticks=Yardsticks(3.2, 2.5, None)))
+
+    assert all(words in text for words in ("3.200000", "1.25", "2.500000", "1.60"))
+    assert "in hindsight" not in text
+
+
+@pytest.mark.parametrize("name", ["hindsight mix", "oracle"])
+@pytest.mark.parametrize("yardsticks", [NOT_ASKED, Yardsticks(note=JOULES)])
+def test_why_nothing_is_known_afterwards_is_told(name: str, yardsticks: Yardsticks) -> None:
+    report = report_of(yardsticks=yardsticks)
+
+    assert str(yardsticks.note) in row(report, f"cost of the {name}")
+    assert "as a multiple" not in shown(report)
+
+
+def test_a_mix_that_misses_the_promise_is_told() -> None:
+    report = report_of(yardsticks=Yardsticks(3.2, 2.5, SHORT))
+
+    assert SHORT in row(report, "in hindsight")
+    assert "3.200000" in row(report, "hindsight mix")
+
+
+def test_nothing_is_a_multiple_of_what_costs_nothing() -> None:
+    found = report_of(yardsticks=Yardsticks(0.0, 0.0, None)).as_dict()
+
+    assert (found["cost_oracle"], found["times_oracle"]) == (0.0, None)

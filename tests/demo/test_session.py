@@ -123,12 +123,13 @@ def test_what_the_plugin_did_not_route_is_left_out() -> None:
 def test_the_report_is_that_of_the_same_promise() -> None:
     def level(zoo: str, rate: float) -> dict[str, Any]:
         satisfaction = {"answered": 3, "rate": rate, "low": 0.1, "high": 0.9, "other": None}
-        return {"zoo": zoo, "service_level": "default", "last": {"satisfaction": satisfaction}}
+        last = {"satisfaction": satisfaction}
+        return {"zoo": zoo, "service_level": "default", "cost_unit": "joule", "last": last}
 
     levels = [level("tiny-zoo", 0.5), level("tiny-zoo-crowd", 0.7)]
     proxy = ScriptedProxy(status=httpx.Response(200, json={"levels": levels}))
 
-    assert proxy.session("all").reported(LIKE, 4) == Reported(3, 0.5, 0.1, 0.9)
+    assert proxy.session("all").reported(LIKE, 4) == Reported(3, 0.5, 0.1, 0.9, "joule")
 
 
 def test_keys_that_may_not_see_the_report_go_without() -> None:
