@@ -7,21 +7,38 @@ production does.
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from litellm_messplus.costs.token_estimator import TokenEstimator
+import numpy as np
+
+from litellm_messplus.costs.token_estimator import TokenEstimator, expected
 from litellm_messplus.learning.entries import Decided, Entry
+from litellm_messplus.learning.expected_use import ExpectedUse
 from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.verdict import Rule
 from litellm_messplus.learning.zoo_state import ZooState
-from litellm_messplus.prediction.encoder import Encoder, Features
-from litellm_messplus.prediction.length_head import LengthHead
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.length_heads import LengthHeads
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from litellm_messplus.routing.exploration import draw
+from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.zoo import Zoo
 
 logger = logging.getLogger(__name__)
+
+OUTLOOKS = 8
+"""Of different sets of healthy candidates, or prices, that are kept at once."""
+
+
+class Usual(NamedTuple):
+    """What a call of a candidate uses on average; ``prompt_tokens`` is None before any call."""
+
+    prompt_tokens: float | None
+    completion_tokens: float
+    seconds: float
 
 
 class Engine:
@@ -40,6 +57,7 @@ class Engine:
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
+        self._outlooks: dict[tuple[Any, ...], Outlook] = {}
 
     def empty_state(self) -> ZooState:
         """The state before any request."""
@@ -48,14 +66,17 @@ class Engine:
             self.zoo.settings, self.zoo.candidates, encoder.dimension, is_fast=encoder.is_fast
         )
         estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        lengths = LengthHead(encoder.dimension)
+        models = len(self.zoo.candidates)
+        lengths = LengthHeads(models, encoder.dimension)
         rule = Rule(self.zoo.settings.labels.precedence)
-        return ZooState(encoder.name, rule, policy, estimators, lengths)
+        return ZooState(
+            encoder.name, rule, policy, estimators, lengths, ExpectedUse.none_yet(models)
+        )
 
     def situation(
         self,
         level: ServiceLevel,
-        features: Features | None,
+        prompt: Prompt,
         prompt_characters: int,
         candidates: Sequence[str],
         most_completion_tokens: float = math.inf,
@@ -63,8 +84,8 @@ class Engine:
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now.
 
-        Without ``features``, satisfactions are the running means. No answer is expected to be
-        longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are
+        What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to
+        be longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are
         those of the candidates for which they were counted; else the characters tell.
         """
         unfolded = self._unfolded[level.name]
@@ -76,7 +97,7 @@ class Engine:
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
             estimates=self._estimates(
-                features,
+                prompt,
                 {
                     name: (prompt_tokens or {}).get(name) or self._tokens(name, prompt_characters)
                     for name in candidates
@@ -86,6 +107,7 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=draw(self._seed, stream, t),
             choice_draw=draw(self._seed, f"{stream}/choice", t),
+            outlook=self._outlook(tuple(candidates)),
         )
 
     def decide(self, request_id: str, level: ServiceLevel, situation: Situation) -> Decision:
@@ -105,7 +127,11 @@ class Engine:
         """Fold one entry of the log in."""
         if isinstance(entry, Decided):
             self.forget(entry.request_id)
+        version = self.state.use.version
         self.state.apply(entry)
+        if self.state.use.version != version:  # not when a request waits for it
+            self._outlooks.clear()
+            self._outlook(self.zoo.candidates)
 
     def _aim(self, level: ServiceLevel) -> float:
         return aim(
@@ -117,19 +143,58 @@ class Engine:
 
     def _estimates(
         self,
-        features: Features | None,
+        prompt: Prompt,
         prompt_tokens: Mapping[str, float],
         most_completion_tokens: float,
     ) -> tuple[Estimate, ...]:
         """Of the candidates that ``prompt_tokens`` names."""
-        satisfactions = self.state.policy.predict(features, list(prompt_tokens))
-        multiple = self.state.lengths.multiple(features)
+        satisfactions = self.state.policy.predict(prompt, list(prompt_tokens))
+        known = self.state.lengths.multiples(prompt)
+        multiples = dict(zip(self.zoo.candidates, known, strict=True))
+        usual = self._usual()
         return tuple(
-            self._estimate(name, tokens, multiple, most_completion_tokens, satisfaction)
+            self._estimate(
+                name, tokens, usual[name], multiples[name], most_completion_tokens, satisfaction
+            )
             for (name, tokens), satisfaction in zip(
                 prompt_tokens.items(), satisfactions, strict=True
             )
         )
+
+    def _usual(self) -> dict[str, Usual]:
+        """What a call of each candidate uses on average."""
+        estimators = self.state.estimators.values()
+        prompts = [each.prompt_tokens for each in estimators]
+        columns = (
+            expected(prompts) if any(each.count for each in prompts) else [None] * len(prompts),
+            expected([each.completion_tokens for each in estimators]),
+            expected([each.seconds for each in estimators]),
+        )
+        return {
+            name: Usual(*row)
+            for name, row in zip(self.zoo.candidates, zip(*columns, strict=True), strict=True)
+        }
+
+    def _outlook(self, candidates: tuple[str, ...]) -> Outlook | None:
+        """Of these candidates on the recent prompts, at the prices as they are now; None before
+        there are enough prompts. The last few are kept, until the fold makes new ones."""
+        recent = self.state.policy.recent
+        if recent is None or len(self.state.use.seconds) < FEWEST:
+            return None
+        factors = tuple(self.price_factors.get(name, 1.0) for name in candidates)
+        key = candidates, factors
+        if key not in self._outlooks:
+            if len(self._outlooks) == OUTLOOKS:
+                self._outlooks.clear()
+            places = [self.zoo.candidates.index(name) for name in candidates]
+            costs = [
+                factor * self.state.use.cost(place, self.zoo.prices[name])
+                for name, place, factor in zip(candidates, places, factors, strict=True)
+            ]
+            self._outlooks[key] = Outlook(
+                recent.satisfaction[:, places], np.column_stack(costs), recent.hope[places].tolist()
+            )
+        return self._outlooks[key]
 
     def _tokens(self, candidate: str, prompt_characters: int) -> float:
         return self.state.estimators[candidate].tokens_of(prompt_characters)
@@ -138,18 +203,19 @@ class Engine:
         self,
         candidate: str,
         prompt_tokens: float,
+        usual: Usual,
         multiple: float,
         most_completion_tokens: float,
         satisfaction: float,
     ) -> Estimate:
-        factor = self.price_factors.get(candidate, 1.0)
-        estimator, price = self.state.estimators[candidate], self.zoo.prices[candidate]
-        usual, seconds = estimator.completion_tokens.value, estimator.seconds.value
-        expected = min(usual * multiple, most_completion_tokens)
+        factor, price = self.price_factors.get(candidate, 1.0), self.zoo.prices[candidate]
+        tokens, seconds = usual.completion_tokens, usual.seconds
+        longest = min(tokens * multiple, most_completion_tokens)
+        asked = prompt_tokens if usual.prompt_tokens is None else usual.prompt_tokens
         return Estimate(
             candidate,
-            factor * price.of(prompt_tokens, expected, seconds=seconds),
-            factor * price.of(estimator.prompt_tokens.value, usual, seconds=seconds),
+            factor * price.of(prompt_tokens, longest, seconds=seconds * multiple),
+            factor * price.of(asked, tokens, seconds=seconds),
             satisfaction,
         )
 

@@ -246,14 +246,17 @@ class Journal:
             await self._save_snapshots()
 
     async def _save_snapshots(self) -> None:
+        """Of every zoo, as of now. The bytes are made in a thread: they take some milliseconds."""
+        position = self.position
         for name, engine in self._engines.items():
+            taken = snapshot.taken(engine.state)
             await snapshots.save(
                 self._database,
                 snapshots.Snapshot(
                     zoo=name,
-                    position=self.position,
+                    position=position,
                     fingerprint=snapshot.fingerprint(engine.zoo, engine.encoder.name),
-                    state=snapshot.dump(engine.state),
+                    state=await asyncio.to_thread(snapshot.pack, *taken),
                 ),
             )
-        self._snapshot_position = self.position
+        self._snapshot_position = position

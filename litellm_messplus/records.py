@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.surface import Surface
 
 
 class CallRole(StrEnum):
@@ -83,6 +84,8 @@ class RequestRecord:
     encode_seconds: float | None = None
     encode_joules: float | None = None
     prompt: str | None = None
+    surface: Surface | None = None
+    surface_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,34 @@ class EnergyRecord:
     cost: float | None
 
 
-Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord
+@dataclass(frozen=True, slots=True)
+class LessonRecord:
+    """What a model made of a prompt, known from elsewhere: it teaches, and counts as no request.
+
+    ``batch`` names where it comes from. ``completion_tokens`` need not be whole: of a recording
+    they are told by its cost; None where nobody knows.
+    """
+
+    lesson_id: str
+    batch: str
+    zoo: str
+    created_at: datetime
+    candidate: str
+    encoder: str
+    features: Features | None
+    surface: Surface | None
+    surface_version: str | None
+    prompt_characters: int
+    completion_tokens: float | None
+    value: float
+
+    @property
+    def request_id(self) -> str:
+        """Of the prompt, which several models may have answered."""
+        return request_of(self.lesson_id)
+
+
+Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord | LessonRecord
 
 
 def served_call_id(request_id: str) -> str:

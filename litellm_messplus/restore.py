@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.learning import snapshot
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import lessons, log, snapshots
 from litellm_messplus.store.entries import read_entries
 
 logger = logging.getLogger(__name__)
@@ -32,9 +32,12 @@ async def _load_snapshot(database: AsyncEngine, engine: Engine) -> int:
     if found is None:
         return 0
     try:
-        engine.state = snapshot.load(found.state, engine.empty_state())
+        state = snapshot.load(found.state, engine.empty_state())
     except (ValueError, KeyError, OSError):
         logger.exception("the snapshot at %d is unreadable; folding the whole log", found.position)
-        engine.state = engine.empty_state()
         return 0
+    if state.taught != await lessons.counts(database, engine.zoo.name, found.position):
+        logger.warning("lessons of %s were forgotten; folding the whole log", engine.zoo.name)
+        return 0
+    engine.state = state
     return found.position

@@ -10,6 +10,7 @@ from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import replay
 from litellm_messplus.cli.status import status
+from litellm_messplus.cli.teach import teach
 
 app = typer.Typer(
     help="Hold a promised share of satisfied requests at the lowest cost.",
@@ -42,6 +43,7 @@ app.command()(replay)
 app.command()(encoders)
 app.command()(profile)
 app.command()(status)
+app.command()(teach)
 
 
 @app.command()
@@ -68,6 +70,14 @@ def demo(
         str | None,
         typer.Option(help=f"A key of the proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
     ] = None,
+    ask_all: Annotated[
+        bool,
+        typer.Option(
+            "--ask-all",
+            help="Then ask every model for every task too, past the zoo's routing, and say what "
+            "the cheapest fixed mix that meets alpha and an oracle would have cost.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,
@@ -89,6 +99,7 @@ def demo(
         requests=requests,
         seed=seed,
         concurrent=concurrent,
+        ask_all=ask_all,
         as_json=as_json,
         svg=svg,
     )

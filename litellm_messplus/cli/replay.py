@@ -89,6 +89,13 @@ def replay(
             "--c", help="Of policy `paper`, also as a baseline: it explores with c / t^(1/4)."
         ),
     ] = 0.1,
+    teach: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Before each run the policy is taught that recording, as by `messplus teach`.",
+        ),
+    ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Whether to run them too.")
     ] = True,
@@ -116,6 +123,7 @@ def replay(
             in_order=in_order,
             window=window,
             with_baselines=baselines,
+            lessons=teach,
         )
         status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
     except MessplusError as error:

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +35,14 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the tables.")
     ] = False,
+    learned: Annotated[
+        bool,
+        typer.Option(
+            "--learned",
+            help="Show what reading the prompts has taught instead: on which prompts each model is "
+            "good, how sure that is, and what it saves.",
+        ),
+    ] = False,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +55,12 @@ def status(
 
     if url is not None and database is not None:
         raise SystemExit("messplus: give --url or --database, not both")
+    if learned and plot is not None:
+        raise SystemExit("messplus: --plot draws the status, not what was learned")
     try:
+        if learned:
+            _show_learned(url, key, database, as_json=as_json)
+            return
         found = (
             ask_proxy(url, key or keys.find(), window)
             if url is not None
@@ -65,16 +78,28 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
 
     Raises NoStatusError where it answers something else, or not at all.
     """
-    import httpx
     from pydantic import ValidationError
 
     from litellm_messplus.status.report import Status
     from litellm_messplus.status.source import NoStatusError
 
     try:
+        return Status.of(_get(url, key, "status", window=window))
+    except (ValueError, ValidationError) as error:
+        raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+
+
+def _get(url: str, key: str, route: str, **params: int) -> Any:
+    """What a route of the plugin answers. Raises NoStatusError where it is not 200, and ValueError
+    where it is no JSON."""
+    import httpx
+
+    from litellm_messplus.status.source import NoStatusError
+
+    try:
         answer = httpx.get(
-            f"{url.rstrip('/')}/messplus/status",
-            params={"window": window},
+            f"{url.rstrip('/')}/messplus/{route}",
+            params=params,
             headers={"authorization": f"Bearer {key}"},
             timeout=SECONDS,
         )
@@ -86,10 +111,30 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
         raise NoStatusError(f"the proxy on {url} has no status: it runs without the plugin")
     if answer.status_code != 200:
         raise NoStatusError(f"the proxy on {url} answered {answer.status_code}")
-    try:
-        return Status.of(answer.json())
-    except (ValueError, ValidationError) as error:
-        raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+    return answer.json()
+
+
+def _show_learned(url: str | None, key: str | None, database: str | None, *, as_json: bool) -> None:
+    import json
+
+    from pydantic import ValidationError
+    from rich.console import Console
+
+    from litellm_messplus.status.learned import Learned, learned_of
+    from litellm_messplus.status.learned_tables import render_learned
+    from litellm_messplus.status.source import NoStatusError, default_database
+
+    if url is None:
+        found = asyncio.run(learned_of(database or default_database()))
+    else:
+        try:
+            found = Learned.of(_get(url, key or keys.find(), "learned"))
+        except (ValueError, ValidationError) as error:
+            raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        Console(highlight=False).print(render_learned(found))
 
 
 def _ask_database(database: str | None, window: int) -> "Status":

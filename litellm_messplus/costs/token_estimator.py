@@ -1,5 +1,6 @@
 """What a call will use, tokens and seconds, from what calls used before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -22,6 +23,14 @@ class RunningMean:
     def add(self, value: float) -> None:
         self.count += 1
         self.value += (value - self.value) / min(self.count, MEMORY)
+
+
+def expected(means: Sequence[RunningMean]) -> list[float]:
+    """The value of each; of one that has seen nothing yet, the mean of the others that have. All
+    models of a zoo are asked the same, and one that says it in a hundred tokens is not alone."""
+    known = [mean.value for mean in means if mean.count > 0]
+    usual = sum(known) / len(known) if known else None
+    return [mean.value if mean.count > 0 or usual is None else usual for mean in means]
 
 
 @dataclass(slots=True)

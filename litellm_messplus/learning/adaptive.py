@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from litellm_messplus.learning.account import Account
 from litellm_messplus.learning.entries import Decided, Example, Labelled
 from litellm_messplus.learning.unseen_calls import UnseenCalls
-from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.recent_prompts import RecentPrompts
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.knowledge import Knowledge
@@ -30,8 +31,12 @@ class AdaptivePolicy:
         """Of a service level; a new one owes nothing, and is opened by its first entry only."""
         return self.accounts.get(level) or Account()
 
-    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
-        known = self.predictor.satisfaction(features)
+    @property
+    def recent(self) -> RecentPrompts:
+        return self.predictor.recent
+
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
+        known = self.predictor.satisfaction(prompt)
         return [known[self.predictor.index[name]] for name in candidates]
 
     def queue(self, level: str) -> float:
@@ -62,11 +67,11 @@ class AdaptivePolicy:
             self.unseen.answered()
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
-        candidate, features = example.candidate, example.features
+        candidate, prompt = example.candidate, example.prompt
         if previous is None:
-            self.predictor.learn(candidate, call_id, features, verdict)
+            self.predictor.learn(candidate, call_id, example.request_id, prompt, verdict)
         else:
-            self.predictor.revise(candidate, call_id, features, previous, verdict)
+            self.predictor.revise(candidate, call_id, prompt, previous, verdict)
 
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}
@@ -90,4 +95,5 @@ class AdaptivePolicy:
             optimism=[known.optimism[place] for place in places],
             is_blank=known.is_blank,
             unseen_labelled=self.unseen.labelled_share,
+            evidence=known.heads.evidence,
         )

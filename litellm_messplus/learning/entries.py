@@ -4,18 +4,26 @@ from dataclasses import dataclass
 
 from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import Surface
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """What can be learned from: the features of a prompt, under the encoder that made them, or
-    None where they came too late to decide by."""
+    None where they came too late to decide by; and its surface, or None where none was logged."""
 
     request_id: str
     encoder: str
     features: Features | None
     candidate: str
     is_exploration: bool
+    surface: Surface | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """What can be learned from, as the heads take it."""
+        return Prompt(self.features, self.surface)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +81,21 @@ class Labelled:
     example: Example | None
 
 
-Entry = Decided | Settled | Labelled
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A lesson: what a model made of a prompt, known from elsewhere. It moves no queue.
+
+    ``batch`` names where it comes from; ``completion_tokens`` are None where nobody knows.
+    """
+
+    position: int
+    zoo: str
+    batch: str
+    lesson_id: str
+    example: Example
+    prompt_characters: int
+    completion_tokens: float | None
+    value: float
+
+
+Entry = Decided | Settled | Labelled | Taught

@@ -11,6 +11,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, fill
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.label_means import LabelMeans
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import paper, virtual_queue
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
@@ -26,10 +27,16 @@ class PaperPolicy:
         self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
 
-    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
-        if features is None:
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
+        """From the encoder's features alone, as the paper does."""
+        if prompt.features is None:
             return self.means.predict(candidates)
-        return self.heads.predict(features, candidates)
+        return self.heads.predict(prompt.features, candidates)
+
+    @property
+    def recent(self) -> None:
+        """Algorithm 1 does not plan."""
+        return None
 
     def queue(self, level: str) -> float:
         return self.queues.get(level, 0.0)
@@ -84,7 +91,7 @@ class PaperPolicy:
             self.heads.revise(features, candidate, previous, verdict)
 
     def plain(self) -> dict[str, Any]:
-        return {"queues": self.queues, "waiting": self.waiting.plain()}
+        return {"queues": dict(self.queues), "waiting": self.waiting.plain()}
 
     def arrays(self) -> Arrays:
         return {**self.heads.arrays(), "label_means": self.means.counts}

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from litellm_messplus.learning.entries import Decided, Example, Labelled
-from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.recent_prompts import RecentPrompts
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 
@@ -16,9 +17,14 @@ from litellm_messplus.settings.schema import ServiceLevel
 class Policy(Protocol):
     """One a zoo, shared by its service levels. It changes by folding entries, never by deciding."""
 
-    def predict(self, features: Features | None, candidates: Sequence[str]) -> list[float]:
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
         """The probability of satisfaction of each named candidate, in the order given; a running
-        mean of its labels where the features came too late (None)."""
+        mean of its labels where the prompt could not be read."""
+        ...
+
+    @property
+    def recent(self) -> RecentPrompts | None:
+        """The prompts judged lately; None for a policy that does not plan."""
         ...
 
     def queue(self, level: str) -> float:

@@ -7,11 +7,16 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from litellm_messplus.learning.expected_use import ExpectedUse
 from litellm_messplus.learning.zoo_state import ZooState
+from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 7
+FORMAT = 8
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
@@ -23,6 +28,7 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
     settings = zoo.settings
     parts = [
         FORMAT,
+        VERSION,
         encoder,
         zoo.candidates,
         settings.policy,
@@ -37,19 +43,53 @@ def fingerprint(zoo: Zoo, encoder: str) -> str:
 
 def dump(state: ZooState) -> bytes:
     """All of the state, without pickling."""
+    return pack(*taken(state))
+
+
+def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
+    """A copy of the state: what is folded in from here on does not change it."""
     plain = {
-        "requests": state.requests,
+        "requests": dict(state.requests),
+        "taught": dict(state.taught),
         "estimators": {
             name: [[mean.value, mean.count] for mean in estimator.means()]
             for name, estimator in state.estimators.items()
         },
         "policy": state.policy.plain(),
     }
-    arrays = state.policy.arrays() | state.lengths.arrays()
+    arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
+    return plain, {name: array.copy() for name, array in arrays.items()}
+
+
+def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of what was ``taken``, in any thread."""
     buffer = io.BytesIO()
     written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
     np.savez(buffer, allow_pickle=False, plain=written, **arrays)
     return buffer.getvalue()
+
+
+def predictor_of(data: bytes) -> Predictor | None:
+    """What a state under policy `adaptive` has learned, without its configuration, to be looked at;
+    None of another policy.
+
+    Raises ValueError or KeyError for bytes that are no such state of this version.
+    """
+    plain, arrays = _read(data)
+    if "predictor" not in plain["policy"]:
+        return None
+    found = Predictor(list(plain["estimators"]), len(arrays["average_words"]))
+    found.load(plain["policy"]["predictor"], arrays)
+    return found
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("plain").tobytes()), arrays
+    except (BadZipFile, EOFError, KeyError) as error:
+        raise ValueError(f"not a snapshot: {error}") from error
 
 
 def load(data: bytes, empty: ZooState) -> ZooState:
@@ -57,18 +97,15 @@ def load(data: bytes, empty: ZooState) -> ZooState:
 
     Raises ValueError for bytes that are no such state.
     """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        plain: dict[str, Any] = json.loads(arrays.pop("plain").tobytes())
-    except (BadZipFile, EOFError, KeyError) as error:
-        raise ValueError(f"not a snapshot: {error}") from error
+    plain, arrays = _read(data)
     if set(plain["estimators"]) != set(empty.estimators):
         raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
     empty.requests.update(plain["requests"])
+    empty.taught.update(plain["taught"])
     for name, means in plain["estimators"].items():
         for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
             mean.value, mean.count = value, count
     empty.policy.load(plain["policy"], arrays)
     empty.lengths.load(arrays)
+    empty.use = ExpectedUse.load(arrays)
     return empty

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
-from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
+from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled, Taught
+from litellm_messplus.learning.expected_use import ExpectedUse
 from litellm_messplus.learning.policy import Policy
 from litellm_messplus.learning.verdict import Rule
-from litellm_messplus.prediction.length_head import LengthHead
+from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.length_heads import LengthHeads
 
 
 @dataclass(slots=True)
@@ -16,15 +18,18 @@ class ZooState:
     """The fold of the log for one zoo: ``apply`` is its only way to change.
 
     ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
-    level.
+    level, ``taught`` the lessons of each batch; ``use`` is of the recent prompts. ``estimators``
+    are in the order of the candidates.
     """
 
     encoder: str
     rule: Rule
     policy: Policy
     estimators: dict[str, TokenEstimator]
-    lengths: LengthHead
+    lengths: LengthHeads
+    use: ExpectedUse
     requests: Counter[str] = field(default_factory=Counter)
+    taught: Counter[str] = field(default_factory=Counter)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
@@ -36,24 +41,44 @@ class ZooState:
                 self._settle(entry)
             case Labelled():
                 self._label(entry)
+            case Taught():
+                self._teach(entry)
+
+    def _teach(self, entry: Taught) -> None:
+        """As a call that ended and its label, of no request."""
+        self.taught[entry.batch] += 1
+        if not self._can_teach(entry.example):
+            return
+        if entry.completion_tokens is not None:
+            estimator = self.estimators[entry.example.candidate]
+            multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
+            estimator.completion_tokens.add(entry.completion_tokens / multiple)
+        self._learn(entry.example, entry.lesson_id, Label(entry.value), None)
 
     def _settle(self, entry: Settled) -> None:
         estimator = self.estimators.get(entry.candidate or "")
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
-            length = self._length(estimator, entry.example, entry.completion_tokens)
-            estimator.observe(entry.prompt_characters, entry.prompt_tokens, length, entry.seconds)
+            multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
+            estimator.observe(
+                entry.prompt_characters,
+                entry.prompt_tokens,
+                entry.completion_tokens / multiple,
+                None if entry.seconds is None else entry.seconds / multiple,
+            )
         verdict = self.rule.verdict(entry.given)
         if verdict is not None and self._can_teach(entry.example):
-            self.policy.learn(entry.example, entry.call_id, verdict, None)
+            self._learn(entry.example, entry.call_id, verdict, None)
 
-    def _length(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
-        """What the answer would have been long for an average prompt; the prompt teaches."""
-        if not self._can_teach(example) or example.features is None:
-            return tokens
-        expected, usual = self.lengths.multiple(example.features), estimator.completion_tokens
+    def _multiple(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
+        """How many times as long as on an average prompt the answer was expected to be: the means
+        are of average prompts. The prompt teaches."""
+        if not self._can_teach(example) or not example.prompt.is_read:
+            return 1.0
+        place, prompt = self._places[example.candidate], example.prompt
+        expected, usual = self.lengths.multiples(prompt)[place], estimator.completion_tokens
         if usual.count > 0 and usual.value > 0.0:
-            self.lengths.learn(example.features, tokens / usual.value)
-        return tokens / expected
+            self.lengths.learn(place, prompt, tokens / usual.value)
+        return expected
 
     def _label(self, entry: Labelled) -> None:
         """Only what changes the verdict counts: a judge's word after the user's does not."""
@@ -66,7 +91,19 @@ class ZooState:
         else:
             self.policy.unseen_answered(previous)
         if self._can_teach(entry.example):
-            self.policy.learn(entry.example, entry.call_id, verdict, previous)
+            self._learn(entry.example, entry.call_id, verdict, previous)
+
+    def _learn(
+        self, example: Example, call_id: str, verdict: Label, previous: Label | None
+    ) -> None:
+        self.policy.learn(example, call_id, verdict, previous)
+        recent = self.policy.recent
+        if recent is not None and recent.version != self.use.version:
+            self.use = ExpectedUse.of(recent, self.lengths, list(self.estimators.values()))
+
+    @property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.estimators)}
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
         """Of a candidate that there is, under the encoder that is in use."""

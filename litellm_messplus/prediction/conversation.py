@@ -17,10 +17,15 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A whole prompt. ``tools`` are the names and descriptions of what may be called."""
+    """A whole prompt. ``tools`` are the names and descriptions of what may be called; ``images``
+    and ``attachments`` count what came along without words, ``asks_json`` is whether the answer
+    must be JSON."""
 
     turns: tuple[Turn, ...]
     tools: tuple[str, ...] = ()
+    images: int = 0
+    attachments: int = 0
+    asks_json: bool = False
 
     @cached_property
     def text(self) -> str:

@@ -2,8 +2,9 @@
 
 A rate is that over all prompts, while a model is called on those it is chosen for. So its mean
 counts each label less what the prompt was expected to add: left out, choosing by the prompt makes
-the rates drift, and unlocks dear models: 1.15 instead of 0.93 times the hindsight mix on the five
-shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier state).
+the rates drift, and unlocks expensive models: 1.15 instead of 0.93 times the hindsight mix on the
+five shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier
+state).
 
 Learns from every labelled call, served or explored, and is shared by the zoo's service levels.
 """
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.change_test import ChangeTest
 from litellm_messplus.prediction.confidence import RunningMean, optimism, rates
-from litellm_messplus.prediction.context_head import Blend, shifted, within
-from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.ridge import Ridge
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.prompt_heads import PromptHeads, log_odds, logistic, within
+from litellm_messplus.prediction.recent_prompts import RecentPrompts
 
 REVISABLE = 4096
 """Labels whose mark is remembered, so that a second verdict can replace the first exactly. The
@@ -41,16 +42,16 @@ class Mark(NamedTuple):
 
 class Predictor:
     """Satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in the
-    order of ``candidates``. Where the features are None, because they came too late, the rates are
-    predicted, and learn alone. Features that are not ``dimension`` finite numbers are a ValueError.
+    order of ``candidates``. What a prompt does not tell, because its features came too late, stands
+    at the average. Features that are not ``dimension`` finite numbers are a ValueError.
     """
 
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
         self.candidates = tuple(candidates)
         self.index = {name: place for place, name in enumerate(self.candidates)}
         self.means = [RunningMean() for _ in self.candidates]
-        self.ridge = Ridge(dimension)
-        self.blend = Blend()
+        self.heads = PromptHeads(len(self.candidates), dimension)
+        self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: OrderedDict[str, Mark] = OrderedDict()
         self._refresh()
 
@@ -59,70 +60,70 @@ class Predictor:
         """Whether no label has come yet."""
         return all(mean.weight == 0.0 for mean in self.means)
 
-    def satisfaction(self, features: Features | None) -> list[float]:
+    def satisfaction(self, prompt: Prompt) -> list[float]:
         """Predicted probability of satisfaction for one prompt, per candidate."""
-        if features is None:
+        if not prompt.is_read:
             return [within(rate) for rate in self.rate]
-        shift = self.blend.trust * self.ridge.shift(self.ridge.project(features))
-        return [shifted(rate, shift) for rate in self.rate]
+        shifts = (self.heads.shifts(prompt) - self.recent.means).tolist()
+        return [within(logistic(self._base(place) + shift)) for place, shift in enumerate(shifts)]
 
-    def learn(self, candidate: str, call_id: str, features: Features | None, label: Label) -> None:
+    def learn(
+        self, candidate: str, call_id: str, request_id: str, prompt: Prompt, label: Label
+    ) -> None:
         """Take in the label of one call, whoever asked for it and however late it comes."""
         place = self.index[candidate]
-        added = 0.0 if features is None else self._learn_prompt(place, features, label)
+        added = 0.0
+        if prompt.is_read:
+            added = self.satisfaction(prompt)[place] - within(self.rate[place])
+            self.heads.learn(place, prompt, self._base(place), label)
+            self.recent.add(request_id, prompt, self.heads)
         faded = self.means[place].add(label.value - added, label.weight)
         self._remember(call_id, Mark(faded, added))
         self._refresh()
+        self.recent.counted(self.heads, self.rate, self._hope())
 
     def revise(
-        self,
-        candidate: str,
-        call_id: str,
-        features: Features | None,
-        previous: Label,
-        label: Label,
+        self, candidate: str, call_id: str, prompt: Prompt, previous: Label, label: Label
     ) -> None:
-        """Put a second verdict in the place of the first (the blend's past scores stay)."""
+        """Put a second verdict in the place of the first (what the experts were charged stays)."""
         place = self.index[candidate]
-        rate = self.rate[place]
-        if features is not None:
-            difference = label.residual(rate) - previous.residual(rate)
-            self.ridge.revise(self.ridge.project(features), difference)
+        if prompt.is_read:
+            guess = self.satisfaction(prompt)[place]
+            self.heads.revise(place, prompt, label.residual(guess) - previous.residual(guess))
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
         self._refresh()
 
     def plain(self) -> dict[str, Any]:
-        """The marks of the labels that can still be revised."""
-        return {"marks": [[call_id, *mark] for call_id, mark in self._marks.items()]}
+        """Which labels can still be revised, and what is no array of the recent prompts."""
+        return {"marked": list(self._marks), "recent": self.recent.plain()}
 
     def arrays(self) -> Arrays:
         """Everything learned; loading it continues exactly."""
-        return {
-            "means": np.array([_numbers(mean) for mean in self.means]),
-            "losses": np.array([*self.blend.losses, self.blend.trust]),
-            **self.ridge.arrays(),
-        }
+        means = np.array([_numbers(mean) for mean in self.means])
+        marks = np.array(list(self._marks.values())).reshape(-1, 2)
+        return {"means": means, "marks": marks, **self.heads.arrays(), **self.recent.arrays()}
 
-    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what ``plain`` and ``arrays`` of a predictor of the same candidates gave."""
-        self._marks = OrderedDict((call_id, Mark(*mark)) for call_id, *mark in plain["marks"])
+        marks = map(Mark._make, arrays["marks"].tolist())
+        self._marks = OrderedDict(zip(plain["marked"], marks, strict=True))
         self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
-        *self.blend.losses, self.blend.trust = map(float, arrays["losses"])
-        self.ridge.load(arrays)
+        self.heads.load(arrays)
+        self.recent.load(plain["recent"], arrays)
         self._refresh()
 
-    def _learn_prompt(self, place: int, features: Features, label: Label) -> float:
-        """Returns what the prompt was expected to add to the candidate's rate."""
-        rate = within(self.rate[place])
-        row = self.ridge.project(features)
-        shift = self.ridge.shift(row)
-        added = shifted(rate, self.blend.trust * shift) - rate
-        self.blend.score(rate, shift, label.value, label.weight)
-        curvature = rate * (1.0 - rate)
-        self.ridge.add(row, (label.value - rate) / curvature, label.weight * curvature)
-        return added
+    def _base(self, place: int) -> float:
+        """What is expected of a candidate on the average prompt, in log-odds."""
+        return log_odds(self.rate[place]) + float(self.recent.offsets[place])
+
+    def _hope(self) -> list[float]:
+        """What may be added to each rate, up to a rate of 1."""
+        return [
+            min(extra * deviation, 1.0 - rate)
+            for rate, deviation, extra in zip(self.rate, self.deviation, self.optimism, strict=True)
+        ]
 
     def _refresh(self) -> None:
         self.rate, self.deviation = rates(self.means)

@@ -1,7 +1,7 @@
-"""Features as the ridges of `adaptive` take them: of unit length, and not too many.
+"""Features as the heads of `adaptive` take them: of unit length, and not too many.
 
-Unit length, so that the ridge's prior weighs the same under every encoder. Not too many, because
-a solve takes the cube of their number: 0.7 ms at 256, 23 ms at 768, in the event loop. Wider
+Unit length, so that a head's prior weighs the same under every encoder. Not too many, because a
+label takes the square of their number, in the event loop and in every snapshot. Wider
 features go through random signs, which keep the cosine of any two prompts to within a standard
 deviation of 1 / sqrt(256) = 0.06, whatever the encoder (Johnson and Lindenstrauss 1984; with signs:
 Achlioptas, "Database-friendly random projections", 2003).
@@ -24,7 +24,7 @@ Vector = NDArray[np.float64]
 class Projection:
     """From ``dimension`` features to ``width`` ones of length 1, or all zero; read-only.
 
-    The last row is kept: one prompt is asked for by every ridge, at the decision and again when
+    The last row is kept: one prompt is asked for by several heads, at the decision and again when
     its call has ended.
     """
 
@@ -56,7 +56,7 @@ class Projection:
 
 @cache
 def projection(dimension: int) -> Projection:
-    """The one of that dimension, which all ridges share."""
+    """The one of that dimension, which all heads share."""
     return Projection(dimension)
 
 

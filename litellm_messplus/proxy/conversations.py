@@ -23,14 +23,56 @@ ROLES_BY_TYPE = {
 """Of the items of a responses input that name no role."""
 
 
+IMAGES = frozenset({"image_url", "image", "input_image"})
+ATTACHMENTS = frozenset(
+    {"input_audio", "audio", "audio_url", "file", "input_file", "document", "video_url"}
+)
+"""Types of content parts, on the surfaces."""
+JSON_FORMATS = frozenset({"json_object", "json_schema"})
+
+
 def read_conversation(
-    messages: object, system: object = None, tools: Sequence[object] = ()
+    messages: object,
+    system: object = None,
+    tools: Sequence[object] = (),
+    answer_formats: Sequence[object] = (),
 ) -> Conversation:
     """From ``messages`` (or a prompt, or a responses input), a ``system`` prompt that stands beside
-    them, and ``tools``: lists of tools or functions in any surface's spelling."""
+    them, ``tools``: lists of tools or functions in any surface's spelling, and the
+    ``answer_formats`` asked for."""
     turns = [*_turns(system, "system"), *_turns(messages, "user")]
     descriptions = [text for given in tools for text in _tools(given)]
-    return Conversation(tuple(turns), tuple(descriptions))
+    attached = list(_attached(messages, DEEPEST))
+    return Conversation(
+        tuple(turns),
+        tuple(descriptions),
+        images=sum(kind in IMAGES for kind in attached),
+        attachments=sum(kind in ATTACHMENTS for kind in attached),
+        asks_json=any(_is_json(wanted) for wanted in answer_formats),
+    )
+
+
+def _attached(content: object, depth: int) -> Iterator[str]:
+    """The types of all images and other attachments in any nesting of messages and parts."""
+    if isinstance(content, str) or depth == 0:
+        return
+    if isinstance(content, Mapping):
+        kind = _word(content, "type")
+        if kind in IMAGES or kind in ATTACHMENTS:
+            yield kind
+        else:
+            for name in WORDS:
+                yield from _attached(content.get(name, ""), depth - 1)
+    elif _is_list(content):
+        for part in _items(content):
+            yield from _attached(part, depth - 1)
+
+
+def _is_json(wanted: object) -> bool:
+    """Of `response_format`, and of what holds a `format`: `text` on the responses surface,
+    `output_config` of Anthropic messages."""
+    found = wanted.get("format", wanted) if isinstance(wanted, Mapping) else None
+    return isinstance(found, Mapping) and _word(found, "type") in JSON_FORMATS
 
 
 def _turns(content: object, role: str) -> Iterator[Turn]:

@@ -14,6 +14,8 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.desk import LabelDesk
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.proxy import ranking
 from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
@@ -116,11 +118,12 @@ class RequestRouter:
         encoding = await self._features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
         features = None if encoding is None else encoding.features
+        surface = read_surface(conversation)
         known = {candidate_of(deployment) for deployment in deployments}
         candidates = [name for name in engine.zoo.candidates if name in known]
         situation = engine.situation(
             level,
-            features,
+            Prompt(features, surface),
             len(text),
             candidates,
             request.most_completion_tokens,
@@ -167,6 +170,8 @@ class RequestRouter:
             encode_seconds=None if encoding is None else encode_seconds,
             encode_joules=None if encoding is None else encoding.joules,
             prompt=text if self._settings.store_text else None,
+            surface=surface,
+            surface_version=VERSION,
             **_estimates(situation),
         )
         opened = OpenRequest(record, decision.ranking)

@@ -17,7 +17,7 @@ from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.status.build import WINDOW
 
 FEEDBACK_PATH = "/messplus/feedback"
-HIDDEN_COLUMNS = frozenset({"features", "position", "key_hash"})
+HIDDEN_COLUMNS = frozenset({"features", "surface", "position", "key_hash"})
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
@@ -51,6 +51,12 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         """Was each promise kept, at what cost, and what needs attention."""
         with _refusals(counters):
             return (await watch.read(window)).as_dict()
+
+    @router.get("/messplus/learned", dependencies=[Depends(administrator)])
+    async def learned() -> dict[str, Any]:
+        """On which prompts each model is good, how sure that is, and what reading them saves."""
+        with _refusals(counters):
+            return (await watch.learned()).as_dict()
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:

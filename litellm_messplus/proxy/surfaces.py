@@ -12,6 +12,8 @@ CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages",
 """Chat completions, text completions, Anthropic messages, responses."""
 METADATA_OF_OTHERS = frozenset({"anthropic_messages", "aresponses"})
 """Surfaces on which `metadata` is the client's and goes upstream; LiteLLM's is beside it."""
+FORMATS = ("response_format", "text", "output_format", "output_config")
+"""Where the surfaces ask for a format of the answer."""
 COMPLETION_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """How the surfaces call it; where a client gives two, the smaller one counts."""
 
@@ -62,6 +64,7 @@ class IncomingRequest:
             given.get("input") if self.messages is None else self.messages,
             given.get("system") or given.get("instructions"),
             [given[name] for name in ("tools", "functions") if given.get(name)],
+            [given.get(name) for name in FORMATS],
         )
 
 

@@ -10,12 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
+from litellm_messplus.learning.adaptive import AdaptivePolicy
+from litellm_messplus.prediction.learned import reading_of
 from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.carbon import carbon_gauges
 from litellm_messplus.proxy.price_gauges import price_gauges
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import gauges
+from litellm_messplus.status.learned import Learned, learned_live
 from litellm_messplus.status.live import LiveLevel
 from litellm_messplus.status.report import Status
 
@@ -51,6 +54,18 @@ class StatusWatch:
     async def read(self, window: int = WINDOW) -> Status:
         """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
         return await read_status(self._database, window, self._live(), self._counters.as_dict())
+
+    async def learned(self) -> Learned:
+        """What reading the prompts has taught every zoo, as it stands.
+
+        Raises SQLAlchemyError where the database does not answer.
+        """
+        readings = {
+            name: reading_of(engine.state.policy.predictor)
+            for name, engine in self._engines.items()
+            if isinstance(engine.state.policy, AdaptivePolicy)
+        }
+        return await learned_live(self._database, readings)
 
     async def metrics(self) -> str:
         """The status, the counters and the encoder's own in Prometheus's text format."""

@@ -18,10 +18,11 @@ from sqlalchemy import Row, Select, and_, column, func, select, table
 
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.prediction.surface import VERSION, Surface, read_surface
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
-from litellm_messplus.store.rows import features_from_bytes
+from litellm_messplus.store.rows import features_from_bytes, surface_from_bytes
 from litellm_messplus.store.tables import call_energy, calls, requests
 
 VERDICTS = table("verdicts", column("call_id"), column("value"))
@@ -40,6 +41,7 @@ class _Request:
     text: str
     characters: int
     features: Features
+    surface: Surface | None
     outcomes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -97,6 +99,8 @@ def _query() -> Select[Any]:
             requests.c.prompt_characters,
             requests.c.encoder,
             requests.c.features,
+            requests.c.surface,
+            requests.c.surface_version,
             calls.c.candidate,
             func.coalesce(call_energy.c.cost, calls.c.cost).label("cost"),
             VERDICTS.c.value,
@@ -118,7 +122,7 @@ def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]
             if features is None:
                 continue
             text = row.prompt or ""
-            known[row.request_id] = _Request(text, row.prompt_characters, features)
+            known[row.request_id] = _Request(text, row.prompt_characters, features, _surface(row))
         if row.candidate is not None:
             value = math.nan if row.value is None else float(row.value >= SATISFIED_FROM)
             known[row.request_id].outcomes[row.candidate] = value, row.cost
@@ -132,6 +136,13 @@ def _features(row: Row[Any], encoder: Encoder) -> Features | None:
         return None
     features: Features = encoder.encode([encoder.read(Conversation.of_text(row.prompt))])[0]
     return features
+
+
+def _surface(row: Row[Any]) -> Surface | None:
+    """As it was logged; of a text alone, what can be seen of that."""
+    if row.surface is not None and row.surface_version == VERSION:
+        return surface_from_bytes(row.surface)
+    return None if row.prompt is None else read_surface(Conversation.of_text(row.prompt))
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:
@@ -176,6 +187,7 @@ def _of_requests(
             tuple(request.text for request in found),
             tuple(request.characters for request in found),
             np.array([request.features for request in found], dtype=np.float32),
+            tuple(request.surface for request in found),
         ),
         prompt=np.arange(len(found)),
         satisfied=outcomes[:, :, 0],

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from litellm_messplus.costs.price import Price
+from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
+from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled, Taught
 from litellm_messplus.learning.verdict import Given
-from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
@@ -20,9 +22,6 @@ from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.zoo import Zoo
 
 ZOO = "replay"
-PRICE = Price(prompt=0.0, completion=1.0)
-"""A call's completion tokens are set to its recorded cost, so that the engine's own running means
-expect costs in the recording's own unit."""
 
 
 def build_engine(
@@ -34,7 +33,45 @@ def build_engine(
     draws needs the same.
     """
     named = settings.model_copy(update={"largest": recording.largest})
-    return Engine(Zoo(zoo, named, dict.fromkeys(recording.models, PRICE)), encoder, seed)
+    return Engine(Zoo(zoo, named, prices(recording)), encoder, seed)
+
+
+def prices(recording: Recording) -> dict[str, Price]:
+    """Of a completion token, by model: such that a model that has not been called yet is expected
+    to cost what it did for the recording's first request. A call's completion tokens are its
+    recorded cost over that price, so that costs are in the recording's own unit."""
+    return {
+        model: Price(completion=cost / COMPLETION_TOKENS if cost > 0.0 else 1.0)
+        for model, cost in zip(recording.models, recording.first_costs.tolist(), strict=True)
+    }
+
+
+def teach(engine: Engine, lessons: Recording) -> None:
+    """Let the engine learn from another recording of its models first, as `messplus teach` does."""
+    rows = zip(lessons.prompt.tolist(), lessons.satisfied, lessons.cost, strict=True)
+    for request, (read, satisfied, costs) in enumerate(rows):
+        for number, model in enumerate(lessons.models):
+            if np.isnan(satisfied[number]) or np.isnan(costs[number]):
+                continue
+            engine.apply(
+                Taught(
+                    position=0,
+                    zoo=engine.zoo.name,
+                    batch=lessons.name,
+                    lesson_id=f"taught-{request}.{number}",
+                    example=Example(
+                        f"taught-{request}",
+                        engine.encoder.name,
+                        lessons.prompts.features[read],
+                        model,
+                        False,
+                        lessons.prompts.surfaces[read],
+                    ),
+                    prompt_characters=lessons.prompts.characters[read],
+                    completion_tokens=float(costs[number]) / engine.zoo.prices[model].completion,
+                    value=float(satisfied[number]),
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +98,13 @@ class Run:
         bias = engine.zoo.settings.response_bias
         self._response_bias = 1.0 if isinstance(bias, str) else bias  # nobody audits a recording
         self._index = {name: place for place, name in enumerate(recording.models)}
-        self._features: list[Features] = list(recording.prompts.features)
+        self._read = [
+            Prompt(features, surface)
+            for features, surface in zip(
+                recording.prompts.features, recording.prompts.surfaces, strict=True
+            )
+        ]
+        self._price = [engine.zoo.prices[model].completion for model in recording.models]
         self._prompt: list[int] = recording.prompt.tolist()
         self._cost: list[list[float]] = recording.cost.tolist()
         self._label: list[list[float]] = answers.label.tolist()
@@ -100,7 +143,7 @@ class Run:
         prompt, request_id = self._prompt[request], str(request)
         situation = self.engine.situation(
             self._level,
-            self._features[prompt],
+            self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
         )
@@ -127,9 +170,10 @@ class Run:
             example = Example(
                 str(request),
                 self.engine.encoder.name,
-                self._features[prompt],
+                self._read[prompt].features,
                 self.recording.models[model],
                 decision.is_exploration,
+                self._read[prompt].surface,
             )
             self.engine.apply(
                 Settled(
@@ -139,7 +183,7 @@ class Run:
                     candidate=self.recording.models[model],
                     prompt_characters=self.recording.prompts.characters[prompt],
                     prompt_tokens=0,
-                    completion_tokens=self._cost[request][model],
+                    completion_tokens=self._cost[request][model] / self._price[model],
                     example=example,
                     given=(),
                 )

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.confidence import RunningMean, rates
-from litellm_messplus.prediction.context_head import within
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.prompt_heads import within
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording
@@ -37,7 +38,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All encoders on one recording, by the setting that names each."""
+    """All encoders on one recording, by the setting that names each: beside the surface of the
+    prompts, as the router reads them, and ``alone``."""
 
     file: str
     unit: str
@@ -45,6 +47,7 @@ class Comparison:
     alpha: float
     seeds: int
     encoders: dict[str, Compared]
+    alone: dict[str, Compared]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,13 @@ class Prequential:
         predicted, mean = np.empty((2, *recording.satisfied.shape))
         seconds = 0.0
         for request, labels in enumerate(recording.satisfied.tolist()):
-            features = recording.prompts.features[recording.prompt[request]]
-            predicted[request] = predictor.satisfaction(features)
+            read = recording.prompt[request]
+            prompt = Prompt(recording.prompts.features[read], recording.prompts.surfaces[read])
+            predicted[request] = predictor.satisfaction(prompt)
             mean[request] = [within(rate) for rate in rates(means)[0]]
             started = perf_counter()
             for model, label in zip(recording.models, labels, strict=True):
-                predictor.learn(model, f"{request}/{model}", features, Label(label))
+                predictor.learn(model, f"{request}/{model}", str(request), prompt, Label(label))
             seconds += perf_counter() - started
             for running, label in zip(means, labels, strict=True):
                 running.add(label)
@@ -85,7 +89,7 @@ class Prequential:
         Hence one half without reading. The predictions themselves would tell good models from bad
         ones, and they follow a mean that falls after each bad label, as if they foresaw the next.
         """
-        added = self.predicted - self.mean
+        added = np.round(self.predicted - self.mean, 12)  # or rounding breaks ties
         found = [auc(added[:, model], self.label[:, model]) for model in range(added.shape[1])]
         return _mean([each for each in found if each is not None])
 
@@ -97,25 +101,36 @@ def compare(
     seeds: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Comparison:
-    """Every encoder reads the prompts of ``recording`` anew; ``advance`` is called twice a seed and
-    encoder.
+    """Every encoder reads the prompts of ``recording`` anew, beside their surface and alone;
+    ``advance`` is called four times a seed and encoder.
 
     Raises ReplayError where the texts were not kept, and for an alpha that is not allowed.
     """
     _check_texts(recording.name, recording.prompts)
-    found = {
-        name: _compared(recording, encoder, alpha, seeds, advance)
-        for name, encoder in encoders.items()
-    }
-    return Comparison(recording.name, recording.unit, len(recording), alpha, seeds, found)
+    beside, alone = (
+        {
+            name: _compared(recording, encoder, alpha, seeds, advance, has_surface=has_surface)
+            for name, encoder in encoders.items()
+        }
+        for has_surface in (True, False)
+    )
+    return Comparison(recording.name, recording.unit, len(recording), alpha, seeds, beside, alone)
 
 
 def _compared(
-    recording: Recording, encoder: Encoder, alpha: float, seeds: int, advance: Callable[[], None]
+    recording: Recording,
+    encoder: Encoder,
+    alpha: float,
+    seeds: int,
+    advance: Callable[[], None],
+    *,
+    has_surface: bool,
 ) -> Compared:
     started = perf_counter()
     prompts = Prompts.encode(recording.prompts.texts, encoder)
     seconds = perf_counter() - started
+    if not has_surface:
+        prompts = replace(prompts, surfaces=(None,) * len(prompts.texts))
     recording = replace(recording, prompts=prompts)
     plan = Plan(policy="adaptive", seeds=seeds, with_baselines=False)
     score = Experiment([recording], alpha, plan, encoder).go(advance).score

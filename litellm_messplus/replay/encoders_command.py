@@ -43,7 +43,7 @@ def run(
     comparisons = []
     with progress() as bar:
         for recording, alpha in zip(joined, one_each(alphas, len(joined)), strict=True):
-            task = bar.add_task(recording.name, total=2 * seeds * len(encoders))
+            task = bar.add_task(recording.name, total=4 * seeds * len(encoders))
             advance = partial(bar.advance, task)
             comparisons.append(compare(recording, encoders, alpha, seeds, advance))
     _print(comparisons, as_json=as_json)
@@ -68,14 +68,18 @@ def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:
 
 
 def _table(comparison: Comparison) -> Table:
-    """One row an encoder."""
-    dearest = max(each.cost_total for each in comparison.encoders.values())
-    factor, unit = scale(dearest, comparison.unit)
+    """Two rows an encoder: beside the surface of the prompts, and alone."""
+    rows = {
+        **comparison.encoders,
+        **{f"{name}, alone": found for name, found in comparison.alone.items()},
+    }
+    factor, unit = scale(max(each.cost_total for each in rows.values()), comparison.unit)
     shown = Table(
         title=f"{comparison.file}\n{comparison.requests} requests, {comparison.seeds} seeds, "
         f"alpha {comparison.alpha:g}",
         caption="log-loss in nats, of the predictions and of the running mean;\n"
-        "cost: of every call of a replay; d: points above alpha",
+        "cost: of every call of a replay; d: points above alpha;\n"
+        "alone: without the surface of the prompts, which the router reads beside every encoder",
         box=SIMPLE,
         pad_edge=False,
         collapse_padding=True,
@@ -85,7 +89,7 @@ def _table(comparison: Comparison) -> Table:
         *("log-loss", "of mean", "AUC", f"cost, {unit}", "d", "ms/prompt", "ms/update"),
     ):
         shown.add_column(column, justify="right", no_wrap=True)
-    for name, found in comparison.encoders.items():
+    for name, found in rows.items():
         shown.add_row(name, *_cells(found, factor))
     return shown
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from pydantic import ValidationError
 
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.replay import litellm_router
-from litellm_messplus.replay.driver import Run, build_engine
+from litellm_messplus.replay.driver import Run, build_engine, teach
 from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.filling import Filling
 from litellm_messplus.replay.hindsight import Hindsight, educated_guess
 from litellm_messplus.replay.outcome import Outcome
-from litellm_messplus.replay.recording import Recording, arrange, concatenate
+from litellm_messplus.replay.recording import Recording, arrange, check_same, concatenate
 from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
 from litellm_messplus.replay.summary import Report, Score
 from litellm_messplus.replay.windows import window_figures
@@ -26,7 +28,8 @@ Baseline = Callable[["Session"], Outcome | None]
 @dataclass(frozen=True)
 class Plan:
     """What to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a baseline too;
-    ``degrade`` is as the user wrote it, for the models are known later."""
+    ``degrade`` is as the user wrote it, for the models are known later; ``lessons`` is a file that
+    the policy is taught before each run."""
 
     policy: str = "adaptive"
     V: float = 1e-4
@@ -37,6 +40,7 @@ class Plan:
     in_order: bool = False
     window: int | None = None
     with_baselines: bool = True
+    lessons: str | None = None
 
     def settings(self, policy: str, alpha: float) -> ZooSettings:
         """Of a zoo under that policy. Raises ReplayError for a value that is not allowed."""
@@ -76,6 +80,9 @@ class Experiment:
         degrade = plan.degrade and Degrade.parse(plan.degrade, self.whole.models)
         self.stress = replace(plan.stress, degrade=degrade or None)
         self.plan = plan
+        self.lessons = None if plan.lessons is None else read_file(Path(plan.lessons), encoder)
+        if self.lessons is not None:
+            check_same(self.whole, self.lessons)
         self.baselines = self._baselines() if plan.with_baselines else {}
         self.outcomes: list[Outcome] = []
 
@@ -120,6 +127,8 @@ class Experiment:
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
         """The engine is told the largest of the stream's first row, which no seed changes."""
         engine = build_engine(self.whole, settings, self.encoder, session.seed)
+        if self.lessons is not None:
+            teach(engine, self.lessons)
         return Run(engine, session.recording, session.answers, self.stress.delay).go()
 
     def _baselines(self) -> dict[str, Baseline]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, FeatureRows
+from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.errors import ReplayError
 
 Matrix = NDArray[np.float64]
@@ -18,19 +19,23 @@ Order = NDArray[np.intp]
 class Prompts:
     """The distinct prompts of a recording, encoded once.
 
-    ``texts`` and ``characters`` have one element each, ``features`` one row of float32. A text is
-    empty where only its features were kept.
+    ``texts`` and ``characters`` have one element each, ``features`` one row of float32; of
+    ``surfaces``, those are None of which a log holds none. A text is empty where only its features
+    were kept.
     """
 
     texts: tuple[str, ...]
     characters: tuple[int, ...]
     features: FeatureRows
+    surfaces: tuple[Surface | None, ...]
 
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
         """Of texts that are distinct already."""
-        read = [encoder.read(Conversation.of_text(text)) for text in texts]
-        return cls(tuple(texts), tuple(map(len, texts)), encoder.encode(read))
+        asked = [Conversation.of_text(text) for text in texts]
+        read = encoder.encode([encoder.read(conversation) for conversation in asked])
+        surfaces = tuple(map(read_surface, asked))
+        return cls(tuple(texts), tuple(map(len, texts)), read, surfaces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +61,17 @@ class Recording:
 
     @property
     def largest(self) -> str:
-        """The dearest model of the first request: what an operator could have known beforehand.
-        Where its costs are not all known, the dearest on average."""
-        first = self.cost[0]
-        costs = np.nanmean(self.cost, axis=0) if np.isnan(first).any() else first
-        return self.models[int(costs.argmax())]
+        """The most expensive model of the first request: what an operator could have known
+        beforehand."""
+        return self.models[int(self.first_costs.argmax())]
+
+    @property
+    def first_costs(self) -> Matrix:
+        """Of the first request, shape (models,); on average where those are not all known, or zero,
+        from which no price can be told."""
+        first: Matrix = self.cost[0]
+        average: Matrix = np.nanmean(self.cost, axis=0)
+        return first if (first > 0.0).all() else average
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
@@ -96,7 +107,7 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
     if len(parts) == 1:
         return first
     for part in parts[1:]:
-        _check_same(first, part)
+        check_same(first, part)
     starts = np.cumsum([0] + [len(part.prompts.texts) for part in parts[:-1]])
     return replace(
         first,
@@ -105,6 +116,7 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
             tuple(text for part in parts for text in part.prompts.texts),
             tuple(count for part in parts for count in part.prompts.characters),
             np.concatenate([part.prompts.features for part in parts]),
+            tuple(surface for part in parts for surface in part.prompts.surfaces),
         ),
         prompt=np.concatenate(
             [part.prompt + start for part, start in zip(parts, starts, strict=True)]
@@ -124,7 +136,8 @@ def arrange(
     return [generator.permutation(len(part)) for part in parts]
 
 
-def _check_same(first: Recording, other: Recording) -> None:
+def check_same(first: Recording, other: Recording) -> None:
+    """Raises ReplayError where they differ in their models or unit."""
     for what, mine, theirs in (
         ("models", first.models, other.models),
         ("unit of cost", first.unit, other.unit),

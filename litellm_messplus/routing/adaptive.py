@@ -1,8 +1,9 @@
 """Policy `adaptive`: hold alpha at the lowest cost, with alpha as the only setting.
 
 Each request is decided alone: among the eligible candidates, the one with the least
-cost - price * satisfaction. The price comes from the backlog; who is eligible, from how sure it is
-that a cheaper candidate can hold alpha.
+cost - price * satisfaction. Where reading the prompts has proved itself, the price comes from the
+plan over recent prompts; else from the slope of the mix of models and the backlog. Who is eligible
+comes from how sure it is that a cheaper candidate can hold alpha.
 """
 
 from collections.abc import Sequence
@@ -11,14 +12,20 @@ from dataclasses import dataclass
 from litellm_messplus.routing import probe, shadow
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.eligibility import eligible, horizon
-from litellm_messplus.routing.exploration import every_candidate
 from litellm_messplus.routing.knowledge import Knowledge
+from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
 from litellm_messplus.routing.reserve import reserve
 
 BLIND = 64
 """Requests that are served without a single label. From there on until one comes, the largest
 serves: labels that come 500 requests late found a debt of 200 that nothing could repay."""
+
+PLANNED_RESERVE = 0.3
+"""Share of the reserve that a plan holds: it repays over 400 requests, and needs less."""
+PLANNED_HOPE = 0.5
+"""Share of the hope for a rarely labelled model that counts in its score under a plan. At 0 one
+that begins badly is never tried again, and the promise breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,26 @@ class View:
     is_within_reach: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a request is decided by: who may serve, at which price of satisfaction, and which share
+    of the hope for each counts in its score."""
+
+    models: tuple[int, ...]
+    price: float
+    hope: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who serves, ``unseen`` beside whom, and how likely it was that this one would."""
+
+    chosen: int
+    unseen: tuple[int, ...]
+    is_probe: bool
+    propensity: float
+
+
 def decide(situation: Situation, known: Knowledge, answered_share: float) -> Decision:
     """Rank the healthy candidates for one request.
 
@@ -38,42 +65,92 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     which it is to be repaid holds that much fewer.
     """
     view = _view(situation, known)
-    backlog = situation.queue + situation.in_flight + _reserve(view, known, situation)
-    repayment = horizon(situation.t, answered_share)
-    allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
-    price = _price(view, allowed, situation.alpha, backlog)
+    reserved = _reserve(view, known, situation)
+    owed = situation.queue + situation.in_flight
+    terms = _terms(situation, known, view, owed, reserved, answered_share)
     scores = [
-        estimate.cost - price * (estimate.satisfaction + optimistic - rate)
+        estimate.cost - terms.price * (estimate.satisfaction + terms.hope * (optimistic - rate))
         for estimate, optimistic, rate in zip(
             situation.estimates, view.optimistic, known.rate, strict=True
         )
     ]
-    if situation.t == 1 and known.is_blank:
-        return every_candidate(
-            situation, 1.0, "first request: every candidate is called", price=price
-        )
     is_blind = known.is_blank and situation.t > BLIND
-    best = _largest(situation) if is_blind else min(allowed, key=scores.__getitem__)
-    chance = probe.probability(situation.t)
-    tried = probe.candidates(allowed, best, view.typical_cost, known, situation.alpha)
-    is_probe = situation.exploration_draw < chance
-    chosen = tried[int(situation.choice_draw * len(tried))] if is_probe else best
-    shadows: tuple[int, ...] = ()
-    if not (is_probe or is_blind):
-        shadows = shadow.candidates(allowed, chosen, view.typical_cost, known, situation.alpha)
-    ranking = _ranking(chosen, allowed, view.by_cost, scores)
+    best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
+    choice = _choice(situation, known, view, terms, best, is_blind=is_blind)
+    ranking = _ranking(choice.chosen, terms.models, view.by_cost, scores)
     return Decision(
         ranking=tuple(situation.estimates[place].candidate for place in ranking),
-        explored=tuple(situation.estimates[place].candidate for place in shadows),
-        is_exploration=is_probe or bool(shadows),
-        exploration_probability=chance,
-        expected_satisfaction=situation.estimates[chosen].satisfaction,
-        propensity=(chance / len(tried) if chosen in tried else 0.0)
-        + (1.0 - chance if chosen == best else 0.0),
-        reason=_reason(is_probe, is_blind, view.is_within_reach, backlog),
-        price=price,
+        explored=tuple(situation.estimates[place].candidate for place in choice.unseen),
+        is_exploration=choice.is_probe or bool(choice.unseen),
+        exploration_probability=probe.probability(situation.t),
+        expected_satisfaction=situation.estimates[choice.chosen].satisfaction,
+        propensity=choice.propensity,
+        reason=_reason(choice, is_blind, view.is_within_reach, owed + reserved),
+        price=terms.price,
         is_within_reach=view.is_within_reach,
     )
+
+
+def _terms(
+    situation: Situation,
+    known: Knowledge,
+    view: View,
+    owed: float,
+    reserved: float,
+    answered_share: float,
+) -> Terms:
+    """By the plan over recent prompts where reading them has proved itself, else by the means."""
+    repayment = horizon(situation.t, answered_share)
+    backlog = owed + reserved
+    allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
+    if situation.outlook is not None and known.evidence >= EVIDENCE:
+        aimed = owed + PLANNED_RESERVE * reserved
+        models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
+        return Terms(models, _bounded(price, view), PLANNED_HOPE)
+    return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), 1.0)
+
+
+def _choice(
+    situation: Situation,
+    known: Knowledge,
+    view: View,
+    terms: Terms,
+    best: int,
+    *,
+    is_blind: bool,
+) -> Choice:
+    """The best, unless a probe is due. A probe that would cost the user much is made unseen."""
+    chance, costs = probe.probability(situation.t), view.typical_cost
+    tried = probe.candidates(terms.models, best, costs, known, situation.alpha)
+    served = [m for m in tried if not _is_better_unseen(m, best, situation, known, terms)]
+    if situation.exploration_draw < chance:
+        model = tried[int(situation.choice_draw * len(tried))]
+        chosen, unseen = (model, ()) if model in served else (best, (model,))
+        return Choice(chosen, unseen, True, _propensity(chosen, best, tried, served, chance))
+    shadows: tuple[int, ...] = ()
+    if not is_blind:
+        shadows = shadow.candidates(terms.models, best, costs, known, situation.alpha)
+    return Choice(best, shadows, False, _propensity(best, best, tried, served, chance))
+
+
+def _is_better_unseen(
+    model: int, best: int, situation: Situation, known: Knowledge, terms: Terms
+) -> bool:
+    probed, chosen = situation.estimates[model], situation.estimates[best]
+    lost = terms.price * (chosen.satisfaction - probed.satisfaction)
+    regret = lost - (chosen.cost - probed.cost)
+    return probe.is_better_unseen(regret, probed.cost, known.unseen_labelled)
+
+
+def _propensity(
+    chosen: int, best: int, tried: Sequence[int], served: Sequence[int], chance: float
+) -> float:
+    """With which probability this one was to serve: by a probe, or as the best one."""
+    by_probe = chance / len(tried) if chosen in served else 0.0
+    if chosen != best:
+        return by_probe
+    unseen = sum(model != best for model in tried if model not in served)
+    return 1.0 - chance + by_probe + chance * unseen / len(tried)
 
 
 def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
@@ -98,7 +175,11 @@ def _view(situation: Situation, known: Knowledge) -> View:
 def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> float:
     hull = lower_hull(allowed, view.typical_cost, view.optimistic)
     slope = feedforward(hull, view.typical_cost, view.optimistic, alpha)
-    price = with_feedback(slope, backlog)
+    return with_feedback(slope, backlog)
+
+
+def _bounded(price: float, view: View) -> float:
+    """Where nothing holds alpha, no price is high enough: best value is the most that is paid."""
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
@@ -114,7 +195,7 @@ def _ranking(
 
 
 def _largest(situation: Situation) -> int:
-    """The one that stands for quality; the dearest where it is not healthy."""
+    """The one that stands for quality; the most expensive where it is not healthy."""
     estimates = situation.estimates
     return max(
         range(len(estimates)),
@@ -122,9 +203,9 @@ def _largest(situation: Situation) -> int:
     )
 
 
-def _reason(is_probe: bool, is_blind: bool, is_within_reach: bool, backlog: float) -> str:
-    if is_probe:
-        return "probe"
+def _reason(choice: Choice, is_blind: bool, is_within_reach: bool, backlog: float) -> str:
+    if choice.is_probe:
+        return "probe beside the choice, unseen" if choice.unseen else "probe"
     if is_blind:
         return "no label has come yet: the largest"
     if not is_within_reach:

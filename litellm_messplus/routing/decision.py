@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from litellm_messplus.routing.plan import Outlook
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -25,6 +27,8 @@ class Situation:
     ``estimates`` holds the healthy candidates only. ``in_flight`` is the expected shortfall of
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
+    ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
+    there are enough of them.
     """
 
     t: int
@@ -35,6 +39,7 @@ class Situation:
     largest: str
     exploration_draw: float
     choice_draw: float
+    outlook: Outlook | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,9 @@ times the hindsight mix on three of them in turn; with eleven models, at alpha 0
 import math
 from collections.abc import Sequence
 
-from litellm_messplus.routing.knowledge import Knowledge
+from litellm_messplus.routing.knowledge import LEAST_LABELLED, Knowledge
 
 WORTH = 5.0
-LEAST_LABELLED = 0.1
 
 
 def candidates(

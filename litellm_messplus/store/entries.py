@@ -14,26 +14,29 @@ from sqlalchemy import Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled
+from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled, Taught
 from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
     CallStatus,
     LabelRecord,
+    LessonRecord,
     Record,
     RequestRecord,
+    request_of,
 )
-from litellm_messplus.store.rows import features_from_bytes
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.rows import features_from_bytes, surface_from_bytes
+from litellm_messplus.store.tables import calls, labels, lessons, requests
 
 PAGE = 2000
 """Positions read at once, which bounds the memory that a long log takes."""
 
 
 Kinds = Collection[type[Record]]
-EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord)
+EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord)
 
 
 async def read_entries(
@@ -51,6 +54,10 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
     if RequestRecord in kinds:
         found = await connection.execute(_decided_query(after, upto))
         entries += [decided(row, row.position) for row in found]
+    if LessonRecord in kinds:
+        in_page = (lessons.c.position > after, lessons.c.position <= upto)
+        found = await connection.execute(select(lessons).where(*in_page))
+        entries += [_taught(row) for row in found]
     for kind, (table, query, entry_of) in _JUDGED.items():
         if kind in kinds:
             rows = (await connection.execute(query(after, upto))).all()
@@ -134,6 +141,8 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             requests.c.prompt_characters,
             requests.c.encoder,
             requests.c.features,
+            requests.c.surface,
+            requests.c.surface_version,
             requests.c.is_exploration,
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
@@ -189,6 +198,8 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             func.coalesce(requests.c.aim, requests.c.alpha).label("alpha"),
             requests.c.encoder,
             requests.c.features,
+            requests.c.surface,
+            requests.c.surface_version,
             requests.c.is_exploration,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
@@ -215,8 +226,37 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     )
 
 
+def _taught(found: Row[Any]) -> Taught:
+    return Taught(
+        position=found.position,
+        zoo=found.zoo,
+        batch=found.batch,
+        lesson_id=found.lesson_id,
+        example=Example(
+            request_id=request_of(found.lesson_id),
+            encoder=found.encoder,
+            features=_features(found),
+            candidate=found.candidate,
+            is_exploration=False,
+            surface=_surface(found),
+        ),
+        prompt_characters=found.prompt_characters,
+        completion_tokens=found.completion_tokens,
+        value=found.value,
+    )
+
+
 def _features(found: Row[Any]) -> Features | None:
     return None if found.features is None else features_from_bytes(found.features)
+
+
+def _surface(found: Any) -> Surface | None:
+    """As it was logged, from a record or a row; None under another version than this one's."""
+    if found.surface is None or found.surface_version != VERSION:
+        return None
+    if isinstance(found.surface, bytes):
+        return surface_from_bytes(found.surface)
+    return found.surface  # type: ignore[no-any-return]
 
 
 def _example(candidate: str | None, request: Any, features: Features | None) -> Example | None:
@@ -228,6 +268,7 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         features=features,
         candidate=candidate,
         is_exploration=bool(request.is_exploration),
+        surface=_surface(request),
     )
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.surface import NUMBERS, Surface
 from litellm_messplus.records import (
     CallRecord,
     EnergyRecord,
     GradingRecord,
     LabelRecord,
+    LessonRecord,
     Record,
     RequestRecord,
 )
@@ -24,6 +26,7 @@ TABLE_OF = {
     LabelRecord: tables.labels,
     GradingRecord: tables.gradings,
     EnergyRecord: tables.call_energy,
+    LessonRecord: tables.lessons,
 }
 
 COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}
@@ -35,9 +38,12 @@ def row(record: Record, position: int) -> Row:
         name: storable(value) if isinstance(value := getattr(record, name), str) else value
         for name in COLUMNS_OF[type(record)]
     }
-    if isinstance(record, RequestRecord):
+    if isinstance(record, RequestRecord | LessonRecord):
         if record.features is not None:
             values["features"] = features_to_bytes(record.features)
+        if record.surface is not None:
+            values["surface"] = features_to_bytes(record.surface)
+    if isinstance(record, RequestRecord):
         values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
     values["position"] = position
     return values
@@ -51,6 +57,13 @@ def features_to_bytes(features: Features) -> bytes:
 def features_from_bytes(data: bytes) -> Features:
     """The vector that ``features_to_bytes`` wrote."""
     return np.frombuffer(data, dtype="<f4")
+
+
+def surface_from_bytes(data: bytes) -> Surface | None:
+    """The numbers of a prompt that were logged; None where they are not as many as this version
+    has."""
+    numbers = features_from_bytes(data)
+    return numbers if numbers.shape == (len(NUMBERS),) else None
 
 
 def storable(text: str) -> str:

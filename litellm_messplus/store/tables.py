@@ -141,6 +141,13 @@ requests = Table(
     _optional(
         "encode_joules", Float, "Energy above idle that the features took; NULL where not measured."
     ),
+    _optional(
+        "surface",
+        LargeBinary,
+        "What is seen of the prompt at once (length, numbers, code, turns, ...): little-endian "
+        "float32, read by the heads beside the features.",
+    ),
+    _optional("surface_version", String(64), "What the numbers of the surface mean."),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 
@@ -230,6 +237,25 @@ call_energy = Table(
     _optional("cost", Float, "In the zoo's unit; NULL where the price is not one of energy."),
     comment="One row a call whose energy was measured in service; `calls` keeps what was estimated "
     "at its end.",
+)
+
+lessons = Table(
+    "lessons",
+    metadata,
+    Column("lesson_id", String(80), primary_key=True, comment="The prompt's id, a dot, a number."),
+    _required("position", Position, "Place in the log.", unique=True),
+    _required("batch", String(255), "Where it comes from; what is forgotten together.", index=True),
+    _required("zoo", String(255), "The zoo that was taught."),
+    _required("created_at", UtcDateTime, "When it was taught, UTC."),
+    _required("candidate", String(255), "The candidate that it tells of."),
+    _required("encoder", String(255), "The encoder that made the features."),
+    _optional("features", LargeBinary, "Features of the prompt: little-endian float32."),
+    _optional("surface", LargeBinary, "What is seen of the prompt at once: little-endian float32."),
+    _optional("surface_version", String(64), "What the numbers of the surface mean."),
+    _required("prompt_characters", Integer, "Length of the prompt's text."),
+    _optional("completion_tokens", Float, "Length of the answer; NULL where nobody knows."),
+    _required("value", Float, "Satisfaction from 0 to 1."),
+    comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
 )
 
 snapshots = Table(

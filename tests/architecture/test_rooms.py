@@ -22,14 +22,20 @@ ALLOWED = {
         *("settings", "prediction", "records", "errors", "counters", "identity", "label_kind"),
         "dotted_path",
     },
-    "status": {"store", "labels", "prediction", "errors", "label_kind"},
+    "status": {
+        *("store", "labels", "learning", "prediction", "routing", "errors", "label_kind"),
+    },
     "replay": {
         *("engine", "learning", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind"),
     },
     "energy": {"counters", "errors"},
-    "cli": {"demo", "replay", "status", "energy", "errors"},
-    "demo": set(),
+    "teaching": {
+        *("encoders", "costs", "errors", "learning", "prediction", "proxy", "records", "replay"),
+        *("settings", "store", "zoo"),
+    },
+    "cli": {"demo", "replay", "status", "energy", "teaching", "errors"},
+    "demo": {"replay"},
 }
 """Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""
 

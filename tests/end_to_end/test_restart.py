@@ -11,7 +11,10 @@ import pytest
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.snapshot import load
+from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
@@ -123,10 +126,11 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
     connection.commit()
     connection.close()
     engine = fold_of_the_log(proxy)
+    asked = Conversation.of_text("after the kill")
     situation = engine.situation(
         engine.zoo.levels["default"],
-        HashedNgrams().encode(["after the kill"])[0],
-        len("after the kill"),
+        Prompt(HashedNgrams().encode([asked.text])[0], read_surface(asked)),
+        len(asked.text),
         engine.zoo.candidates,
     )
     assert shown["t"] == situation.t == requests + 1

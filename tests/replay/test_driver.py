@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from litellm_messplus.learning.entries import Decided, Entry, Labelled, Settled
-from litellm_messplus.replay.driver import Run, build_engine
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.replay.driver import Run, build_engine, prices
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.settings.schema import ZooSettings
@@ -46,8 +47,11 @@ def test_a_run_serves_every_request_and_counts_every_call(policy: str) -> None:
     assert outcome.calls[requests, outcome.served].all()
     assert outcome.cost == pytest.approx((outcome.calls * made.cost).sum(axis=1))
     assert np.array_equal(outcome.satisfied, made.satisfied[requests, outcome.served])
-    assert outcome.calls[0].all(), "the first request calls every model"
-    assert made.models[outcome.served[0]] == made.largest
+    if policy == "paper":
+        assert outcome.calls[0].all(), "the first request calls every model"
+        assert made.models[outcome.served[0]] == made.largest
+    else:
+        assert outcome.calls[0].sum() == 1, "nobody is paid to be told apart beforehand"
     assert outcome.explorations >= 1
     assert outcome.queue is not None
     assert outcome.queue[0] == 0.0
@@ -76,8 +80,10 @@ def test_entries_come_as_the_log_would_hold_them(
     assert [entry.request_id for entry in fed if isinstance(entry, Decided)] == [
         str(number) for number in range(20)
     ]
-    kinds = [type(entry) for entry in fed[:7]]
-    assert kinds == [Decided, Settled, Settled, Settled, Labelled, Labelled, Labelled]
+    calls = sum(isinstance(entry, Settled) and entry.call_id.startswith("0.") for entry in fed)
+    kinds = [type(entry) for entry in fed[: 1 + 2 * calls]]
+    assert kinds == [Decided, *[Settled] * calls, *[Labelled] * calls]
+    assert calls == (3 if policy == "paper" else 1)
     served = [entry.call_id for entry in fed if isinstance(entry, Labelled) and entry.is_served]
     assert served == [f"{number}.0" for number in range(19)], "the last label has no one to tell"
 
@@ -87,9 +93,31 @@ def test_costs_are_fed_as_completion_tokens(monkeypatch: pytest.MonkeyPatch) -> 
 
     fed = entries_of(build_run(made), monkeypatch)
 
-    first = [entry for entry in fed if isinstance(entry, Settled)][:3]
-    costs = dict(zip(made.models, made.cost[0], strict=True))
-    assert {entry.candidate: entry.completion_tokens for entry in first} == pytest.approx(costs)
+    price = {model: price.completion for model, price in prices(made).items()}
+    ended = [entry for entry in fed if isinstance(entry, Settled)]
+    assert len(ended) >= 5
+    for entry in ended:
+        request = int(entry.call_id.split(".")[0])
+        assert entry.candidate is not None
+        assert entry.completion_tokens is not None
+        cost = made.cost[request, made.models.index(entry.candidate)]
+        assert entry.completion_tokens * price[entry.candidate] == pytest.approx(cost)
+
+
+def test_before_a_call_a_model_is_expected_to_cost_what_it_did_for_the_first_request() -> None:
+    run = build_run(synthetic(5))
+    level, prompt = run.engine.zoo.levels["default"], Prompt(None)
+
+    estimates = run.engine.situation(level, prompt, 9, run.recording.models).estimates
+
+    costs = [estimate.typical_cost for estimate in estimates]
+    assert costs == pytest.approx(run.recording.cost[0].tolist())
+
+
+def test_a_model_that_costs_nothing_has_a_price_all_the_same() -> None:
+    free = recording(np.ones((3, 2)), np.tile([0.0, 5.0], (3, 1)))
+
+    assert all(price.completion > 0.0 for price in prices(free).values())
 
 
 def test_costs_are_expected_in_the_unit_of_the_recording() -> None:
@@ -97,9 +125,8 @@ def test_costs_are_expected_in_the_unit_of_the_recording() -> None:
     run = build_run(made)
     run.go()
 
-    situation = run.engine.situation(
-        run.engine.zoo.levels["default"], made.prompts.features[0], 9, made.models
-    )
+    first = Prompt(made.prompts.features[0], made.prompts.surfaces[0])
+    situation = run.engine.situation(run.engine.zoo.levels["default"], first, 9, made.models)
 
     assert [estimate.cost for estimate in situation.estimates] == pytest.approx([1e-6, 5e-5])
 

@@ -44,7 +44,7 @@ def test_the_figures_that_are_promised() -> None:
         "alpha": 0.7,
         "seeds": 2,
     }
-    assert list(found["encoders"]) == ["length", "none"]
+    assert list(found["encoders"]) == list(found["alone"]) == ["length", "none"]
     assert set(found["encoders"]["none"]) == {
         *("log_loss", "log_loss_mean", "auc", "cost_total", "d_points"),
         *("ms_per_prompt", "ms_per_update"),
@@ -52,20 +52,30 @@ def test_the_figures_that_are_promised() -> None:
 
 
 def test_without_reading_the_predictions_are_the_running_means() -> None:
-    found = compared(telling()).encoders["none"]
+    found = compared(telling()).alone["none"]
 
-    assert found.log_loss == found.log_loss_mean
+    assert found.log_loss == pytest.approx(found.log_loss_mean)
     assert found.auc == 0.5
 
 
 def test_an_encoder_that_sees_what_matters_gains() -> None:
-    found = compared(telling()).encoders
+    found = compared(telling()).alone
 
     assert found["length"].log_loss_mean == found["none"].log_loss_mean
     assert found["length"].log_loss < found["none"].log_loss - 0.05
     assert found["length"].auc is not None
     assert found["length"].auc > 0.6
     assert found["length"].cost_total < found["none"].cost_total
+
+
+def test_the_surface_tells_the_length_beside_every_encoder() -> None:
+    found = compared(telling())
+
+    for name in ("length", "none"):
+        beside = found.encoders[name]
+        assert beside.log_loss < found.alone["none"].log_loss - 0.05
+        assert beside.log_loss_mean == found.alone["none"].log_loss_mean
+        assert beside.cost_total < found.alone["none"].cost_total
 
 
 def test_cost_and_points_are_those_of_a_replay() -> None:
@@ -88,7 +98,7 @@ def test_a_comparison_can_be_repeated() -> None:
     def lasting(found: Comparison) -> Any:
         return [
             (each.log_loss, each.log_loss_mean, each.auc, each.cost_total, each.d_points)
-            for each in found.encoders.values()
+            for each in (*found.encoders.values(), *found.alone.values())
         ]
 
     assert lasting(compared()) == lasting(compared())
@@ -99,7 +109,7 @@ def test_every_run_is_counted() -> None:
 
     compare(MADE, {"a": ENCODER, "b": NoEncoder()}, 0.7, 3, lambda: steps.append(1))
 
-    assert len(steps) == 2 * 2 * 3
+    assert len(steps) == 4 * 2 * 3
 
 
 def test_predictions_are_made_before_the_labels_are_known() -> None:

@@ -42,7 +42,7 @@ def two_kinds(requests: int = 400) -> Recording:
     """Half of the prompts point one way, half another; each model satisfies one half only."""
     kind = np.arange(requests) % 2
     features = np.stack([1 - kind, kind], axis=1).astype(np.float32)
-    prompts = Prompts(("",) * requests, (10,) * requests, features)
+    prompts = Prompts(("",) * requests, (10,) * requests, features, (None,) * requests)
     satisfied = np.stack([kind, 1 - kind], axis=1)
     return replace(recording(satisfied, satisfied * 3.0 + 1.0), prompts=prompts)
 

@@ -7,6 +7,7 @@ import pytest
 
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.status.calibration import ReadingPays, ZooCalibration, log_loss
 from litellm_messplus.status.prequential import JudgedCall, Prequential
 
@@ -49,8 +50,10 @@ def means_of_the_router(calls: list[JudgedCall]) -> list[float]:
         for due in sorted(waiting, key=lambda each: each.known_at):
             if due.known_at < call.decided_at:
                 waiting.remove(due)
-                predictor.learn(due.candidate, str(due.decided_at), None, Label(due.satisfaction))
-        said.append(predictor.satisfaction(None)[predictor.index[call.candidate]])
+                call_id = str(due.decided_at)
+                label = Label(due.satisfaction)
+                predictor.learn(due.candidate, call_id, call_id, Prompt(None), label)
+        said.append(predictor.satisfaction(Prompt(None))[predictor.index[call.candidate]])
     return said
 
 

@@ -11,6 +11,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
 
 
 class AdaptiveHead:
@@ -22,17 +23,17 @@ class AdaptiveHead:
         self.dimension = dimension
 
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
-        known = self.predictor.satisfaction(features)
+        known = self.predictor.satisfaction(Prompt(features))
         return [known[self.predictor.index[name]] for name in candidates]
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
         call_id = features.tobytes().hex()
         for candidate, label in labels.items():
-            self.predictor.learn(candidate, call_id, features, label)
+            self.predictor.learn(candidate, call_id, call_id, Prompt(features), label)
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         call_id = features.tobytes().hex()
-        self.predictor.revise(candidate, call_id, features, previous, label)
+        self.predictor.revise(candidate, call_id, Prompt(features), previous, label)
 
     def own(self, candidate: str) -> Arrays:
         place = self.predictor.index[candidate]

@@ -19,6 +19,8 @@ from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import FeatureRows, Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -62,6 +64,11 @@ class PairEncoder:
 
 def pair(first: float, second: float) -> Features:
     return np.array([first, second], dtype=np.float32)
+
+
+def point(first: float, second: float) -> Prompt:
+    """A prompt with these features, of which nothing else is known."""
+    return Prompt(pair(first, second))
 
 
 def build_zoo(prices: dict[str, Price] | None = None, name: str = "zoo", **settings: Any) -> Zoo:
@@ -280,11 +287,14 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
         explores = random.random() < 0.4
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
         level = random.choice(["default", "gold"])
+        words = " ".join(str(random.randrange(1000)) for _ in range(random.randrange(12)))
         asked = request(
             request_id,
             zoo=zoo,
             t=number,
             features=features,
+            surface=read_surface(Conversation.of_text(words)),
+            surface_version=random.choice([VERSION, VERSION, "surface-0"]),
             is_exploration=explores,
             service_level=level,
             expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),

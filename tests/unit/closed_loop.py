@@ -8,7 +8,9 @@ from random import Random
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.entries import Labelled
-from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Decision
 from tests.unit.builders import build_engine, build_zoo, decided, example, labelled, pair, settled
 
@@ -17,11 +19,23 @@ TOKENS = 100
 
 @dataclass(frozen=True)
 class Model:
-    """Satisfies a share ``rate`` of all requests, at ``cost`` a call."""
+    """Satisfies a share ``rate`` of all requests, at ``cost`` a call; where ``on_long`` is given,
+    that share of the long prompts, which are half of all, and ``rate`` of the others."""
 
     name: str
     rate: float
     cost: float
+    on_long: float | None = None
+
+    def satisfies(self, drawn: float, is_long: bool) -> float:
+        share = self.on_long if is_long and self.on_long is not None else self.rate
+        return float(drawn < share)
+
+
+SURFACES = tuple(
+    read_surface(Conversation.of_text(" + ".join(["17"] * terms))) for terms in (3, 30)
+)
+"""Of a short prompt, and of a long one."""
 
 
 @dataclass
@@ -59,20 +73,29 @@ def run(
     prices = {model.name: Price(0.0, unit * model.cost / TOKENS) for model in models}
     engine = build_engine(build_zoo(prices, alpha=alpha), seed)
     known = {model.name: model for model in models}
+    differ = any(model.on_long is not None for model in models)
     random = Random(f"closed loop {seed}")
     outcome, waiting = Run(engine), deque[list[Labelled]]()
     for number in range(1, requests + 1):
         # What each would answer does not depend on who is asked.
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
-        verdicts = {model.name: float(random.random() < model.rate) for model in models}
+        is_long = differ and random.random() < 0.5
+        surface = SURFACES[is_long] if differ else None
+        verdicts = {model.name: model.satisfies(random.random(), is_long) for model in models}
         answers = random.random() < answered
-        request_id, decision = _decide(engine, features, number)
+        request_id, decision = _decide(engine, Prompt(features, surface), number)
         labels = []
         for place, name in enumerate((decision.chosen, *decision.explored)):
             call_id = f"{request_id}.{place}"
             engine.apply(settled(name, call_id=call_id, completion_tokens=TOKENS))
             outcome.cost += known[name].cost
-            seen = example(name, features=features, is_exploration=decision.is_exploration)
+            seen = example(
+                name,
+                request_id=request_id,
+                features=features,
+                is_exploration=decision.is_exploration,
+                surface=surface,
+            )
             labels.append(
                 labelled(
                     verdicts[name],
@@ -92,10 +115,10 @@ def run(
     return outcome
 
 
-def _decide(engine: Engine, features: Features, number: int) -> tuple[str, Decision]:
+def _decide(engine: Engine, prompt: Prompt, number: int) -> tuple[str, Decision]:
     level = engine.zoo.levels["default"]
     request_id = f"r{number}"
-    situation = engine.situation(level, features, 40, engine.zoo.candidates)
+    situation = engine.situation(level, prompt, 40, engine.zoo.candidates)
     decision = engine.decide(request_id, level, situation)
     shortfall = level.alpha - decision.expected_satisfaction
     engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))

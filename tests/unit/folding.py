@@ -31,9 +31,10 @@ async def read(database: AsyncEngine, after: int, upto: int) -> list[dict[str, A
 
 def comparable(entry: Entry) -> dict[str, Any]:
     plain = asdict(entry)
-    example = plain.get("example")
-    if example is not None and example["features"] is not None:
-        example["features"] = example["features"].tobytes()
+    example = plain.get("example") or {}
+    for name in ("features", "surface"):
+        if example.get(name) is not None:
+            example[name] = example[name].tobytes()
     return {"kind": type(entry).__name__, **plain}
 
 

@@ -64,3 +64,20 @@ def test_among_equally_priced_models_it_finds_the_one_that_holds_alpha(cost: flo
     zoo = (Model("bad", 0.45, cost), Model("good", 0.9, cost))
     ended = [run(zoo, alpha=ALPHA, requests=400, seed=seed) for seed in SEEDS]
     assert mean(each.rate for each in ended) > ALPHA
+
+
+def test_where_the_prompt_tells_who_will_do_alpha_is_held_for_less_than_any_mix_costs() -> None:
+    """The small model fails at long prompts. By the means, the large one must serve 60 percent of
+    all requests; it need not serve a short one."""
+    zoo = (Model("small", 0.95, 1.0, on_long=0.1), Model("large", 0.9, 20.0))
+    ended = [run(zoo, alpha=ALPHA, requests=REQUESTS, seed=seed) for seed in SEEDS]
+    mix = REQUESTS * (1.0 + 0.6 * 19.0)
+    assert mean(each.rate for each in ended) == pytest.approx(ALPHA, abs=0.02)
+    assert all(each.rate > ALPHA - 0.04 for each in ended)
+    assert mean(each.cost for each in ended) < 0.75 * mix
+
+
+def test_where_nobody_holds_alpha_a_plan_keeps_the_price_bounded_too() -> None:
+    zoo = (Model("small", 0.8, 1.0, on_long=0.2), Model("large", 0.82, 100.0, on_long=0.22))
+    ended = [run(zoo, alpha=0.95, requests=800, seed=seed) for seed in SEEDS]
+    assert mean(each.cost for each in ended) < 0.5 * 800 * 100.0

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -19,10 +20,13 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.prediction.surface import NUMBERS
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate, migrations_folder
 from litellm_messplus.store.tables import metadata
 from tests.unit.builders import request, traffic
+
+SURFACE = ("surface", "surface_version")
 
 
 async def refusal(url: str) -> ConfigurationError:
@@ -217,7 +221,8 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    assert new == [{**row, "encode_seconds": None, "encode_joules": None} for row in old]
+    added = ("encode_seconds", "encode_joules", *SURFACE)
+    assert new == [{**row, **dict.fromkeys(added)} for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
 
@@ -239,6 +244,29 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     await migrate(database)
 
     assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
-    assert new == old
-    assert await everything(database, everyone) == [{**row, "encode_joules": None} for row in old]
+    assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == old
+    assert await everything(database, everyone) == [
+        {**row, **dict.fromkeys(("encode_joules", *SURFACE))} for row in old
+    ]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)
+
+
+async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
+    database: AsyncEngine,
+) -> None:
+    everyone = "SELECT * FROM requests ORDER BY position"
+    seen = np.arange(len(NUMBERS), dtype=np.float32)
+    await log.append(
+        database, [request("unseen"), request("seen", surface=seen, surface_version="surface-1")]
+    )
+    new = await everything(database, everyone)
+    await revision_of(database, "0008")
+    old = await everything(database, everyone)
+    await migrate(database)
+
+    kept = [tuple(row.pop(name) for name in SURFACE) for row in new]
+    assert kept == [(None, None), (seen.tobytes(), "surface-1")]
+    assert new == old
+    assert await everything(database, everyone) == [
+        {**row, **dict.fromkeys(SURFACE)} for row in old
+    ]

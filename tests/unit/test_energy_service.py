@@ -15,6 +15,7 @@ from litellm_messplus.energy.ledger import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.journal import Journal
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy import energy_service
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
 from litellm_messplus.proxy.energy_service import OTHERS, EnergyService
@@ -201,7 +202,7 @@ async def test_prices_follow_and_a_candidates_is_the_mean_over_its_deployments(
 ) -> None:
     told = Service(tmp_path)
     level = told.engine.zoo.levels["default"]
-    before = told.engine.situation(level, None, 40, told.engine.zoo.candidates).estimates
+    before = told.engine.situation(level, Prompt(None), 40, told.engine.zoo.candidates).estimates
     told.service.start()
     followers[0].corrections = {"a": 2.0, "b": 1.5}
     followers[1].corrections = {"c": 3.0}
@@ -210,7 +211,7 @@ async def test_prices_follow_and_a_candidates_is_the_mean_over_its_deployments(
     told.service.ended("zoo", ended("c", LARGE))
 
     assert told.engine.price_factors == {SMALL: 1.75, LARGE: 2.0}  # `d` is not measured
-    after = told.engine.situation(level, None, 40, told.engine.zoo.candidates).estimates
+    after = told.engine.situation(level, Prompt(None), 40, told.engine.zoo.candidates).estimates
     factors = [new.cost / old.cost for new, old in zip(after, before, strict=True)]
     assert factors == pytest.approx([1.75, 1.0, 2.0])
     assert [each.satisfaction for each in after] == [each.satisfaction for each in before]

@@ -9,8 +9,18 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS, SECONDS
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Estimate
-from tests.unit.builders import LARGE, SMALL, build_engine, build_zoo, example, pair, settled
+from tests.unit.builders import (
+    LARGE,
+    MEDIUM,
+    SMALL,
+    build_engine,
+    build_zoo,
+    example,
+    pair,
+    settled,
+)
 
 PRICES = {SMALL: Price(0.1, 1.0), LARGE: Price(1.0, 10.0)}
 
@@ -23,7 +33,7 @@ def estimates(
     engine: Engine, features: Features | None = None, **request: Any
 ) -> dict[str, Estimate]:
     level = engine.zoo.levels["default"]
-    told = engine.situation(level, features, 40, engine.zoo.candidates, **request)
+    told = engine.situation(level, Prompt(features), 40, engine.zoo.candidates, **request)
     return {estimate.candidate: estimate for estimate in told.estimates}
 
 
@@ -68,10 +78,25 @@ def test_the_limit_holds_for_a_prompt_with_long_answers_too() -> None:
 
 def test_a_price_by_the_second_is_expected_from_the_seconds_of_the_candidates_calls() -> None:
     told = engine({SMALL: Price(second=2.0), LARGE: Price(second=3.0)})
+    assert estimates(told)[LARGE].cost == 3.0 * SECONDS
     told.apply(settled(SMALL, seconds=0.5))
+    told.apply(settled(LARGE, position=2, seconds=2.0))
     found = estimates(told)
-    assert found[SMALL].cost == 1.0
-    assert found[LARGE].cost == 3.0 * SECONDS
+    assert (found[SMALL].cost, found[LARGE].cost) == (1.0, 6.0)
+
+
+def test_of_a_candidate_that_was_never_called_the_mean_of_the_others_is_expected() -> None:
+    """All are asked the same; before the first call of any, a fixed number of tokens."""
+    told = engine({SMALL: Price(0.0, 1.0), MEDIUM: Price(0.0, 1.0), LARGE: Price(0.0, 10.0)})
+    assert estimates(told)[LARGE].cost == pytest.approx(10.0 * COMPLETION_TOKENS)
+    told.apply(settled(SMALL, completion_tokens=20))
+    assert estimates(told)[LARGE].cost == pytest.approx(200.0)
+    told.apply(settled(MEDIUM, position=2, completion_tokens=40))
+    found = estimates(told)
+    assert found[LARGE].cost == pytest.approx(300.0)
+    assert (found[SMALL].cost, found[MEDIUM].cost) == pytest.approx((20.0, 40.0))
+    told.apply(settled(LARGE, position=3, completion_tokens=7))
+    assert estimates(told)[LARGE].cost == pytest.approx(70.0)
 
 
 def test_a_price_for_each_request_is_part_of_it() -> None:

@@ -30,7 +30,7 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.zoo import Zoo
-from tests.unit.builders import build_engine, label, pair, request, served_call, traffic
+from tests.unit.builders import build_engine, label, pair, point, request, served_call, traffic
 from tests.unit.folding import bits, fold_all, only_zoo, taught
 
 SOON = 5.0
@@ -238,10 +238,10 @@ async def test_a_request_counts_once_before_and_after_it_is_written(
     level = engine.zoo.levels["default"]
 
     def t() -> int:
-        return engine.situation(level, pair(0, 0), 0, engine.zoo.candidates).t
+        return engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t
 
     async with running(build(database, engine)) as journal:
-        engine.decide("r1", level, engine.situation(level, pair(0, 0), 0, engine.zoo.candidates))
+        engine.decide("r1", level, engine.situation(level, point(0, 0), 0, engine.zoo.candidates))
         journal.write(request())
         assert t() == 2
         await journal.flush()
@@ -347,12 +347,12 @@ async def test_a_request_that_was_dropped_gives_its_number_back(
     database: AsyncEngine, engine: Engine
 ) -> None:
     level = engine.zoo.levels["default"]
-    situation = engine.situation(level, pair(0, 0), 0, engine.zoo.candidates)
+    situation = engine.situation(level, point(0, 0), 0, engine.zoo.candidates)
     engine.decide("r9", level, situation)
     async with running(build(database, engine)) as journal:
         with pytest.raises(IntegrityError):
             await journal.write_durably(request("r9", chosen=None))
-    assert engine.situation(level, pair(0, 0), 0, engine.zoo.candidates).t == 1
+    assert engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t == 1
 
 
 async def test_a_full_backlog_drops_and_counts_what_comes_on_top(

@@ -14,6 +14,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
@@ -103,10 +105,12 @@ async def test_writers_in_two_processes_share_one_sequence(
 
 
 async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> None:
-    features = pair(0.1, -0.7)
+    features, surface = pair(0.1, -0.7), read_surface(Conversation.of_text("ünï 17 cødé"))
     record = request(
         t=2**40,
         features=features,
+        surface=surface,
+        surface_version=VERSION,
         encode_seconds=0.003,
         encode_joules=0.004,
         estimated_cost={SMALL: 0.1 + 0.2, LARGE: 5e-324},
@@ -116,10 +120,11 @@ async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> 
     await log.append(database, [record])
     (found,) = await rows(database, requests)
     for field in fields(RequestRecord):
-        if field.name != "features":
+        if field.name not in ("features", "surface"):
             assert getattr(found, field.name) == getattr(record, field.name), field.name
     assert found.created_at.tzinfo is UTC
     assert found.features == features_to_bytes(features)
+    assert found.surface == features_to_bytes(surface)
     assert found.estimated_cost_largest == 5e-324
 
 
@@ -159,6 +164,39 @@ def test_features_are_little_endian_float32() -> None:
     back = features_from_bytes(features_to_bytes(pair(0.1, -0.7)))
     assert back.dtype == np.float32
     assert np.array_equal(back, pair(0.1, -0.7))
+
+
+async def surfaces_learned(database: AsyncEngine, **changed: Any) -> list[bytes | None]:
+    """What the call and the label of a request bring of its surface."""
+    await log.append(database, [request(**changed), served_call(), label()])
+    _, called, judged = await read(database, 0, 3)
+    return [called["example"]["surface"], judged["example"]["surface"]]
+
+
+@pytest.mark.parametrize("text", ["", "What is 17 + 25?", "你好 \ud800", "x" * 20_000])
+async def test_the_surface_of_a_prompt_is_read_back_to_the_bit(
+    database: AsyncEngine, text: str
+) -> None:
+    surface = read_surface(Conversation.of_text(text))
+    found = await surfaces_learned(database, surface=surface, surface_version=VERSION)
+    assert found == [surface.tobytes()] * 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "version"),
+    [(len(NUMBERS), "surface-0"), (len(NUMBERS), None), (len(NUMBERS) - 1, VERSION)],
+    ids=["another version's", "of no version", "not as many"],
+)
+async def test_a_surface_that_means_something_else_is_not_learned_from(
+    database: AsyncEngine, numbers: int, version: str | None
+) -> None:
+    surface = np.ones(numbers, dtype=np.float32)
+    found = await surfaces_learned(database, surface=surface, surface_version=version)
+    assert found == [None, None]
+
+
+async def test_a_request_of_an_earlier_version_has_no_surface(database: AsyncEngine) -> None:
+    assert await surfaces_learned(database) == [None, None]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

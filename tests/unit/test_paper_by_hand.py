@@ -18,6 +18,7 @@ import pytest
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from tests.unit.builders import (
     LARGE,
@@ -51,7 +52,7 @@ class Walk:
 
     def ask(self, features: tuple[float, float]) -> tuple[Situation, Decision]:
         self.features = pair(*features)
-        situation = self.engine.situation(self.level, self.features, 40, (SMALL, LARGE))
+        situation = self.engine.situation(self.level, Prompt(self.features), 40, (SMALL, LARGE))
         decision = self.engine.decide(f"r{situation.t}", self.level, situation)
         self.engine.apply(decided(request_id=f"r{situation.t}"))
         self.decision = decision

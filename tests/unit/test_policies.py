@@ -15,6 +15,7 @@ from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.label_means import LabelMeans
 from litellm_messplus.prediction.linear_heads import LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
+from litellm_messplus.prediction.prompt import Prompt
 from tests.unit.builders import LARGE, MEDIUM, SMALL, build_zoo, example, pair
 
 NAMES = (SMALL, MEDIUM, LARGE)
@@ -60,7 +61,7 @@ def test_the_settings_of_sgd_reach_the_heads(is_fast: bool) -> None:
     for policy in (one, other):
         for _ in range(5):
             explore(policy, 1.0, READ)
-    assert one.predict(READ, [SMALL])[0] > other.predict(READ, [SMALL])[0] > 0.5
+    assert one.predict(Prompt(READ), [SMALL])[0] > other.predict(Prompt(READ), [SMALL])[0] > 0.5
 
 
 def test_torch_is_imported_only_for_such_heads() -> None:
@@ -89,15 +90,15 @@ def test_without_torch_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("is_fast", [True, False])
 def test_under_paper_the_means_of_explored_labels_are_predicted(is_fast: bool) -> None:
     policy = paper(is_fast)
-    assert policy.predict(None, NAMES) == [0.5, 0.5, 0.5]
+    assert policy.predict(Prompt(None), NAMES) == [0.5, 0.5, 0.5]
     explore(policy, 1.0, READ)
     explore(policy, 1.0, None)
     explore(policy, 0.0, None, is_exploration=False)
-    assert policy.predict(None, [LARGE, SMALL]) == [0.5, 2.5 / 3.0]
+    assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 2.5 / 3.0]
     explore(policy, 0.0, None, previous=1.0)
-    assert policy.predict(None, [LARGE, SMALL]) == [0.5, 1.5 / 3.0]
+    assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 1.5 / 3.0]
     explore(policy, 0.0, READ, previous=1.0)
-    assert policy.predict(None, [LARGE, SMALL]) == [0.5, 0.5 / 3.0]
+    assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 0.5 / 3.0]
 
 
 @pytest.mark.parametrize("is_fast", [True, False])
@@ -112,12 +113,12 @@ def test_under_paper_the_heads_learn_nothing_without_features(is_fast: bool) -> 
 
 def test_under_adaptive_the_rates_are_predicted_and_learn() -> None:
     policy = build_policy(build_zoo().settings, NAMES, 2, is_fast=True)
-    (before,) = policy.predict(None, [SMALL])
+    (before,) = policy.predict(Prompt(None), [SMALL])
     explore(policy, 1.0, None)
-    (after,) = policy.predict(None, [SMALL])
+    (after,) = policy.predict(Prompt(None), [SMALL])
     assert after > before
     explore(policy, 0.0, None, previous=1.0)
-    (revised,) = policy.predict(None, [SMALL])
+    (revised,) = policy.predict(Prompt(None), [SMALL])
     assert revised < before
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.projection import WIDEST, Projection
+from litellm_messplus.prediction.prompt import Prompt
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
@@ -45,7 +46,7 @@ def test_narrow_features_are_only_scaled() -> None:
 
 def test_the_angles_between_wide_features_are_kept() -> None:
     """The deviation of a cosine is that of the theory, 1 / sqrt(256), and not twice that; alike
-    prompts stay alike, which is what a ridge needs."""
+    prompts stay alike, which is what a head needs."""
     project = Projection(768)
     unlike = drawn(60, 768)
     noise = drawn(60, 768, 1)
@@ -96,9 +97,11 @@ def test_behind_it_the_predictor_learns_alike_at_any_scale_and_width(scale: floa
     for number, noise in enumerate(drawn(300, 768, 1)):
         kind = good if number % 2 else bad
         features = (kind + noise) * np.float32(scale)
-        predictor.learn("only", str(number), features, Label(float(number % 2)))
-    assert predictor.satisfaction(good * np.float32(scale))[0] > 0.75
-    assert predictor.satisfaction(bad * np.float32(scale))[0] < 0.25
+        predictor.learn(
+            "only", str(number), str(number), Prompt(features), Label(float(number % 2))
+        )
+    assert predictor.satisfaction(Prompt(good * np.float32(scale)))[0] > 0.75
+    assert predictor.satisfaction(Prompt(bad * np.float32(scale)))[0] < 0.25
 
 
 def test_a_prompt_that_is_asked_for_again_is_not_projected_again() -> None:

@@ -8,7 +8,7 @@ import tiktoken
 from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.conversation import Conversation, Turn
 from litellm_messplus.proxy.prompt_tokens import LONGEST, TOKENS_PER_TURN, PromptTokens
-from tests.unit.builders import LARGE, SMALL, build_engine, build_zoo, pair
+from tests.unit.builders import LARGE, SMALL, build_engine, build_zoo, point
 
 HELLO = Conversation.of_text("How many people live in Reykjavík?")
 
@@ -71,6 +71,6 @@ def test_the_expected_cost_goes_by_what_was_counted() -> None:
     )
     level = engine.zoo.levels["default"]
     estimates = engine.situation(
-        level, pair(1.0, 0.0), 400, (SMALL, LARGE), prompt_tokens={SMALL: 7}
+        level, point(1.0, 0.0), 400, (SMALL, LARGE), prompt_tokens={SMALL: 7}
     ).estimates
     assert [estimate.cost for estimate in estimates] == [7.0, 100.0]

@@ -19,6 +19,7 @@ from tests.unit.builders import (
     label,
     labelled,
     pair,
+    point,
     request,
     served_call,
     traffic,
@@ -153,8 +154,7 @@ async def test_numbering_goes_on_after_a_restart(database: AsyncEngine, zoo: Zoo
     await log.append(database, [request("r1"), request("r2"), request("g1", service_level="gold")])
     engine = await restored(database, zoo)
     level = engine.zoo.levels["default"]
-    features = engine.encoder.encode(["0 0"])[0]
-    assert engine.situation(level, features, 0, engine.zoo.candidates).t == 3
+    assert engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t == 3
 
 
 async def test_an_entry_that_cannot_be_folded_does_not_stop_a_start(

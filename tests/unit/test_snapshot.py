@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from io import BytesIO
 from typing import Any
 
@@ -14,6 +15,8 @@ from litellm_messplus.learning.entries import Entry
 from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.snapshot import dump, fingerprint, load
 from litellm_messplus.learning.zoo_state import ZooState
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import (
     LARGE,
@@ -40,11 +43,16 @@ requests = st.sampled_from(["r1", "r2", "ünï-3", "4"])
 calls = st.builds("{}.{}".format, requests, st.integers(0, 2))
 shares = st.floats(0.0, 1.0)
 vectors = st.builds(pair, st.floats(-2, 2, width=32), st.floats(-2, 2, width=32))
+surfaces = st.builds(lambda text: read_surface(Conversation.of_text(text)), st.text(max_size=20))
 examples = st.builds(
-    lambda name, features, explored: example(name, features=features, is_exploration=explored),
+    lambda request_id, name, features, explored, seen: example(
+        name, request_id=request_id, features=features, is_exploration=explored, surface=seen
+    ),
+    requests,
     names,
     st.none() | vectors,
     st.booleans(),
+    st.none() | surfaces,
 )
 entries: st.SearchStrategy[list[Entry]] = st.lists(
     st.one_of(
@@ -114,12 +122,15 @@ def same(one: ZooState, other: ZooState) -> bool:
     return (
         one.requests == other.requests
         and one.estimators == other.estimators
+        and one.taught == other.taught
         and inside(one.policy) == inside(other.policy)
+        and inside(one.lengths) == inside(other.lengths)
+        and inside(one.use) == inside(other.use)
     )
 
 
 def inside(part: Any) -> object:
-    """All that an object holds, to the last attribute."""
+    """All that an object holds, to the last attribute, but for what it only keeps at hand."""
     if isinstance(part, np.ndarray):
         return part.shape, part.tobytes()
     if isinstance(part, Mapping):
@@ -127,7 +138,8 @@ def inside(part: Any) -> object:
     if isinstance(part, list | tuple):
         return [inside(item) for item in part]
     names: Iterable[str] = getattr(type(part), "__slots__", ()) or getattr(part, "__dict__", ())
-    return {name: inside(getattr(part, name)) for name in names} or part
+    held = [name for name in names if not isinstance(vars(type(part)).get(name), cached_property)]
+    return {name: inside(getattr(part, name)) for name in held} or part
 
 
 def fresh(policy: str) -> ZooState:
@@ -283,3 +295,32 @@ def test_a_snapshot_is_no_pickle(policy: str) -> None:
     np.savez(buffer, plain=pickled, weights=pickled, velocity=pickled)
     with pytest.raises(ValueError, match="allow_pickle"):
         load(buffer.getvalue(), fresh(policy))
+
+
+def test_a_snapshot_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written to the database every so often. Three candidates behind the widest features
+    that heads read, with as many labels to revise as are remembered."""
+    monkeypatch.setattr(PairEncoder, "dimension", 256)
+    state, random = fresh("adaptive"), np.random.default_rng(0)
+    for number in range(4500):
+        request_id, name = f"{number:032x}", (SMALL, MEDIUM, LARGE)[number % 3]
+        seen = example(
+            name,
+            request_id=request_id,
+            features=random.normal(size=256).astype(np.float32),
+            surface=read_surface(Conversation.of_text(f"{number} and " * (number % 50))),
+        )
+        call_id = f"{request_id}.0"
+        tokens = int(random.integers(1, 900))
+        state.apply(decided(request_id=request_id))
+        state.apply(settled(name, call_id=call_id, completion_tokens=tokens, example=seen))
+        state.apply(
+            labelled(
+                float(random.random() < 0.6),
+                request_id=request_id,
+                call_id=call_id,
+                example=seen,
+            )
+        )
+    assert len(dump(state)) <= 2_000_000
+    assert same(load(dump(state), fresh("adaptive")), state)

@@ -19,6 +19,7 @@ from tests.unit.builders import (
     example,
     labelled,
     pair,
+    point,
     settled,
 )
 
@@ -54,7 +55,7 @@ def learned(state: ZooState, folded: Fold) -> bool:
 
 
 def probability(state: ZooState, candidate: str = LARGE) -> float:
-    (predicted,) = state.policy.predict(pair(1.0, 0.0), [candidate])
+    (predicted,) = state.policy.predict(point(1.0, 0.0), [candidate])
     return predicted
 
 

@@ -1,0 +1,134 @@
+"""What the heads have learned, in words that a person can check: on which prompts a model is good.
+
+A head's weights say little by themselves. So each number of the surface is followed from a low to a
+high value of it among the recent prompts (their tenth and ninetieth percentile), and what that adds
+to a model's log-odds is shown, with its standard deviation. Numbers of one family are summed up by
+how far the family spreads the predictions of recent prompts.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.surface import NUMBERS, number_of_column, ramps
+
+LOW, HIGH = 10.0, 90.0
+"""Percentiles of the recent prompts between which a number is followed."""
+SURE = 2.0
+"""Standard deviations that a change must reach before it is called sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a number does to a model's log-odds of satisfaction, from ``low`` to ``high``: counts
+    and shares as a person counts them, ``nats`` with a standard deviation of ``deviation``."""
+
+    number: str
+    low: float
+    high: float
+    nats: float
+    deviation: float
+
+    @property
+    def is_sure(self) -> bool:
+        return abs(self.nats) >= SURE * self.deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Numbers of one kind. ``spread`` is the standard deviation, over recent prompts, of what they
+    add to the log-odds together; ``changes`` the largest first."""
+
+    name: str
+    spread: float
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """Of one model: its mean satisfaction, how sure that is, and what moves it from prompt to
+    prompt, the family that does so most first. ``labels`` is the weight of those remembered."""
+
+    candidate: str
+    rate: float
+    deviation: float
+    labels: float
+    families: tuple[Family, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a zoo has learned: ``evidence`` is by how many nats, over the last 500 labels or so,
+    predictions from the prompt beat the running means; ``prompts`` are those it is shown on."""
+
+    evidence: float
+    prompts: int
+    models: tuple[ModelView, ...]
+
+
+def reading_of(predictor: Predictor) -> Reading:
+    """What this predictor has learned; no family before the first recent prompts."""
+    recent = predictor.recent
+    seen = recent.numbers[: len(recent)][recent.is_seen[: len(recent)]]
+    return Reading(
+        evidence=predictor.heads.evidence,
+        prompts=len(seen),
+        models=tuple(
+            ModelView(
+                name,
+                predictor.rate[place],
+                predictor.deviation[place],
+                predictor.means[place].weight,
+                _families(predictor, place, seen) if len(seen) else (),
+            )
+            for place, name in enumerate(predictor.candidates)
+        ),
+    )
+
+
+def _families(predictor: Predictor, place: int, seen: NDArray[np.float32]) -> tuple[Family, ...]:
+    weights, column = predictor.heads.weights[place], number_of_column()
+    low, high = np.percentile(seen, (LOW, HIGH), axis=0).astype(np.float32)
+    step = ramps(high) - ramps(low)
+    of_prompts = ramps(seen) * weights
+    names = dict.fromkeys(number.family for number in NUMBERS)
+    found = []
+    for family in names:
+        members = [index for index, number in enumerate(NUMBERS) if number.family == family]
+        is_own = np.isin(column, members)
+        changes = [
+            Change(
+                NUMBERS[index].name,
+                _counted(index, float(low[index])),
+                _counted(index, float(high[index])),
+                float((weights * step)[column == index].sum()),
+                _deviation(predictor, place, np.where(column == index, step, np.float32(0.0))),
+            )
+            for index in members
+            if high[index] > low[index]
+        ]
+        if changes:
+            changes.sort(key=lambda change: -abs(change.nats))
+            spread = float(of_prompts[:, is_own].sum(axis=1).std())
+            found.append(Family(family, spread, tuple(changes)))
+    return tuple(sorted(found, key=lambda family: -family.spread))
+
+
+def _deviation(predictor: Predictor, place: int, step: NDArray[np.float32]) -> float:
+    """Of the change over that step, as far as the heads are trusted."""
+    heads, variance = predictor.heads, 0.0
+    for reader, trusted in zip(
+        heads.readers, heads.trust.of_heads[:-1].reshape(-1, 2), strict=True
+    ):
+        for belief, share in zip((reader.shared, reader.own[place]), trusted, strict=True):
+            variance += float(share) ** 2 * float(step @ belief.spread(step))
+    return math.sqrt(max(variance, 0.0))
+
+
+def _counted(index: int, value: float) -> float:
+    """A count as it was counted; a share as it is."""
+    is_share = NUMBERS[index].name.startswith("share")
+    return value if is_share else 2.0**value - 1.0

@@ -1,0 +1,203 @@
+"""What the prompt adds to each model's running mean, in log-odds, as far as it has earned trust.
+
+Two readers look at the surface of the prompt. Each has a head that all models share (a prompt that
+is hard for one is hard for the others, so a label of any model teaches all of them) and one of each
+model's own (the small model fails at long numbers, the large one does not). The cautious reader
+hardly believes that prompts differ, the bold one expects differences of many nats; on a stream
+inside one benchmark the first is right, on a mixed one the second. A third head, shared by all
+models, reads the encoder's features, and learns what the surface leaves unexplained.
+
+How far each is trusted, its own predictions decide: experts that take none, half or all of a head
+are weighed by exp(-discounted log-loss) of what each predicted before the label was known. Taking
+more begins with a charge, so that a stream on which prompts tell nothing never pays for reading.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.belief import Belief, Observed, Vector, correct, observe
+from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.projection import projection
+from litellm_messplus.prediction.prompt import Average, Prompt, Rows
+from litellm_messplus.prediction.surface import WIDTH
+
+READERS = ((0.03, 0.015), (0.45, 0.22))
+"""Prior variances of the shared head and of each model's own: the cautious reader, the bold one."""
+WORDS = 0.2
+"""Prior variance of the head of the encoder's features."""
+SURFACE_SCALES = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (0.5, 0.5))
+"""How much of a reader's shared head, and of its own heads, an expert takes."""
+WORD_SCALES = (0.0, 0.5, 1.0)
+CHARGE = 1.5
+"""Nats that an expert begins behind, for each whole head that it takes."""
+MEMORY = 500.0
+"""Labels over which the experts' losses are kept in mind."""
+LEAST_INFORMATION = 0.02
+_EDGE = 0.01
+
+
+def within(probability: float) -> float:
+    """Away from 0 and 1, where the log-odds end."""
+    return min(max(probability, _EDGE), 1.0 - _EDGE)
+
+
+def log_odds(probability: float) -> float:
+    probability = within(probability)
+    return math.log(probability / (1.0 - probability))
+
+
+def logistic(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -30.0), 30.0)))
+
+
+class Reader:
+    """A shared head, and one of each model's own, over the surface."""
+
+    def __init__(self, models: int, shared: float, own: float) -> None:
+        self.shared = Belief(WIDTH, shared)
+        self.own = [Belief(WIDTH, own) for _ in range(models)]
+
+    def says(self, model: int, row: Vector) -> tuple[float, float]:
+        """What the shared head and the model's own add."""
+        return float(self.shared.mean @ row), float(self.own[model].mean @ row)
+
+    def parts(self, model: int, row: Vector) -> tuple[Observed, Observed]:
+        return Observed(self.shared, row), Observed(self.own[model], row)
+
+    @property
+    def beliefs(self) -> list[Belief]:
+        return [self.shared, *self.own]
+
+
+class Trust:
+    """The experts: ``scales`` of shape (experts, heads), the first of which takes nothing; heads
+    are a reader's shared one and its own, for each reader, then the words'."""
+
+    def __init__(self) -> None:
+        rows = [(0.0,) * (2 * len(READERS))]
+        for place in range(len(READERS)):
+            before, after = (0.0, 0.0) * place, (0.0, 0.0) * (len(READERS) - place - 1)
+            rows += [(*before, *scales, *after) for scales in SURFACE_SCALES]
+        self.scales = np.array([(*row, words) for row, words in product(rows, WORD_SCALES)])
+        self.losses: NDArray[np.float64] = CHARGE * self.scales.sum(axis=1)
+        self._weigh()
+
+    @property
+    def evidence(self) -> float:
+        """By how much the best expert beats the running means alone, in nats."""
+        return float(self.losses[0] - self.losses.min())
+
+    def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
+        """Charge every expert its log-loss on a label; ``base`` is what the means alone say."""
+        odds = np.clip(base + self.scales @ says, -30.0, 30.0)
+        guess = np.clip(1.0 / (1.0 + np.exp(-odds)), _EDGE, 1.0 - _EDGE)
+        loss = -label.value * np.log(guess) - (1.0 - label.value) * np.log(1.0 - guess)
+        self.losses = self.losses * (1.0 - 1.0 / MEMORY) + label.weight * loss
+        self._weigh()
+
+    def load(self, losses: NDArray[np.float64]) -> None:
+        self.losses = losses.astype(np.float64)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        weights = np.exp(self.losses.min() - self.losses)
+        self.of_heads: NDArray[np.float64] = weights @ self.scales / weights.sum()
+
+
+class PromptHeads:
+    """Of all models of a zoo; their order is that of ``shifts``."""
+
+    def __init__(self, models: int, dimension: int) -> None:
+        self.models = models
+        self.average = Average(dimension)
+        self.readers = [Reader(models, shared, own) for shared, own in READERS]
+        self.words = Belief(projection(dimension).width, WORDS)
+        self.trust = Trust()
+        self._combine()
+
+    @property
+    def evidence(self) -> float:
+        """For reading the prompt, in nats."""
+        return self.trust.evidence
+
+    def shifts(self, prompt: Prompt) -> Vector:
+        """Log-odds that the prompt adds for each model, shape (models,), trust applied."""
+        rows = self.average.difference(prompt)
+        shifts: Vector = self.weights @ rows.surface + self.word_weights @ rows.words
+        return shifts
+
+    def shifts_of_many(self, surface: Vector, words: Vector) -> Vector:
+        """The same of several prompts, (prompts, WIDTH) and (prompts, words), both differences from
+        the average: shape (prompts, models)."""
+        shifts: Vector = surface @ self.weights.T + (words @ self.word_weights)[:, None]
+        return shifts
+
+    def learn(self, model: int, prompt: Prompt, base: float, label: Label) -> None:
+        """A label of one model; ``base`` is what is expected of it on the average prompt, in
+        log-odds."""
+        self.average.count(prompt)
+        rows = self.average.difference(prompt)
+        says = self._says(model, rows)
+        trust = self.trust.of_heads
+        self.trust.charge(base, says, label)
+        surface, words = float(trust[:-1] @ says[:-1]), float(says[-1])
+        trusted_words = float(trust[-1]) * words
+        self._observe([Observed(self.words, rows.words)], base + surface + words, label)
+        for place, reader in enumerate(self.readers):
+            expected = base + float(says[2 * place : 2 * place + 2].sum()) + trusted_words
+            self._observe(reader.parts(model, rows.surface), expected, label)
+        self._combine()
+
+    def revise(self, model: int, prompt: Prompt, difference: float) -> None:
+        """A second verdict; ``difference`` is its residual minus that of the one it replaces. What
+        the experts were charged stays."""
+        rows = self.average.difference(prompt)
+        correct([Observed(self.words, rows.words)], difference)
+        for reader in self.readers:
+            correct(reader.parts(model, rows.surface), difference)
+        self._combine()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything learned; loading it continues exactly."""
+        beliefs = {f"belief_{place}": each.numbers() for place, each in enumerate(self._beliefs)}
+        average = {f"average_{name}": array for name, array in self.average.arrays().items()}
+        return {**beliefs, **average, "losses": self.trust.losses}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        for place, belief in enumerate(self._beliefs):
+            belief.load(arrays[f"belief_{place}"])
+        self.average.load({name: arrays[f"average_{name}"] for name in self.average.arrays()})
+        self.trust.load(arrays["losses"])
+        self._combine()
+
+    @cached_property
+    def _beliefs(self) -> Sequence[Belief]:
+        return [self.words, *(belief for reader in self.readers for belief in reader.beliefs)]
+
+    def _says(self, model: int, rows: Rows) -> NDArray[np.float64]:
+        said = [says for reader in self.readers for says in reader.says(model, rows.surface)]
+        return np.array([*said, float(self.words.mean @ rows.words)])
+
+    @staticmethod
+    def _observe(parts: Sequence[Observed], expected: float, label: Label) -> None:
+        guess = logistic(expected)
+        information = label.weight * max(guess * (1.0 - guess), LEAST_INFORMATION)
+        if information > 0.0:  # a label may count nothing
+            observe(parts, label.residual(guess), information)
+
+    def _combine(self) -> None:
+        """All heads as one, as far as each is trusted: ``weights`` of shape (models, WIDTH)."""
+        *surface, words = self.trust.of_heads.astype(np.float32)
+        self.weights: Vector = np.zeros((self.models, WIDTH), np.float32)
+        for place, reader in enumerate(self.readers):
+            shared, own = surface[2 * place : 2 * place + 2]
+            self.weights += shared * reader.shared.mean
+            for row, belief in zip(self.weights, reader.own, strict=True):
+                row += own * belief.mean
+        self.word_weights: Vector = words * self.words.mean

@@ -1,0 +1,209 @@
+"""What a person sees of a prompt at once: how long, how many numbers, code, language, turns, tools.
+
+Why it exists: on nine recordings these few numbers tell more of who will answer well than any words
+do (prequential log-loss after 3,000 labels, against running means: tiny 0.25 nats, ulab 0.07,
+zeroeval_mix 0.05; the words of the embedded encoder add less than 0.005). They are the same beside
+every encoder, are there when a slow one is late, and take 0.1 ms for a prompt of any length.
+
+A linear head cannot say "above 50 numbers, the small model fails". So each number is spread over
+ramps that rise from 0 to 1 between two neighbouring knots: any weights of them are a piecewise
+linear curve of that number.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.conversation import Conversation, shortened
+
+Surface = NDArray[np.float32]
+"""The numbers of one prompt, shape (len(NUMBERS),): what the log stores."""
+Ramps = NDArray[np.float32]
+"""The same as a linear head takes them, shape (WIDTH,), each from 0 to 1."""
+
+VERSION = "surface-1"
+"""Changes whenever the meaning of a number does; another version's numbers are not learned from."""
+LONGEST = 8000
+HEAD = 4000
+"""Characters that are read of a longer prompt, and how many of them at its beginning."""
+
+
+class Number(NamedTuple):
+    """One number of a prompt. Counts are log2(1 + count), so that knots stand at doublings."""
+
+    name: str
+    family: str
+    knots: tuple[float, ...]
+
+
+def _doublings(upto: int, step: int = 1) -> tuple[float, ...]:
+    return tuple(map(float, range(0, upto + 1, step)))
+
+
+def _counts(upto: int) -> tuple[float, ...]:
+    """A knot at every count up to 2**upto: of what seldom comes more often, each one matters."""
+    return tuple(np.log2(1.0 + np.arange(2**upto)).tolist())
+
+
+def _shares(pieces: int) -> tuple[float, ...]:
+    return tuple((np.arange(pieces + 1) / pieces).tolist())
+
+
+_CLASSES = {
+    "digits": "0123456789",
+    "question marks": "?",
+    "lines": "\n",
+    "capitals": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "operators": "+-*/=<>^%",
+    "stops": ".!;:",
+    "commas": ",",
+    "brackets": "()[]{}",
+    "quotes": "\"'`",
+    "markup": "$\\_#|",
+}
+_CODE = ("```", "def ", "class ", "return ", "import ", "function ", "SELECT ", "#include", "</")
+_ENGLISH = frozenset(
+    {
+        *("the", "of", "to", "and", "a", "in", "is", "that", "it", "for", "on", "with", "as", "be"),
+        *("are", "this", "what", "which", "how", "was", "by", "not", "or", "from", "you"),
+    }
+)
+
+NUMBERS = (
+    Number("digits", "numbers", _doublings(7)),
+    Number("question marks", "questions", _counts(3)),
+    Number("lines", "structure", _doublings(6)),
+    Number("capitals", "structure", _doublings(8)),
+    Number("operators", "numbers", _doublings(6)),
+    Number("stops", "structure", _doublings(7)),
+    Number("commas", "structure", _doublings(7)),
+    Number("brackets", "structure", _doublings(6)),
+    Number("quotes", "structure", _doublings(6)),
+    Number("markup", "structure", _doublings(6)),
+    Number("characters", "length", _doublings(17)),
+    Number("words", "length", _doublings(11)),
+    Number("numbers", "numbers", _doublings(6)),
+    Number("digits of the longest number", "numbers", _counts(4)),
+    Number("characters of the average word", "language", _counts(4)),
+    Number("characters of the longest word", "language", _doublings(5)),
+    Number("characters of the last line", "structure", _doublings(11)),
+    Number("different characters", "structure", _doublings(7)),
+    Number("marks of code", "code", _doublings(4)),
+    Number("turns", "conversation", _doublings(8, 2)),
+    Number("characters before the last turn", "conversation", _doublings(16, 2)),
+    Number("tools", "tools", _doublings(6, 2)),
+    Number("images", "attachments", (0.0, 1.0, 2.0, 4.0)),
+    Number("other attachments", "attachments", (0.0, 1.0, 2.0, 4.0)),
+    Number("JSON asked for", "format", (0.0, 1.0)),
+    Number("share of different words", "structure", _shares(8)),
+    Number("share beyond ASCII", "language", _shares(8)),
+    Number("share of Cyrillic and Greek", "language", _shares(2)),
+    Number("share of Chinese, Japanese and Korean", "language", _shares(2)),
+    Number("share of Arabic and Hebrew", "language", _shares(2)),
+    Number("share of common English words", "language", (0.0, 0.1, 0.2, 0.3, 0.5)),
+)
+NAMES = tuple(number.name for number in NUMBERS)
+CHARACTERS = NAMES.index("characters")
+
+_OF, _LOW, _RISE = (
+    np.array(column)
+    for column in zip(
+        *(
+            (place, low, high - low)
+            for place, number in enumerate(NUMBERS)
+            for low, high in zip(number.knots, number.knots[1:], strict=False)
+        ),
+        strict=True,
+    )
+)
+_LOW, _RISE = _LOW.astype(np.float32), _RISE.astype(np.float32)
+WIDTH = len(_OF)
+
+
+def _table(classes: Iterable[Iterable[int]]) -> NDArray[np.float64]:
+    """Shape (256, classes): which bytes belong to which."""
+    columns = [np.isin(np.arange(256), list(members)) for members in classes]
+    return np.column_stack(columns).astype(np.float64)
+
+
+_COUNTED = _table(map(ord, members) for members in _CLASSES.values())
+_SCRIPTS = _table([range(128, 256), range(0xCD, 0xD4), range(0xE3, 0xEE), range(0xD6, 0xDC)])
+"""By the first byte of a character in UTF-8; the first column is every byte beyond ASCII."""
+
+
+def read_surface(conversation: Conversation) -> Surface:
+    """The numbers of a prompt, read-only. Any text has them: empty, garbled, or of 10 MB."""
+    text = shortened(conversation, LONGEST, HEAD)
+    read = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    histogram = np.bincount(read, minlength=256)
+    counts = [
+        *(histogram @ _COUNTED).tolist(),
+        *_lengths(conversation, text, read),
+        np.count_nonzero(histogram),
+        sum(text.count(mark) for mark in _CODE),
+        len(conversation.turns),
+        len(conversation.text) - len(conversation.last),
+        len(conversation.tools),
+        conversation.images,
+        conversation.attachments,
+        conversation.asks_json,
+    ]
+    shares = [_distinct(words := text.lower().split()), *_scripts(histogram), _english(words)]
+    surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
+    surface.flags.writeable = False
+    return surface
+
+
+def ramps(surface: Surface) -> Ramps:
+    """Of one prompt, or of several: shape (..., len(NUMBERS)) to (..., WIDTH).
+
+    Raises ValueError for numbers of another shape, or that are not all finite.
+    """
+    if surface.shape[-1:] != (len(NUMBERS),) or not np.isfinite(surface).all():
+        raise ValueError(f"not a surface: shape {surface.shape}, or not all finite")
+    risen: Ramps = np.clip((surface[..., _OF] - _LOW) / _RISE, 0.0, 1.0)
+    return risen
+
+
+def number_of_column() -> NDArray[np.intp]:
+    """Which number each ramp belongs to, shape (WIDTH,)."""
+    return _OF.astype(np.intp)
+
+
+def _lengths(conversation: Conversation, text: str, read: NDArray[np.uint8]) -> list[float]:
+    """Of the text, its words, numbers, and last line."""
+    words = _runs(read > 32)
+    numbers = _runs((read >= 48) & (read <= 57))
+    return [
+        len(conversation.text),
+        words.size,
+        numbers.size,
+        int(numbers.max(initial=0)),
+        float(words.sum()) / max(words.size, 1),
+        int(words.max(initial=0)),
+        len(text) - 1 - text.rfind("\n"),
+    ]
+
+
+def _runs(is_inside: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The lengths of all unbroken stretches of True."""
+    edges = np.flatnonzero(np.diff(is_inside, prepend=False, append=False))
+    return edges[1::2] - edges[::2]
+
+
+def _distinct(words: list[str]) -> float:
+    return len(set(words)) / max(len(words), 1)
+
+
+def _english(words: list[str]) -> float:
+    return sum(map(_ENGLISH.__contains__, words)) / max(len(words), 1)
+
+
+def _scripts(histogram: NDArray[np.intp]) -> list[float]:
+    """Shares of all bytes beyond ASCII, and of all characters in each family of scripts."""
+    beyond, *scripts = (histogram @ _SCRIPTS).tolist()
+    total = max(int(histogram.sum()), 1)
+    characters = max(int(histogram[:128].sum() + histogram[192:].sum()), 1)
+    return [beyond / total, *(script / characters for script in scripts)]

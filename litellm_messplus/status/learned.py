@@ -1,0 +1,186 @@
+"""What reading the prompts has taught, and what it saves: `messplus status --learned`.
+
+What the heads say comes from the running engine, else from the newest snapshot. What reading saves
+is told by the log: of the newest requests it holds what each candidate was expected to cost and to
+satisfy. Over these, the cheapest way to hold alpha with a model for every prompt is compared with
+the cheapest fixed mix at the same means; the interval is that of a bootstrap over the requests.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.learning.snapshot import predictor_of
+from litellm_messplus.prediction.learned import Reading, reading_of
+from litellm_messplus.routing.plan import Outlook
+from litellm_messplus.routing.price import lower_hull
+from litellm_messplus.store.reading import reading
+from litellm_messplus.store.tables import requests, snapshots
+
+NEWEST = 500
+"""Requests of a service level over which the saving is told."""
+FEWEST = 50
+RESAMPLED = 200
+"""Of the bootstrap, by a generator of seed 0: the same log gives the same interval."""
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Share of the cost that reading saves at alpha against the means, with its interval at 95 %,
+    over so many ``requests`` as they were expected to go."""
+
+    service_level: str
+    alpha: float
+    requests: int
+    saved: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedZoo:
+    """One zoo: what its heads say, None where neither an engine nor a snapshot tells, and what
+    reading saves, by service level."""
+
+    zoo: str
+    reading: Reading | None
+    savings: tuple[Saving, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Every zoo of a log."""
+
+    zoos: tuple[LearnedZoo, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return plain
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Learned":
+        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        return _ADAPTER.validate_python(plain)
+
+
+_ADAPTER: TypeAdapter[Learned] = TypeAdapter(Learned)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Of the newest requests of a service level: what each candidate was expected to satisfy and to
+    cost, shape (requests, candidates)."""
+
+    zoo: str
+    service_level: str
+    alpha: float
+    satisfaction: Matrix
+    cost: Matrix
+
+
+async def learned_of(database: str) -> Learned:
+    """What the log of a database, and its snapshots, tell.
+
+    Raises UnreadableDatabaseError where there is none, or none of this version.
+    """
+    async with reading(database) as engine, engine.connect() as connection:
+        return learned(await expected(connection), await _readings(connection))
+
+
+async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
+    """What the log tells, beside what running engines know."""
+    async with database.connect() as connection:
+        found = await expected(connection)
+    return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
+
+
+def learned(found: list[Expected], readings: Mapping[str, Reading | None]) -> Learned:
+    """Put together by zoo, in the order of the log."""
+    zoos = list(dict.fromkeys((*readings, *(each.zoo for each in found))))
+    return Learned(
+        tuple(
+            LearnedZoo(
+                zoo, readings.get(zoo), tuple(_saving(each) for each in found if each.zoo == zoo)
+            )
+            for zoo in zoos
+        )
+    )
+
+
+async def expected(connection: AsyncConnection) -> list[Expected]:
+    """By zoo and service level; those with fewer than ``FEWEST`` requests of which every candidate
+    was healthy are left out."""
+    pairs = (
+        select(requests.c.zoo, requests.c.service_level)
+        .distinct()
+        .order_by(requests.c.zoo, requests.c.service_level)
+    )
+    found = []
+    for zoo, level in (await connection.execute(pairs)).all():
+        query = (
+            select(requests.c.alpha, requests.c.estimated_satisfaction, requests.c.estimated_cost)
+            .where(requests.c.zoo == zoo, requests.c.service_level == level)
+            .order_by(requests.c.position.desc())
+            .limit(NEWEST)
+        )
+        rows = (await connection.execute(query)).all()
+        names = max((list(row.estimated_cost) for row in rows), key=len)
+        full = [row for row in rows if set(row.estimated_cost) == set(names)]
+        if len(full) >= FEWEST and len(names) > 1:
+            found.append(
+                Expected(
+                    zoo,
+                    level,
+                    rows[0].alpha,
+                    np.array(
+                        [[row.estimated_satisfaction[name] for name in names] for row in full]
+                    ),
+                    np.array([[row.estimated_cost[name] for name in names] for row in full]),
+                )
+            )
+    return found
+
+
+def _saving(found: Expected) -> Saving:
+    generator, count = np.random.default_rng(0), len(found.cost)
+    saved = _saved(found.satisfaction, found.cost, found.alpha)
+    draws = []
+    for _ in range(RESAMPLED):
+        rows = generator.integers(0, count, count)
+        draws.append(_saved(found.satisfaction[rows], found.cost[rows], found.alpha))
+    low, high = np.percentile(draws, (2.5, 97.5)).tolist()
+    return Saving(found.service_level, found.alpha, count, saved, low, high)
+
+
+def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
+    """Share of the cost of the cheapest mix; below zero where the plan would cost more."""
+    rates, costs = satisfaction.mean(axis=0).tolist(), cost.mean(axis=0).tolist()
+    by_cost = sorted(range(len(costs)), key=costs.__getitem__)
+    hull = lower_hull(by_cost, costs, rates)
+    mix = float(np.interp(alpha, [rates[m] for m in hull], [costs[m] for m in hull]))
+    plan = Outlook(satisfaction, cost, [0.0] * len(costs)).frontier(by_cost, is_hopeful=False)
+    return 1.0 - plan.at(alpha).cost / mix if mix > 0.0 else 0.0
+
+
+async def _readings(connection: AsyncConnection) -> dict[str, Reading | None]:
+    """From the newest snapshot of each zoo."""
+    query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
+    newest = dict((await connection.execute(query)).tuples().all())
+    found: dict[str, Reading | None] = {}
+    for zoo, state in newest.items():
+        try:
+            predictor = predictor_of(state)
+        except (ValueError, KeyError):  # of an earlier version: the next start makes another
+            predictor = None
+        found[zoo] = None if predictor is None else reading_of(predictor)
+    return found

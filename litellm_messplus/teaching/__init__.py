@@ -1,0 +1,1 @@
+"""Warm start: what is known of the models from elsewhere, put into the log as lessons."""

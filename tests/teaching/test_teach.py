@@ -1,0 +1,356 @@
+"""`messplus teach`: what is known already is in the log before the first request, or refused."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from sqlalchemy import func, select
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.main import app
+from litellm_messplus.counters import Counters
+from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.engine import Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.learning import snapshot
+from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.records import Record
+from litellm_messplus.restore import restore
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.tables import lessons
+from litellm_messplus.teaching import lessons as teaching
+from tests.replay.recordings import recording, rows, synthetic, write_csv, write_synthetic
+from tests.unit.builders import adaptive_of, label, request, served_call
+
+PRICES = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Of a proxy whose zoo has the models of `synthetic`, and counts in joules as it does."""
+    path = tmp_path / "proxy_config.yaml"
+    path.write_text(yaml.safe_dump(configuration(tmp_path / "messplus.db")))
+    return path
+
+
+def configuration(database: Path, **zoo: object) -> dict[str, object]:
+    return {
+        "model_list": [
+            {
+                "model_name": "zoo",
+                "litellm_params": {"model": f"openai/{name}"},
+                "model_info": {
+                    "input_cost_per_token": price,
+                    "output_cost_per_token": price,
+                    "messplus": {"candidate": name},
+                },
+            }
+            for name, price in PRICES.items()
+        ],
+        "messplus": {
+            "database": f"sqlite+aiosqlite:///{database}",
+            "zoos": {"zoo": {"alpha": 0.75, **zoo}},
+        },
+    }
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    return str(write_synthetic(tmp_path / "yesterday.csv", synthetic(120)))
+
+
+def teach(config: Path, *given: str) -> Result:
+    return CliRunner().invoke(app, ["teach", "--config", str(config), "--zoo", "zoo", *given])
+
+
+def url_of(config: Path) -> str:
+    found: str = yaml.safe_load(config.read_text())["messplus"]["database"]
+    return found
+
+
+def fresh(config: Path) -> Engine:
+    given = yaml.safe_load(config.read_text())
+    settings = load_settings(given)
+    zoo = build_zoos(settings, given["model_list"])["zoo"]
+    return Engine(zoo, load_encoder(settings.encoder), settings.seed)
+
+
+async def started(config: Path) -> Engine:
+    """The engine as a proxy with that configuration would start it."""
+    engine, database = fresh(config), create_engine(url_of(config))
+    await restore(database, {"zoo": engine})
+    await database.dispose()
+    return engine
+
+
+def start(config: Path) -> Engine:
+    return asyncio.run(started(config))
+
+
+async def save_snapshot(config: Path, engine: Engine) -> None:
+    database = create_engine(url_of(config))
+    position = await log.head(database)
+    fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
+    taken = snapshots.Snapshot("zoo", position, fingerprint, snapshot.dump(engine.state))
+    await snapshots.save(database, taken)
+    await database.dispose()
+
+
+def count(config: Path) -> int:
+    async def ask() -> int:
+        database = create_engine(url_of(config))
+        async with database.connect() as connection:
+            found: int = (
+                await connection.execute(select(func.count()).select_from(lessons))
+            ).scalar_one()
+        await database.dispose()
+        return found
+
+    return asyncio.run(ask())
+
+
+def test_a_taught_zoo_knows_its_models_before_the_first_request(config: Path, source: str) -> None:
+    assert teach(config, source).exit_code == 0
+
+    known = adaptive_of(start(config).state).predictor
+    assert known.rate[0] < known.rate[1] < known.rate[2]
+    assert all(mean.weight > 100 for mean in known.means)
+
+
+def test_teaching_moves_no_queue_and_counts_no_request(config: Path, source: str) -> None:
+    teach(config, source)
+
+    state = start(config).state
+    assert state.policy.queue("default") == 0.0
+    assert state.policy.answered_requests("default") == 0
+    assert state.requests["default"] == 0
+
+
+def test_a_dry_run_shows_what_would_be_taught_and_writes_nothing(config: Path, source: str) -> None:
+    result = teach(config, source, "--dry-run")
+
+    assert result.exit_code == 0
+    assert "medium" in result.stdout
+    assert "nothing was written" in result.stdout
+    assert not Path(url_of(config).removeprefix("sqlite+aiosqlite:///")).exists()
+
+
+def test_the_models_of_another_zoo_are_refused_with_the_names(config: Path, tmp_path: Path) -> None:
+    stranger = str(write_csv(tmp_path / "other.csv", rows()))
+
+    result = teach(config, stranger)
+
+    assert result.exit_code == 1
+    assert "cheap, dear" in str(result.exception)
+    assert "small, medium, large" in str(result.exception)
+
+
+def test_models_under_another_name_can_be_named(config: Path, tmp_path: Path) -> None:
+    stranger = str(write_csv(tmp_path / "other.csv", rows()))
+
+    result = teach(config, stranger, "--rename", "cheap=small", "--rename", "dear=large")
+
+    assert result.exit_code == 0
+    assert count(config) == 10
+
+
+def test_two_models_cannot_be_the_same_candidate(config: Path, tmp_path: Path) -> None:
+    stranger = str(write_csv(tmp_path / "other.csv", rows()))
+
+    result = teach(config, stranger, "--rename", "cheap=small", "--rename", "dear=small")
+
+    assert result.exit_code == 1
+    assert "same candidate" in str(result.exception)
+
+
+def test_a_source_is_taught_once(config: Path, source: str) -> None:
+    teach(config, source)
+
+    result = teach(config, source)
+
+    assert result.exit_code == 1
+    assert "taught before" in str(result.exception)
+    assert count(config) == 360
+
+
+def test_all_sources_are_taught_or_none(config: Path, source: str, tmp_path: Path) -> None:
+    stranger = str(write_csv(tmp_path / "other.csv", rows()))
+
+    assert teach(config, source, stranger).exit_code == 1
+
+    assert not Path(url_of(config).removeprefix("sqlite+aiosqlite:///")).exists()
+
+
+def test_what_is_forgotten_was_never_there(config: Path, source: str, tmp_path: Path) -> None:
+    other = str(write_synthetic(tmp_path / "other.csv", synthetic(50, seed=1)))
+    teach(config, source)
+    before = snapshot.dump(start(config).state)
+    teach(config, other)
+
+    assert teach(config, other, "--forget").exit_code == 0
+
+    assert snapshot.dump(start(config).state) == before
+
+
+def test_a_snapshot_that_holds_forgotten_lessons_is_not_gone_on_from(
+    config: Path, source: str
+) -> None:
+    """A proxy that runs while they are forgotten writes one when it stops."""
+    teach(config, source)
+    running = start(config)
+    teach(config, "--forget")
+
+    asyncio.run(save_snapshot(config, running))
+
+    assert all(mean.weight == 0.0 for mean in adaptive_of(start(config).state).predictor.means)
+
+
+def test_a_restart_goes_on_from_a_snapshot_with_lessons_in_it(config: Path, source: str) -> None:
+    teach(config, source)
+    running = start(config)
+    asyncio.run(save_snapshot(config, running))
+
+    assert snapshot.dump(start(config).state) == snapshot.dump(running.state)
+
+
+def test_forgetting_what_was_not_taught_is_refused(config: Path, source: str) -> None:
+    teach(config, source)
+
+    result = teach(config, "tomorrow.csv", "--forget")
+
+    assert result.exit_code == 1
+    assert source in str(result.exception)
+    assert count(config) == 360
+
+
+def test_a_running_proxy_learns_the_lessons_without_a_restart(config: Path, source: str) -> None:
+    async def follow() -> Engine:
+        engine, database = fresh(config), create_engine(url_of(config))
+        assert (await asyncio.to_thread(teach, config, source)).exit_code == 0
+        journal = Journal(
+            database,
+            {"zoo": engine},
+            Counters(),
+            flush_seconds=0.01,
+            snapshot_every=10_000,
+            position=0,
+        )
+        journal.start()
+        for _ in range(200):
+            if journal.position == await log.head(database):
+                break
+            await asyncio.sleep(0.05)
+        await journal.close()
+        await database.dispose()
+        return engine
+
+    running = asyncio.run(follow())
+
+    assert snapshot.dump(running.state) == snapshot.dump(start(config).state)
+
+
+def test_a_zoo_that_learns_as_the_paper_does_is_not_taught(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "paper.yaml"
+    path.write_text(yaml.safe_dump(configuration(tmp_path / "messplus.db", policy="paper")))
+
+    result = teach(path, source)
+
+    assert result.exit_code == 1
+    assert "policy 'adaptive'" in str(result.exception)
+
+
+def test_only_the_newest_lessons_of_a_long_source_are_taken(
+    config: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teaching, "MOST", 30)
+
+    result = teach(config, source)
+
+    assert count(config) == 30
+    assert "newest 30 of 360" in result.stdout
+
+
+def test_costs_in_another_unit_teach_no_lengths(config: Path, source: str) -> None:
+    """The recording counts in joules, the zoo in dollars."""
+    result = teach(config, source)
+
+    estimators = start(config).state.estimators.values()
+    assert "what answers cost is not taught" in " ".join(result.stdout.split())
+    assert all(estimator.completion_tokens.count == 0 for estimator in estimators)
+
+
+def test_costs_in_the_zoos_own_unit_teach_how_long_answers_are(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "joules.yaml"
+    path.write_text(
+        yaml.safe_dump(configuration(tmp_path / "joules.db", cost_unit="joule"))
+        .replace("input_cost_per_token", "x")
+        .replace("output_cost_per_token", "y")
+    )
+    given = yaml.safe_load(path.read_text())
+    for deployment, joules in zip(given["model_list"], (0.01, 0.04, 0.2), strict=True):
+        deployment["model_info"] = {
+            "messplus": {
+                **deployment["model_info"]["messplus"],
+                "joules_per_completion_token": joules,
+            }
+        }
+    path.write_text(json.dumps(given))
+
+    assert teach(path, source).exit_code == 0
+
+    for estimator in start(path).state.estimators.values():
+        assert 80.0 < estimator.completion_tokens.value < 120.0
+
+
+async def write_log(path: Path, zoos: Sequence[str]) -> None:
+    """Of each zoo 80 requests, served by turns by the small model, which fails, and the large."""
+    database = create_engine(f"sqlite+aiosqlite:///{path}")
+    await migrate(database)
+    records: list[Record] = []
+    for zoo in zoos:
+        for number in range(80):
+            name, model = f"{zoo}-{number}", ("small", "large")[number % 2]
+            records += [
+                request(name, zoo=zoo, prompt=f"question {number}", encoder="another"),
+                served_call(name, candidate=model),
+                label(name, float(model == "large")),
+            ]
+    await log.append(database, records)
+    await database.dispose()
+
+
+def test_the_log_of_another_zoo_teaches(config: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trial.db"
+    asyncio.run(write_log(path, ["trial"]))
+
+    assert teach(config, str(path)).exit_code == 0
+
+    rate = adaptive_of(start(config).state).predictor.rate
+    assert rate[0] < 0.3 < 0.7 < rate[2]
+
+
+def test_of_a_log_with_several_zoos_the_one_that_teaches_is_named(
+    config: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "trial.db"
+    asyncio.run(write_log(path, ["trial", "other"]))
+
+    refused = teach(config, str(path))
+
+    assert refused.exit_code == 1
+    assert "trial or other" in str(refused.exception)
+    assert teach(config, str(path), "--from-zoo", "trial").exit_code == 0
+
+
+def test_an_answer_that_nobody_judged_is_no_lesson(config: Path, tmp_path: Path) -> None:
+    made = recording([[1, 0, 1]], [[1, 1, 1]], models=list(PRICES))
+    path = write_synthetic(tmp_path / "one.csv", made)
+
+    teach(config, str(path))
+
+    assert count(config) == 3

@@ -1,0 +1,277 @@
+"""What a person sees of a prompt at once: of any text, in bounded work, each number for itself."""
+
+import time
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.prediction.surface import (
+    LONGEST,
+    NAMES,
+    NUMBERS,
+    WIDTH,
+    Surface,
+    number_of_column,
+    ramps,
+    read_surface,
+)
+
+texts = st.text(st.characters(exclude_categories=()), max_size=200)
+finite = st.floats(-50.0, 50.0, width=32)
+surfaces = st.lists(finite, min_size=len(NUMBERS), max_size=len(NUMBERS)).map(
+    lambda numbers: np.array(numbers, dtype=np.float32)
+)
+
+
+def seen(text: str) -> Surface:
+    return read_surface(Conversation.of_text(text))
+
+
+def number(surface: Surface, name: str) -> float:
+    return float(surface[NAMES.index(name)])
+
+
+def counted(text: str, name: str) -> float:
+    """One of the numbers that are counts, as it was counted."""
+    return float(2.0 ** number(seen(text), name)) - 1.0
+
+
+def moved(one: Conversation, other: Conversation) -> set[str]:
+    """The names of the numbers that differ."""
+    differs = read_surface(one) != read_surface(other)
+    return {name for name, is_other in zip(NAMES, differs, strict=True) if is_other}
+
+
+def garbage(size: int) -> str:
+    return Random(0).randbytes(size).decode("latin-1")
+
+
+@given(texts)
+def test_any_text_has_finite_numbers(text: str) -> None:
+    surface = seen(text)
+    assert surface.shape == (len(NUMBERS),)
+    assert surface.dtype == np.float32
+    assert np.isfinite(surface).all()
+    assert (surface >= 0.0).all()
+    assert np.isfinite(ramps(surface)).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "\0", " \n\t", "\ud800", "\udfff\ud800", "a\ud83d", "👩\u200d👧", "\u200f"),
+        garbage(3000),
+        "Привет, как дела? Γειά. 你好 世界。こんにちは 안녕하세요 مرحبا שלום",
+        "9" * 5000,
+        "\U0010ffff" * 20_000,
+    ],
+    ids=lambda text: ascii(text[:12]),
+)
+def test_an_odd_text_has_them_too(text: str) -> None:
+    assert np.isfinite(seen(text)).all()
+    assert np.isfinite(ramps(seen(text))).all()
+
+
+def test_a_conversation_without_turns_has_them_too() -> None:
+    assert np.isfinite(read_surface(Conversation(()))).all()
+
+
+@given(texts)
+def test_equal_prompts_have_equal_numbers(text: str) -> None:
+    assert seen(text).tobytes() == seen(text).tobytes()
+
+
+def test_what_was_read_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        seen("x")[0] = 1.0
+
+
+def test_of_a_long_prompt_only_the_two_ends_are_read() -> None:
+    """All but its length, which is counted whole."""
+    ends = "Sum up: 12 + 30" + " word" * LONGEST, " word" * LONGEST + " In one line?"
+    one, other = (seen(ends[0] + middle * 1_000_000 + ends[1]) for middle in ("x", "7 "))
+    assert one.tolist() != other.tolist()
+    differs = {name for name, a, b in zip(NAMES, one, other, strict=True) if a != b}
+    assert differs == {"characters"}
+
+
+def test_ten_megabytes_take_no_longer_than_its_bound() -> None:
+    short, long = "word 17. " * 1000, "word 17. " * 1_200_000
+    for text in (short, long):
+        conversation = Conversation.of_text(text)
+        assert conversation.text  # joined beforehand: the router needs it anyway
+        started = time.perf_counter()
+        read_surface(conversation)
+        assert time.perf_counter() - started < 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "count"),
+    [
+        ("12 apples and 345 pears", "digits", 5),
+        ("12 apples and 345 pears", "numbers", 2),
+        ("12 apples and 345 pears", "digits of the longest number", 3),
+        ("12 apples and 345 pears", "characters", 23),
+        ("12 apples and 345 pears", "words", 5),
+        ("12 apples and 345 pears", "characters of the longest word", 6),
+        ("12 apples and 345 pears", "characters of the average word", 3.8),
+        ("Who? What?", "question marks", 2),
+        ("Who? What?", "capitals", 2),
+        ("a\nb\ncde", "lines", 2),
+        ("a\nb\ncde", "characters of the last line", 3),
+        ("aab", "different characters", 2),
+        ("```\ndef f():\n    return x\n```", "marks of code", 4),
+        ("1 + 2 = 3", "operators", 2),
+        ("(a, [b])", "brackets", 4),
+        ("(a, [b])", "commas", 1),
+        ("'a' \"b\"", "quotes", 4),
+        ("$x_1$ # |", "markup", 5),
+        ("A. B! C; D:", "stops", 4),
+    ],
+)
+def test_each_count_is_of_what_its_name_says(text: str, name: str, count: float) -> None:
+    assert counted(text, name) == pytest.approx(count, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "share"),
+    [
+        ("the the THE cat", "share of different words", 0.5),
+        ("the cat is on", "share of common English words", 0.75),
+        ("Привет", "share of Cyrillic and Greek", 1.0),
+        ("ab你好", "share of Chinese, Japanese and Korean", 0.5),
+        ("مرحبا", "share of Arabic and Hebrew", 1.0),
+        ("abé", "share beyond ASCII", 0.5),  # of the bytes
+        ("abc", "share beyond ASCII", 0.0),
+        ("", "share of different words", 0.0),
+    ],
+)
+def test_each_share_is_of_what_its_name_says(text: str, name: str, share: float) -> None:
+    assert number(seen(text), name) == pytest.approx(share)
+
+
+def test_the_script_of_a_text_tells_it_from_others() -> None:
+    scripts = [name for name in NAMES if name.startswith("share of") and "words" not in name]
+    texts = ("Где находится вокзал", "駅はどこですか", "أين تقع المحطة", "Where is the station")
+    found = np.array([[number(seen(text), name) for name in scripts] for text in texts])
+    assert (found[:3].argmax(axis=1) == np.arange(3)).all()
+    assert found[3].tolist() == [0.0, 0.0, 0.0]
+
+
+ASKED = Conversation((Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("user", "And?")))
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        (replace(ASKED, images=1), {"images"}),
+        (replace(ASKED, attachments=2), {"other attachments"}),
+        (replace(ASKED, asks_json=True), {"JSON asked for"}),
+        (
+            replace(ASKED, turns=(Turn("user", "Hi\nHello"), Turn("user", "And?"))),
+            {"turns"},
+        ),
+    ],
+    ids=["images", "attachments", "JSON", "turns"],
+)
+def test_what_comes_along_moves_its_own_number_alone(
+    changed: Conversation, names: set[str]
+) -> None:
+    assert moved(ASKED, changed) == names
+
+
+def test_tools_are_counted() -> None:
+    """Their words are part of the text."""
+    one, two = (
+        replace(ASKED, tools=("weather: of a city",)),
+        replace(ASKED, tools=("weather: of", "a city")),
+    )
+    assert "tools" in moved(ASKED, one)
+    assert "tools" in moved(one, two)
+    assert "turns" not in moved(ASKED, two)
+
+
+def test_the_characters_before_the_last_turn_are_those_of_tools_and_turns() -> None:
+    asked = replace(ASKED, tools=("search",))
+    before = 2.0 ** number(read_surface(asked), "characters before the last turn") - 1.0
+    assert before == pytest.approx(len("search\nHi\nHello\n"))
+
+
+@given(surfaces)
+def test_every_ramp_is_between_zero_and_one(surface: Surface) -> None:
+    found = ramps(surface)
+    assert found.shape == (WIDTH,)
+    assert found.dtype == np.float32
+    assert ((found >= 0.0) & (found <= 1.0)).all()
+
+
+@given(surfaces, st.integers(0, len(NUMBERS) - 1), st.floats(0.0, 20.0, width=32))
+def test_ramps_rise_with_their_own_number_and_with_no_other(
+    surface: Surface, place: int, more: float
+) -> None:
+    higher = surface.copy()
+    higher[place] += np.float32(more)
+    before, after = ramps(surface), ramps(higher)
+    own = number_of_column() == place
+    assert (after[own] >= before[own]).all()
+    assert (after[~own] == before[~own]).all()
+
+
+@pytest.mark.parametrize("place", range(len(NUMBERS)), ids=NAMES)
+def test_each_ramp_rises_from_one_knot_to_the_next(place: int) -> None:
+    knots = NUMBERS[place].knots
+    surface = np.zeros((len(knots), len(NUMBERS)), np.float32)
+    surface[:, place] = knots
+    found = ramps(surface)[:, number_of_column() == place]
+    np.testing.assert_allclose(found, np.tri(len(knots), len(knots) - 1, -1), atol=1e-5)
+
+
+def test_several_prompts_at_once_are_as_each_alone() -> None:
+    rows = [seen(text) for text in ("", "What is 17 + 25?", "你好")]
+    assert ramps(np.array(rows)).tolist() == [ramps(row).tolist() for row in rows]
+
+
+def test_a_linear_head_can_represent_a_threshold() -> None:
+    """Above 32 digits the small model fails: one on one side, zero on the other."""
+    place = NAMES.index("digits")
+    knots = NUMBERS[place].knots
+    own = np.flatnonzero(number_of_column() == place)
+    weights = np.zeros(WIDTH)
+    weights[own[knots.index(5.0)]] = 1.0
+    digits = {count: seen("7" * count) for count in (0, 3, 20, 31, 64, 70, 120, 500)}
+    says = {count: float(weights @ ramps(surface)) for count, surface in digits.items()}
+    assert says == {count: float(count >= 63) for count in digits}
+
+
+def test_any_piecewise_linear_curve_is_a_sum_of_ramps() -> None:
+    place = NAMES.index("numbers")
+    knots = np.array(NUMBERS[place].knots)
+    curve = np.random.default_rng(0).normal(size=len(knots))
+    weights = np.zeros(WIDTH)
+    weights[number_of_column() == place] = np.diff(curve)
+    asked = np.linspace(knots[0] - 1.0, knots[-1] + 1.0, 50)
+    surface = np.zeros((len(asked), len(NUMBERS)), np.float32)
+    surface[:, place] = asked
+    said = curve[0] + ramps(surface) @ weights
+    np.testing.assert_allclose(said, np.interp(asked, knots, curve), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (len(NUMBERS) - 1,), (WIDTH,), (3, len(NUMBERS) + 1)], ids=str
+)
+def test_numbers_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="not a surface"):
+        ramps(np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_refused(bad: float) -> None:
+    surface = seen("x").copy()
+    surface[3] = bad
+    with pytest.raises(ValueError, match="finite"):
+        ramps(surface)
