@@ -40,21 +40,28 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request is decided by: who may serve, at which price of satisfaction, and which share
-    of the hope for each counts in its score."""
+    """What a request is decided by: who may serve, at which price of satisfaction, and whether
+    that comes from the plan."""
 
     models: tuple[int, ...]
     price: float
-    hope: float
+    is_planned: bool
+
+    @property
+    def hope(self) -> float:
+        """The share of the hope for each model that counts in its score."""
+        return PLANNED_HOPE if self.is_planned else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who serves, ``unseen`` beside whom, and how likely it was that this one would."""
+    """Who serves, ``unseen`` beside whom, the ``chance`` of a probe, and how likely it was that the
+    chosen one would serve."""
 
     chosen: int
     unseen: tuple[int, ...]
     is_probe: bool
+    chance: float
     propensity: float
 
 
@@ -76,13 +83,13 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     ]
     is_blind = known.is_blank and situation.t > BLIND
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
-    choice = _choice(situation, known, view, terms, best, is_blind=is_blind)
+    choice = _choice(situation, known, view, terms, best, owed, is_blind=is_blind)
     ranking = _ranking(choice.chosen, terms.models, view.by_cost, scores)
     return Decision(
         ranking=tuple(situation.estimates[place].candidate for place in ranking),
         explored=tuple(situation.estimates[place].candidate for place in choice.unseen),
         is_exploration=choice.is_probe or bool(choice.unseen),
-        exploration_probability=probe.probability(situation.t),
+        exploration_probability=choice.chance,
         expected_satisfaction=situation.estimates[choice.chosen].satisfaction,
         propensity=choice.propensity,
         reason=_reason(choice, is_blind, view.is_within_reach, owed + reserved),
@@ -106,8 +113,8 @@ def _terms(
     if situation.outlook is not None and known.evidence >= EVIDENCE:
         aimed = owed + PLANNED_RESERVE * reserved
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
-        return Terms(models, _bounded(price, view), PLANNED_HOPE)
-    return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), 1.0)
+        return Terms(models, _bounded(price, view), True)
+    return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), False)
 
 
 def _choice(
@@ -116,21 +123,27 @@ def _choice(
     view: View,
     terms: Terms,
     best: int,
+    owed: float,
     *,
     is_blind: bool,
 ) -> Choice:
     """The best, unless a probe is due. A probe that would cost the user much is made unseen."""
     chance, costs = probe.probability(situation.t), view.typical_cost
     tried = probe.candidates(terms.models, best, costs, known, situation.alpha)
+    trial = probe.trial(known, view.optimistic, situation.alpha, owed) if terms.is_planned else None
+    if trial is not None:
+        chance, tried = max(chance, probe.TRIAL), (trial,)
     served = [m for m in tried if not _is_better_unseen(m, best, situation, known, terms)]
     if situation.exploration_draw < chance:
         model = tried[int(situation.choice_draw * len(tried))]
         chosen, unseen = (model, ()) if model in served else (best, (model,))
-        return Choice(chosen, unseen, True, _propensity(chosen, best, tried, served, chance))
+        return Choice(
+            chosen, unseen, True, chance, _propensity(chosen, best, tried, served, chance)
+        )
     shadows: tuple[int, ...] = ()
     if not is_blind:
         shadows = shadow.candidates(terms.models, best, costs, known, situation.alpha)
-    return Choice(best, shadows, False, _propensity(best, best, tried, served, chance))
+    return Choice(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 
 
 def _is_better_unseen(
