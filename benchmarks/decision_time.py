@@ -1,11 +1,13 @@
 """What routing adds to a request: from the entry of the hook to its return, with writing on.
 
-    python -m benchmarks.decision_time
+    python -m benchmarks.decision_time [--models 3] [--lessons 0]
 
 The real plugin on a real SQLite file, with the embedded encoder and a prompt of about 200 tokens;
-only LiteLLM around it is left out. The budget is 0.5 ms in the median.
+only LiteLLM around it is left out. The zoo was taught so many lessons before, on which difficulty
+stands in the prompt, so that it decides by the plan. The budget is 0.5 ms in the median.
 """
 
+import argparse
 import asyncio
 import os
 import statistics
@@ -18,8 +20,13 @@ from typing import Any
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 
+from threadpoolctl import threadpool_limits
+
 from litellm_messplus.engine import Engine
+from litellm_messplus.learning.entries import Example, Taught
+from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
@@ -31,8 +38,9 @@ BUDGET_MILLISECONDS = 0.5
 PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
 
 
-def configuration(folder: Path) -> dict[str, Any]:
-    models = [("small", 1e-7), ("small", 1e-7), ("medium", 1e-6), ("large", 1e-5)]
+def configuration(folder: Path, models: int) -> dict[str, Any]:
+    """Of a zoo of so many models, the first of which has two replicas."""
+    named = [("model-0", 1e-7), *((f"model-{place}", 1e-7 * 3**place) for place in range(models))]
     return {
         "model_list": [
             {
@@ -44,7 +52,7 @@ def configuration(folder: Path) -> dict[str, Any]:
                     "output_cost_per_token": price,
                 },
             }
-            for number, (model, price) in enumerate(models)
+            for number, (model, price) in enumerate(named)
         ],
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
@@ -53,14 +61,35 @@ def configuration(folder: Path) -> dict[str, Any]:
     }
 
 
-async def measure(folder: Path) -> list[float]:
+def teach(engine: Engine, lessons: int) -> None:
+    """Of each model by turns, on prompts of 1 to 40 numbers: the later in the zoo, the more it can
+    do."""
+    models = engine.zoo.candidates
+    for number in range(lessons):
+        length, place = 1 + number * 7 % 40, number % len(models)
+        asked = Conversation.of_text("sort " + "17 " * length)
+        features = engine.encoder.encode([engine.encoder.read(asked)])[0]
+        example = Example(
+            f"taught-{number}",
+            engine.encoder.name,
+            features,
+            models[place],
+            False,
+            read_surface(asked),
+        )
+        value = float(length < 40 * (place + 1) / len(models))
+        lesson = f"taught-{number}.0"
+        engine.apply(Taught(0, "zoo", "made", lesson, example, 3 * length, 3.0 * length, value))
+
+
+async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     """Milliseconds of each decision."""
-    config = configuration(folder)
+    config = configuration(folder, models)
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     encoder = HashedNgrams()
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    engines["zoo"].state.requests["default"] = 1  # the first request explores, and calls
+    teach(engines["zoo"], lessons)
     database = create_engine(settings.database)
     await migrate(database)
     position = await restore(database, engines)
@@ -86,8 +115,13 @@ async def measure(folder: Path) -> list[float]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--models", type=int, default=3, help="Of the zoo, at least 2.")
+    parser.add_argument("--lessons", type=int, default=0, help="That it was taught before.")
+    given = parser.parse_args()
+    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
     with tempfile.TemporaryDirectory() as folder:
-        milliseconds = sorted(asyncio.run(measure(Path(folder))))
+        milliseconds = sorted(asyncio.run(measure(Path(folder), given.models, given.lessons)))
     median = statistics.median(milliseconds)
     print(f"decisions            {len(milliseconds)}")
     print(f"median               {median:.3f} ms (budget {BUDGET_MILLISECONDS} ms)")

@@ -39,19 +39,25 @@ class LengthHeads:
         self.words = Belief(projection(dimension).width, WORDS)
         self.own = [Belief(WIDTH, OWN) for _ in range(models)]
         self.noise: NDArray[np.float64] = np.full(models, NOISE)
+        self._combine()
 
     def multiples(self, prompt: Prompt) -> list[float]:
         """Of each model's answer to an average prompt."""
         rows = self.average.difference(prompt)
-        return [_multiple(self._shift(model, rows)) for model in range(len(self.own))]
+        words = np.dot(self.words.mean, rows.words)
+        return [
+            _multiple(shift) for shift in (np.dot(self._weights, rows.surface) + words).tolist()
+        ]
 
     def multiples_of_many(self, surface: Vector, words: Vector) -> NDArray[np.float64]:
         """The same of several prompts, (prompts, WIDTH) and (prompts, words), neither measured from
         the average: shape (prompts, models)."""
         surface, words = surface - self.average.surface, words - self.average.words
-        common = surface @ self.shared.mean + words @ self.words.mean
-        own = surface @ np.column_stack([belief.mean for belief in self.own])
-        return np.exp(np.clip(common[:, None] + own, -LARGEST, LARGEST)).astype(np.float64)
+        shifts = surface @ self._weights.T + (words @ self.words.mean)[:, None]
+        multiples: NDArray[np.float64] = np.exp(
+            np.clip(shifts, -LARGEST, LARGEST), dtype=np.float64
+        )
+        return multiples
 
     def learn(self, model: int, prompt: Prompt, multiple: float) -> None:
         """An answer was so many times as long as its model's mean."""
@@ -70,6 +76,7 @@ class LengthHeads:
         explained = observe(parts, surprise / noise, 1.0 / noise)
         noise += NOISE_SHARE * (max(surprise * surprise - explained, LEAST_NOISE) - noise)
         self.noise[model] = noise
+        self._combine()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         beliefs = {f"length_{place}": each.numbers() for place, each in enumerate(self._beliefs())}
@@ -81,13 +88,18 @@ class LengthHeads:
             belief.load(arrays[f"length_{place}"])
         self.average.load({name: arrays[f"length_{name}"] for name in self.average.arrays()})
         self.noise = arrays["length_noise"].copy()
+        self._combine()
 
     def _beliefs(self) -> list[Belief]:
         return [self.shared, self.words, *self.own]
 
+    def _combine(self) -> None:
+        """Shared and own heads as one, shape (models, WIDTH)."""
+        self._weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
+
     def _shift(self, model: int, rows: Rows) -> float:
         words = float(self.words.mean @ rows.words)
-        return float((self.shared.mean + self.own[model].mean) @ rows.surface) + words
+        return float(self._weights[model] @ rows.surface) + words
 
 
 def _multiple(shift: float) -> float:

@@ -10,7 +10,8 @@ ramps that rise from 0 to 1 between two neighbouring knots: any weights of them 
 linear curve of that number.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,8 @@ _CLASSES = {
     "quotes": "\"'`",
     "markup": "$\\_#|",
 }
+_DIGITS = list(_CLASSES).index("digits")
+_NUMBER = re.compile("[0-9]+")
 _CODE = ("```", "def ", "class ", "return ", "import ", "function ", "SELECT ", "#include", "</")
 _ENGLISH = frozenset(
     {
@@ -137,10 +140,11 @@ def read_surface(conversation: Conversation) -> Surface:
     """The numbers of a prompt, read-only. Any text has them: empty, garbled, or of 10 MB."""
     text = shortened(conversation, LONGEST, HEAD)
     read = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    histogram = np.bincount(read, minlength=256)
+    histogram, words = np.bincount(read, minlength=256), text.lower().split()
+    classes = (histogram @ _COUNTED).tolist()
     counts = [
-        *(histogram @ _COUNTED).tolist(),
-        *_lengths(conversation, text, read),
+        *classes,
+        *_lengths(conversation, text, words, has_digits=classes[_DIGITS] > 0.0),
         np.count_nonzero(histogram),
         sum(text.count(mark) for mark in _CODE),
         len(conversation.turns),
@@ -150,7 +154,7 @@ def read_surface(conversation: Conversation) -> Surface:
         conversation.attachments,
         conversation.asks_json,
     ]
-    shares = [_distinct(words := text.lower().split()), *_scripts(histogram), _english(words)]
+    shares = [_distinct(words), *_scripts(text, histogram), _english(words)]
     surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
     surface.flags.writeable = False
     return surface
@@ -172,25 +176,21 @@ def number_of_column() -> NDArray[np.intp]:
     return _OF.astype(np.intp)
 
 
-def _lengths(conversation: Conversation, text: str, read: NDArray[np.uint8]) -> list[float]:
-    """Of the text, its words, numbers, and last line."""
-    words = _runs(read > 32)
-    numbers = _runs((read >= 48) & (read <= 57))
+def _lengths(
+    conversation: Conversation, text: str, words: Sequence[str], *, has_digits: bool
+) -> list[float]:
+    """Of the text, its words, its numbers, and its last line."""
+    numbers = _NUMBER.findall(text) if has_digits else []
+    lengths = list(map(len, words))
     return [
         len(conversation.text),
-        words.size,
-        numbers.size,
-        int(numbers.max(initial=0)),
-        float(words.sum()) / max(words.size, 1),
-        int(words.max(initial=0)),
+        len(words),
+        len(numbers),
+        max(map(len, numbers), default=0),
+        sum(lengths) / max(len(lengths), 1),
+        max(lengths, default=0),
         len(text) - 1 - text.rfind("\n"),
     ]
-
-
-def _runs(is_inside: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The lengths of all unbroken stretches of True."""
-    edges = np.flatnonzero(np.diff(is_inside, prepend=False, append=False))
-    return edges[1::2] - edges[::2]
 
 
 def _distinct(words: list[str]) -> float:
@@ -201,8 +201,10 @@ def _english(words: list[str]) -> float:
     return sum(map(_ENGLISH.__contains__, words)) / max(len(words), 1)
 
 
-def _scripts(histogram: NDArray[np.intp]) -> list[float]:
+def _scripts(text: str, histogram: NDArray[np.intp]) -> list[float]:
     """Shares of all bytes beyond ASCII, and of all characters in each family of scripts."""
+    if text.isascii():
+        return [0.0] * _SCRIPTS.shape[1]
     beyond, *scripts = (histogram @ _SCRIPTS).tolist()
     total = max(int(histogram.sum()), 1)
     characters = max(int(histogram[:128].sum() + histogram[192:].sum()), 1)
