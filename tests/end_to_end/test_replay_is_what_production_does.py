@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
+from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.driver import ZOO, Run, build_engine
 from litellm_messplus.replay.outcome import Outcome
@@ -21,17 +22,21 @@ pytestmark = pytest.mark.end_to_end
 
 MODELS = ("tiny", "middle", "huge")
 RATES = (0.4, 0.7, 0.9)
-COSTS = (2, 9, 40)
+PRICES = (2.0**-5, 2.0**-3, 2.0**-1)
+"""Of a completion token: powers of two, by which tokens are multiplied and divided exactly."""
 REQUESTS = 80
 SEED = 5
 
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    """Of our own making: costs are whole numbers, for an upstream can only report whole tokens."""
+    """Of our own making: costs are whole numbers of tokens, for an upstream reports no others. The
+    first request's have the length that is expected before any call, so that the replay's prices
+    are these."""
     draws = np.random.default_rng(1)
     satisfied = draws.random((REQUESTS, len(MODELS))) < RATES
-    cost = np.array(COSTS) + draws.integers(0, 3, (REQUESTS, len(MODELS)))
+    tokens = draws.integers(60, 140, (REQUESTS, len(MODELS)))
+    tokens[0] = COMPLETION_TOKENS
     kinds = ("sort these words", "what is the sum of", "translate into French")
     texts = [f"{kinds[number % 3]}: {number}" for number in range(REQUESTS)]
     return Recording(
@@ -41,7 +46,7 @@ def recording() -> Recording:
         prompts=Prompts.encode(texts, HashedNgrams()),
         prompt=np.arange(REQUESTS),
         satisfied=satisfied.astype(float),
-        cost=cost.astype(float),
+        cost=tokens * np.array(PRICES),
     )
 
 
@@ -70,15 +75,16 @@ def proxy(upstream: Upstream, recording: Recording, zoo: Config, tmp_path: Path)
 
 
 def _candidate(model: str, url: str) -> Config:
-    """Priced 1 a completion token and nothing a prompt token, as the replay prices a recording."""
+    """Priced by the completion token alone, as the replay prices a recording."""
     found = deployment(ZOO, model, url, 0.0)
-    found["model_info"].update(output_cost_per_token=1.0, messplus={"candidate": model})
+    found["model_info"].update(output_cost_per_token=PRICES[MODELS.index(model)], messplus={"candidate": model})
     return found
 
 
 def _reply(recording: Recording, model: str, body: dict[str, Any]) -> Reply:
     row = recording.prompts.texts.index(body["messages"][-1]["content"])
-    return Reply(completion_tokens=int(recording.cost[row, MODELS.index(model)]))
+    place = MODELS.index(model)
+    return Reply(completion_tokens=int(recording.cost[row, place] / PRICES[place]))
 
 
 def test_the_running_proxy_decides_as_the_replay_does(
