@@ -12,8 +12,8 @@ TORCH := $(shell grep '^torch==' constraints.txt)
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/messplus up
 
-demo: $(INSTALLED) ## Send a few hundred requests through the running proxy.
-	$(VENV)/bin/messplus demo
+demo: $(INSTALLED) ## Send a few hundred requests through the running proxy, and ask every model aside.
+	$(VENV)/bin/messplus demo --ask-all
 
 test: $(INSTALLED) check ## Lint, types and every test.
 	$(VENV)/bin/pytest

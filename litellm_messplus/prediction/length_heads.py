@@ -4,8 +4,7 @@ Why it exists: where one request costs several times another, a satisfied reques
 cheapest where the step to the better model is small. Every call shows a length, labelled or not, so
 this is learned far sooner than satisfaction. Models differ: one writes three lines of working for a
 sum, another the sum. So there is a head that all share, and one of each model's own.
-With one shared ridge in its place (20 seeds, an earlier state of the rest): llmdrift 0.94 instead
-of 0.90 times the hindsight mix, tiny 0.60 instead of 0.57.
+Left out (10 seeds): tiny 0.60 instead of 0.53 times the hindsight mix.
 """
 
 import math

@@ -175,7 +175,7 @@ def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
 async def _readings(connection: AsyncConnection) -> dict[str, Reading | None]:
     """From the newest snapshot of each zoo."""
     query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
-    newest = dict((await connection.execute(query)).tuples().all())
+    newest = {row.zoo: row.state for row in await connection.execute(query)}
     found: dict[str, Reading | None] = {}
     for zoo, state in newest.items():
         try:

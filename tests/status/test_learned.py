@@ -1,0 +1,169 @@
+"""`messplus status --learned`: what reading has taught, in words that hold, and what it saves."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.status import status as command
+from litellm_messplus.learning import snapshot
+from litellm_messplus.learning.entries import Example, Taught
+from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.learned import Change, ModelView, Reading, reading_of
+from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.records import Record
+from litellm_messplus.status.learned import Learned, learned_of
+from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.database import create_engine, migrate
+from tests.unit.builders import (
+    LARGE,
+    MEDIUM,
+    SMALL,
+    adaptive_of,
+    build_engine,
+    pair,
+    request,
+)
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+
+
+def taught(lessons: int = 400, *, tells: bool = True) -> Any:
+    """An engine that saw by turns prompts of few and of many numbers: the small model fails on the
+    latter, where the prompts tell anything, and the large one never does."""
+    engine = build_engine()
+    for number in range(lessons):
+        many = number // 3 % 2
+        asked = Conversation.of_text("add " + " ".join(["17"] * (2 + 28 * many)))
+        name = (SMALL, MEDIUM, LARGE)[number % 3]
+        bad = many if tells else number // 6 % 2
+        value = 1.0 if name == LARGE else float(not bad)
+        example = Example(f"r{number}", "pair-1", pair(1, 0), name, False, read_surface(asked))
+        engine.apply(Taught(number, "zoo", "made", f"r{number}.0", example, 9, 9.0, value))
+    return engine
+
+
+def view(reading: Reading, name: str) -> ModelView:
+    return next(model for model in reading.models if model.candidate == name)
+
+
+def change(model: ModelView, name: str) -> Change:
+    changes = [change for family in model.families for change in family.changes]
+    return next(change for change in changes if change.number == name)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """With a snapshot of what was taught, and a log of requests on which reading pays: on half of
+    them the small model is as good as the large."""
+    path = tmp_path / "messplus.db"
+
+    async def write() -> None:
+        engine = create_engine(f"sqlite+aiosqlite:///{path}")
+        await migrate(engine)
+        records: list[Record] = [
+            request(
+                f"r{number}",
+                alpha=0.9,
+                estimated_cost={SMALL: 1.0, LARGE: 10.0},
+                estimated_satisfaction={SMALL: 0.95 if number % 2 else 0.1, LARGE: 0.95},
+            )
+            for number in range(100)
+        ]
+        await log.append(engine, records)
+        state = snapshot.dump(taught().state)
+        await snapshots.save(engine, snapshots.Snapshot("zoo", 100, "f" * 64, state))
+        await engine.dispose()
+
+    asyncio.run(write())
+    return path
+
+
+def test_the_kind_of_prompts_that_a_model_fails_on_is_named() -> None:
+    reading = reading_of(adaptive_of(taught().state).predictor)
+
+    digits = change(view(reading, SMALL), "digits")
+    assert (digits.low, digits.high) == pytest.approx((4.0, 60.0))
+    assert digits.nats < 0.0
+    assert "numbers" in [family.name for family in view(reading, SMALL).families[:3]]
+
+
+def test_a_model_that_fails_on_none_differs_less_by_the_prompt() -> None:
+    reading = reading_of(adaptive_of(taught().state).predictor)
+
+    def moved(name: str) -> float:
+        return sum(family.spread for family in view(reading, name).families)
+
+    assert moved(LARGE) < moved(SMALL)
+
+
+def test_families_are_ordered_by_how_much_they_move() -> None:
+    for model in reading_of(adaptive_of(taught().state).predictor).models:
+        spreads = [family.spread for family in model.families]
+        assert spreads == sorted(spreads, reverse=True)
+
+
+def test_where_prompts_tell_nothing_there_is_no_evidence_and_nothing_is_sure() -> None:
+    reading = reading_of(adaptive_of(taught(tells=False).state).predictor)
+
+    assert reading.evidence < 5.0
+    assert not any(
+        change.is_sure and abs(change.nats) > 0.5
+        for model in reading.models
+        for family in model.families
+        for change in family.changes
+    )
+
+
+def test_before_the_first_label_nothing_was_learned() -> None:
+    reading = reading_of(adaptive_of(build_engine().state).predictor)
+
+    assert reading.evidence == 0.0
+    assert all(model.families == () for model in reading.models)
+
+
+def test_the_snapshot_of_a_database_says_what_the_engine_says(database: Path) -> None:
+    found = asyncio.run(learned_of(str(database)))
+
+    assert found.zoos[0].reading == reading_of(adaptive_of(taught().state).predictor)
+
+
+def test_the_saving_is_that_against_the_best_fixed_mix(database: Path) -> None:
+    """Half of the prompts need the large model: 5.5 a request by the prompt; the mix of means
+    0.525 and 0.95 that gives 0.9 costs 1 + 9 * 0.375 / 0.425 = 8.94."""
+    (saving,) = asyncio.run(learned_of(str(database))).zoos[0].savings
+
+    assert saving.requests == 100
+    assert saving.saved == pytest.approx(1.0 - 5.0 / 8.94, abs=0.08)
+    assert saving.low <= saving.saved <= saving.high
+
+
+def test_the_table_says_it_in_words(database: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["--learned", "--database", str(database)], env={"COLUMNS": "160"}
+    )
+
+    assert result.exit_code == 0, result.exception
+    assert "against the best fixed mix" in result.stdout
+    assert "it decides" in result.stdout
+    assert "digits" in result.stdout
+
+
+def test_the_json_reads_back_as_what_it_was(database: Path) -> None:
+    result = CliRunner().invoke(app, ["--learned", "--database", str(database), "--json"])
+
+    assert Learned.of(json.loads(result.stdout)) == asyncio.run(learned_of(str(database)))
+
+
+def test_a_picture_of_what_was_learned_is_refused(database: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["--learned", "--database", str(database), "--plot", str(tmp_path / "a.png")]
+    )
+
+    assert result.exit_code == 1
+    assert "--plot" in str(result.exception)
