@@ -1,7 +1,7 @@
 """Has a model become worse? A cumulative sum of log-likelihood ratios (Page's test).
 
-A mean that forgets fast enough to notice a degraded model is too noisy to keep a dear one out. So
-the mean stays slow, and this test tells when it is out of date.
+A mean that forgets fast enough to notice a degraded model is too noisy to keep an expensive one
+out. So the mean stays slow, and this test tells when it is out of date.
 """
 
 import math

@@ -6,8 +6,8 @@ one bad label does not condemn a model; old labels fade so that a model may chan
 
 The upper bound is that of MOSS (Audibert and Bubeck): a model that got less than its share of the
 labels is looked at more kindly, by sqrt(2 ln(labels / (models * labels of this one))).
-Left out (6 seeds), a cheap model with a few early misses is not tried again while a dear one
-serves: 0.452 instead of 0.429 MJ, worst seed 2.5 instead of 1.8 times the median.
+Left out (6 seeds), a cheap model with a few early misses is not tried again while an
+expensive one serves: 0.452 instead of 0.429 MJ, worst seed 2.5 instead of 1.8 times the median.
 """
 
 import math

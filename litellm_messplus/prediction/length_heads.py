@@ -42,11 +42,13 @@ class LengthHeads:
 
     def multiples(self, prompt: Prompt) -> list[float]:
         """Of each model's answer to an average prompt."""
-        rows = self.average.difference(prompt)
-        words = np.dot(self.words.mean, rows.words)
-        return [
-            _multiple(shift) for shift in (np.dot(self._weights, rows.surface) + words).tolist()
-        ]
+        surface, words = prompt.ramps, prompt.words(self.average.dimension)
+        shifts = np.zeros(len(self.own), np.float32)
+        if surface is not None:
+            shifts += np.dot(self._weights, surface) - self._at_average
+        if words is not None:
+            shifts += np.dot(self.words.mean, words) - self._words_at_average
+        return [_multiple(shift) for shift in shifts.tolist()]
 
     def multiples_of_many(self, surface: Vector, words: Vector) -> NDArray[np.float64]:
         """The same of several prompts, (prompts, WIDTH) and (prompts, words), neither measured from
@@ -95,6 +97,8 @@ class LengthHeads:
     def _combine(self) -> None:
         """Shared and own heads as one, shape (models, WIDTH)."""
         self._weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
+        self._at_average: Vector = np.dot(self._weights, self.average.surface)
+        self._words_at_average = np.dot(self.words.mean, self.average.words)
 
     def _shift(self, model: int, rows: Rows) -> float:
         words = float(self.words.mean @ rows.words)

@@ -128,8 +128,12 @@ class PromptHeads:
 
     def shifts(self, prompt: Prompt) -> Vector:
         """Log-odds that the prompt adds for each model, shape (models,), trust applied."""
-        rows = self.average.difference(prompt)
-        shifts: Vector = self.weights @ rows.surface + self.word_weights @ rows.words
+        surface, words = prompt.ramps, prompt.words(self.average.dimension)
+        shifts = np.zeros(self.models, np.float32)
+        if surface is not None:
+            shifts += np.dot(self.weights, surface) - self._at_average
+        if words is not None:
+            shifts += np.dot(self.word_weights, words) - self._words_at_average
         return shifts
 
     def shifts_of_many(self, surface: Vector, words: Vector) -> Vector:
@@ -201,3 +205,5 @@ class PromptHeads:
             for row, belief in zip(self.weights, reader.own, strict=True):
                 row += own * belief.mean
         self.word_weights: Vector = words * self.words.mean
+        self._at_average: Vector = np.dot(self.weights, self.average.surface)
+        self._words_at_average = np.dot(self.word_weights, self.average.words)

@@ -1,9 +1,9 @@
 """What a person sees of a prompt at once: how long, how many numbers, code, language, turns, tools.
 
 Why it exists: these few numbers tell more of who will answer well than any words do. Without them
-the demo's tasks cost 1.27 instead of 0.53 times the hindsight mix; without the words of the embedded
-encoder, 0.54 (10 seeds). They are the same beside every encoder, are there when a slow one is late,
-and take 0.04 ms for 200 tokens, 0.2 ms for a prompt of any length.
+the demo's tasks cost 1.27 instead of 0.53 times the hindsight mix; without the words of the
+embedded encoder, 0.54 (10 seeds). They are the same beside every encoder, are there when a slow one
+is late, and take 0.04 ms for 200 tokens, 0.2 ms for a prompt of any length.
 
 A linear head cannot say "above 50 numbers, the small model fails". So each number is spread over
 ramps that rise from 0 to 1 between two neighbouring knots: any weights of them are a piecewise

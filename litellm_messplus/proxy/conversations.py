@@ -62,7 +62,9 @@ def _attached(content: object, depth: int) -> Iterator[str]:
             yield kind
         else:
             for name in WORDS:
-                yield from _attached(content.get(name, ""), depth - 1)
+                inner = content.get(name)
+                if inner is not None and not isinstance(inner, str):
+                    yield from _attached(inner, depth - 1)
     elif _is_list(content):
         for part in _items(content):
             yield from _attached(part, depth - 1)
