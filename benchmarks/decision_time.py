@@ -29,6 +29,7 @@ from litellm_messplus.learning.entries import Example, Taught
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.proxy import collector
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
@@ -99,6 +100,7 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     position = await restore(database, engines)
     plugin = MessplusPlugin(settings, encoder, engines, database, position)
     plugin.start()
+    collector.spare()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
         messages = [{"role": "user", "content": f"{PROMPT} {number}"}]
