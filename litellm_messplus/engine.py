@@ -59,6 +59,11 @@ class Engine:
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
         self._outlooks: dict[tuple[Any, ...], Outlook] = {}
 
+    def begin_anew(self) -> None:
+        """Forget what was folded in so far."""
+        self.state = self.empty_state()
+        self._outlooks.clear()
+
     def empty_state(self) -> ZooState:
         """The state before any request."""
         encoder = self.encoder

@@ -18,13 +18,30 @@ class ConfigurationError(MessplusError):
         super().__init__(f"{key}: given {given!r}; allowed: {allowed}")
 
 
+class DatabaseAwayError(ConfigurationError):
+    """The database does not answer now: it may later, without any change of the configuration."""
+
+
 class JournalFullError(MessplusError):
     """The database has been away for so long that nothing more is held for it."""
 
 
+class BrokenLogError(MessplusError):
+    """The database is there, and what it holds is no log; the message says what to do."""
+
+
 class UnknownRequestError(MessplusError):
-    """No request is known under the id that was given."""
+    """No request of the caller's is known under the id that was given. Whether another key has one
+    is told to nobody."""
 
 
-class NotYourRequestError(MessplusError):
-    """The request exists, but was made with another key."""
+class TooOftenError(MessplusError):
+    """A key asks for more than its share; ``retry_seconds`` says when to come again."""
+
+    def __init__(self, reason: str, retry_seconds: float) -> None:
+        self.retry_seconds = retry_seconds
+        super().__init__(reason)
+
+
+class TooManyVerdictsError(MessplusError):
+    """A call has been judged so often that no further verdict is taken."""

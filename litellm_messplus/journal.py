@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
@@ -18,6 +19,7 @@ from litellm_messplus.learning import snapshot
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.database_file import DatabaseFileGoneError
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 from litellm_messplus.store.recent_requests import RecentRequests
 from litellm_messplus.store.refusals import is_the_records_fault
@@ -55,7 +57,8 @@ class _Waiting:
 
 
 class Journal:
-    """The only writer of this process. An engine's state is the fold up to ``position``."""
+    """The only writer of this process. An engine's state is the fold up to ``position``;
+    ``arrivals`` are told of what it has written and folded in."""
 
     def __init__(
         self,
@@ -68,6 +71,7 @@ class Journal:
         position: int,
     ) -> None:
         self.position = position
+        self.arrivals = Arrivals()
         self._database = database
         self._engines = engines
         self._counters = counters
@@ -82,6 +86,10 @@ class Journal:
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
+    def begin_at(self, position: int) -> None:
+        """The engines have been restored up to there, since the journal was made."""
+        self.position = self._snapshot_position = position
+
     def start(self) -> None:
         """Begin writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
@@ -95,7 +103,8 @@ class Journal:
     async def write_durably(self, record: Record) -> None:
         """Return when the record, and all handed over before, are committed and folded in.
 
-        Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it.
+        Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it, and
+        DatabaseFileGoneError where its file was deleted.
         """
         written = asyncio.get_running_loop().create_future()
         self._add(_Waiting(record, written, is_durable=True))
@@ -113,15 +122,16 @@ class Journal:
         await asyncio.shield(last.written)
 
     async def close(self) -> None:
-        """Write everything, take a snapshot, and stop."""
+        """Write everything, take a snapshot, and stop; one that was never started stops at once."""
         self._closing = True
         self._wake.set()
-        if self._task is not None:
-            try:
-                await asyncio.wait_for(self._task, CLOSE_SECONDS)
-            except TimeoutError:
-                logger.error("closed with %d records unwritten", len(self._backlog))
-                return
+        if self._task is None:
+            return
+        try:
+            await asyncio.wait_for(self._task, CLOSE_SECONDS)
+        except TimeoutError:
+            logger.error("closed with %d records unwritten", len(self._backlog))
+            return
         try:
             await self._save_snapshots()
         except SQLAlchemyError:  # the log is written; a start will fold it
@@ -141,11 +151,22 @@ class Journal:
             self._timer = None
             try:
                 await self._flush()
+            except DatabaseFileGoneError as error:
+                self._refuse_durable(error)
+                await asyncio.sleep(RETRY_SECONDS)
+                self._wake.set()
             except Exception:
                 waiting = len(self._backlog)
                 self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
                 await asyncio.sleep(RETRY_SECONDS)
                 self._wake.set()
+
+    def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
+        """Nobody waits for a file that may never come back; what is handed over is kept for it."""
+        self._counters.failure("database_file_gone", str(error))
+        for waiting in self._backlog:
+            if waiting.is_durable:
+                waiting.refuse(error)
 
     async def _flush(self) -> None:
         """Write what waits now. What comes in meanwhile has its own flush interval: written at
@@ -207,6 +228,7 @@ class Journal:
         finally:  # committed is committed: what could not be read back now is folded in later
             for waiting in batch:
                 waiting.resolve()
+            self.arrivals.came(records)
 
     def _drop(self, waiting: _Waiting, error: Exception) -> None:
         record = waiting.record

@@ -18,18 +18,35 @@ async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
 
     Each goes on from the newest snapshot that fits its settings, or folds the whole log.
     """
-    reached = {name: await _load_snapshot(database, engine) for name, engine in engines.items()}
+    taken = {name: await _newest_snapshot(database, engine) for name, engine in engines.items()}
     head = await log.head(database)
+    reached = {
+        name: await _load(database, engine, taken[name], head) for name, engine in engines.items()
+    }
     async for entry in read_entries(database, min(reached.values(), default=head), head):
         if entry.position > reached.get(entry.zoo, head):
             fold(engines, entry)
     return head
 
 
-async def _load_snapshot(database: AsyncEngine, engine: Engine) -> int:
+async def _newest_snapshot(database: AsyncEngine, engine: Engine) -> snapshots.Snapshot | None:
     fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
-    found = await snapshots.newest(database, engine.zoo.name, fingerprint)
+    return await snapshots.newest(database, engine.zoo.name, fingerprint)
+
+
+async def _load(
+    database: AsyncEngine, engine: Engine, found: snapshots.Snapshot | None, head: int
+) -> int:
+    """Up to where the engine's state has come by its snapshot, which was read before the head."""
     if found is None:
+        return 0
+    if found.position > head:
+        logger.warning(
+            "the snapshot of %s at %d is ahead of the log, which ends at %d (was an older copy of "
+            "the database put back?); it is dropped, and the whole log folded",
+            *(engine.zoo.name, found.position, head),
+        )
+        await snapshots.drop_ahead(database, engine.zoo.name)
         return 0
     try:
         state = snapshot.load(found.state, engine.empty_state())

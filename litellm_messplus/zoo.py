@@ -7,7 +7,7 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
 
 TYPICAL = 100.0, 100.0
-"""Tokens of a prompt and of an answer of the call, a second long, that the dearest is found by."""
+"""Tokens of a prompt and of an answer of the call, a second long, that finds the most expensive."""
 
 
 @dataclass(frozen=True)

@@ -158,8 +158,9 @@ def error_response(status: HTTPStatus, code: str, message: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)
 
 
-def build_app(models_directory: Path) -> FastAPI:
-    """The server's application; loads every model in ``models_directory``."""
+def build_app(models_directory: Path, instance: str = "") -> FastAPI:
+    """The server's application; loads every model in ``models_directory``. Its health names the
+    ``instance``, by which whoever started it knows it."""
     app, zoo = FastAPI(title="tiny zoo"), Zoo(models_directory)
 
     @app.exception_handler(RequestError)
@@ -173,7 +174,7 @@ def build_app(models_directory: Path) -> FastAPI:
 
     @app.get("/health")
     async def health() -> Body:
-        return {"status": "ok"}
+        return {"status": "ok", "instance": instance}
 
     @app.get("/v1/models")
     async def list_models() -> Body:
@@ -200,8 +201,9 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--models-dir", type=Path, default=MODELS_DIRECTORY)
+    parser.add_argument("--instance", default="", help="A name that GET /health gives back.")
     options = parser.parse_args()
-    app = build_app(options.models_dir)
+    app = build_app(options.models_dir, options.instance)
     uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
 

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.check import check
 from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import replay
 from litellm_messplus.cli.status import status
 from litellm_messplus.cli.teach import teach
+from litellm_messplus.cli.verify import verify
 
 app = typer.Typer(
     help="Hold a promised share of satisfied requests at the lowest cost.",
@@ -20,8 +22,23 @@ app = typer.Typer(
 )
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from litellm_messplus.version import version
+
+        print(f"litellm-messplus {version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def messplus() -> None:
+def messplus(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show it, and nothing else."
+        ),
+    ] = False,
+) -> None:
     """Hold a promised share of satisfied requests at the lowest cost."""
 
 
@@ -39,11 +56,13 @@ def up(
     raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
 
 
+app.command()(check)
 app.command()(replay)
 app.command()(encoders)
 app.command()(profile)
 app.command()(status)
 app.command()(teach)
+app.command()(verify)
 
 
 @app.command()

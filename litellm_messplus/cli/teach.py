@@ -1,5 +1,6 @@
 """`messplus teach`: its options."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,8 @@ def teach(
     ] = False,
 ) -> None:
     """Teach a zoo what is known of its models: it then begins as if it had seen those requests."""
+    # LiteLLM would ask the network for prices when it is imported; its package has them too.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from litellm_messplus.errors import MessplusError
     from litellm_messplus.teaching import command
 

@@ -1,12 +1,14 @@
 """`messplus up`: the tiny zoo's server and the LiteLLM proxy, started and stopped together."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -15,9 +17,12 @@ import httpx
 from rich.console import Console
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.ports import HOST, require_free
 
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
+DEFAULT_URL = f"http://{HOST}:4000"
+"""Where `messplus demo` looks."""
 
 console = Console(stderr=True, highlight=False)
 
@@ -25,41 +30,77 @@ console = Console(stderr=True, highlight=False)
 def run(folder: Path, *, port: int, zoo_port: int) -> int:
     """Serve until a signal, or until one of the two ends; returns the exit status.
 
-    Raises SystemExit with what to do where the tiny zoo is not there.
+    Raises SystemExit with what to do where the tiny zoo is not there, where a port is taken, and
+    where something else answers there in the end.
     """
     config = folder / "proxy_config.yaml"
     if not config.is_file():
         raise SystemExit(
             f"messplus: {config} is not there: run this in a checkout, or give --folder"
         )
+    require_free({"--port": port, "--zoo-port": zoo_port})
+    key, instance = keys.find_or_make(), secrets.token_hex(8)
     environment = {
         **os.environ,
-        keys.VARIABLE: keys.find_or_make(),
-        "TINY_ZOO_URL": f"http://127.0.0.1:{zoo_port}/v1",
+        keys.VARIABLE: key,
+        "TINY_ZOO_URL": f"http://{HOST}:{zoo_port}/v1",
     }
     Path("var").mkdir(exist_ok=True)
     signal.signal(signal.SIGTERM, _interrupt)
     zoo = [sys.executable, "-m", "examples.tiny_zoo.server", "--port", str(zoo_port)]
+    zoo += ["--instance", instance]
     proxy = [str(Path(sys.executable).parent / "litellm"), "--config", str(config)]
     try:
         with _running(zoo, environment) as zoo_process:
-            _wait(zoo_process, f"http://127.0.0.1:{zoo_port}/health", "the tiny zoo")
-            proxy += ["--port", str(port), "--host", "127.0.0.1"]
+            answer = _wait(zoo_process, f"http://{HOST}:{zoo_port}/health", "the tiny zoo")
+            if not _names(answer, instance):
+                raise _another(zoo_port, "--zoo-port")
+            proxy += ["--port", str(port), "--host", HOST]
             with _running(proxy, environment) as proxy_process:
-                url = f"http://127.0.0.1:{port}"
+                url = f"http://{HOST}:{port}"
                 _wait(proxy_process, f"{url}/health/liveliness", "the proxy")
+                if not _takes(url, key):
+                    raise _another(port, "--port")
                 _greet(url)
                 return _until_one_ends(zoo_process, proxy_process)
     except KeyboardInterrupt:
         return 0
 
 
+def _names(answer: httpx.Response, instance: str) -> bool:
+    """Whether the answer is of the server that was started under this name."""
+    try:
+        found = answer.json()
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("instance") == instance
+
+
+def _takes(url: str, key: str) -> bool:
+    """Whether what answers there is a proxy with the plugin, under our key."""
+    try:
+        answer = httpx.get(
+            f"{url}/messplus/health", headers={"authorization": f"Bearer {key}"}, timeout=30.0
+        )
+    except httpx.HTTPError:
+        return False
+    return answer.status_code == HTTPStatus.OK
+
+
+def _another(port: int, option: str) -> SystemExit:
+    return SystemExit(
+        f"messplus: another program answers on port {port}: stop it, or give another port with "
+        f"{option}"
+    )
+
+
 def _greet(url: str) -> None:
+    demo = ".venv/bin/messplus demo" + ("" if url == DEFAULT_URL else f" --url {url}")
     console.print(
         f"\n[bold]The proxy serves [cyan]tiny-zoo[/cyan] on {url}[/bold]\n"
         f"  master key  {keys.VARIABLE if os.environ.get(keys.VARIABLE) else keys.FILE}\n"
         "  database    var/messplus.db\n"
-        "  try it      .venv/bin/messplus demo   (in a second terminal)\n"
+        f"  try it      {demo}   (in a second terminal)\n"
         "  stop        Ctrl-C\n"
     )
 
@@ -79,16 +120,19 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
                 process.wait()
 
 
-def _wait(process: subprocess.Popen[bytes], url: str, name: str) -> None:
+def _wait(process: subprocess.Popen[bytes], url: str, name: str) -> httpx.Response:
+    """The first answer with status 200, while the process is alive. Raises SystemExit."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise SystemExit(f"messplus: {name} ended at its start, status {process.returncode}")
         try:
-            if httpx.get(url, timeout=2.0).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
+            answer = httpx.get(url, timeout=2.0)
+            if answer.status_code == HTTPStatus.OK and process.poll() is None:
+                return answer
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.1)
     raise SystemExit(f"messplus: {name} did not answer on {url} within {START_SECONDS:.0f} s")
 
 

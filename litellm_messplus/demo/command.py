@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from litellm_messplus.demo.asides import Models, list_deployments
 from litellm_messplus.demo.labelling import Labelling
-from litellm_messplus.demo.refusals import refusal
+from litellm_messplus.demo.refusals import refusal, refusal_of_route
 from litellm_messplus.demo.report import Report, table
 from litellm_messplus.demo.session import Outcome, Reported, Sent, Session
 from litellm_messplus.demo.settling import wait_for_labels
@@ -38,7 +38,7 @@ def run(
 
     ``model`` is asked in place of the zoo that belongs to ``labelling``; with ``ask_all`` every
     model of it is asked aside too. Returns the exit status. Raises SystemExit where no proxy
-    answers, or where it refuses.
+    answers, or where it or the plugin refuses.
     """
     headers = {"authorization": f"Bearer {key}"}
     with (
@@ -57,6 +57,8 @@ def run(
             ) from error
         except APIStatusError as error:
             raise SystemExit(f"messplus: {refusal(error, url)}") from error
+        except httpx.HTTPError as error:
+            raise SystemExit(f"messplus: {refusal_of_route(error, url)}") from error
     _show(report, as_json, svg)
     return 0
 

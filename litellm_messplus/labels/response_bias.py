@@ -1,4 +1,4 @@
-"""How much oftener unsatisfied users answer than satisfied ones, from an audit by the judge.
+"""How much more often unsatisfied users answer than satisfied ones, from an audit by the judge.
 
 The judge grades a uniform sample, whether the user answers or not. Of a graded request whose user
 answered, the user's word is taken; of one whose user was silent, only the judge's is there, and it
@@ -21,7 +21,7 @@ from math import exp, log, sqrt
 from litellm_messplus.labels.agreement import Agreement, Z
 
 LEAST_SKILL = 0.2
-"""How much oftener the judge must call an answer satisfactory that is than one that is not: what
+"""How much more often the judge must call an answer satisfactory that is than one that is not: what
 it says of silent users is divided by that."""
 PRIOR = 0.7
 """Standard deviation of the ratio's logarithm over services: from half to twice as often."""

@@ -75,7 +75,7 @@ class AdaptivePolicy:
 
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}
-        unseen = [self.unseen.made, self.unseen.labelled]
+        unseen = [self.unseen.made, self.unseen.labelled, self.unseen.requests]
         return {"accounts": accounts, "unseen": unseen, "predictor": self.predictor.plain()}
 
     def arrays(self) -> Arrays:

@@ -45,8 +45,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A call ended. ``example`` is None where it failed, or a model outside the zoo answered;
-    ``given`` are the labels that came before, in the order of the log."""
+    """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
+    LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
+    newest of each source."""
 
     position: int
     zoo: str
@@ -62,11 +63,11 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A label came in: ``given``. Those on the same call before it are ``earlier``, in the order of
-    the log.
+    """A label came in: ``given``. Those that stood on the same call are ``earlier``: the newest of
+    each source.
 
     ``example`` is None while the call has not ended, so that nobody knows yet which model served,
-    and for ever where a model outside the zoo did.
+    and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
     """
 
     position: int

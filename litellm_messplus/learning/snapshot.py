@@ -16,7 +16,7 @@ from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 8
+FORMAT = 9
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 

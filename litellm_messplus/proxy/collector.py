@@ -2,9 +2,9 @@
 
 A round stops the event loop. LiteLLM's modules alone are 800,000 objects, and a full round over
 them takes 0.1 to 0.4 s: a decision caught in it misses its deadline. What is frozen is in no round,
-but Python then judges by the few objects left, and at its own threshold full rounds come oftener:
-the rounds took 3 to 5 % of the proxy's CPU, of LiteLLM without the plugin 1.6 %. So the threshold
-is raised as well, which leaves 0.5 %.
+but Python then judges by the few objects left, and at its own threshold full rounds come more
+often: the rounds took 3 to 5 % of the proxy's CPU, of LiteLLM without the plugin 1.6 %. So the
+threshold is raised as well, which leaves 0.5 %.
 """
 
 import gc

@@ -15,6 +15,7 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.answered_call import Asked
 from litellm_messplus.labels.desk import LabelDesk
 from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.cached_answers import NEVER_CACHED
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import answered
 from litellm_messplus.proxy.metering import Meter, Reading, Served
@@ -159,12 +160,11 @@ class Explorer:
             and name not in all_litellm_params
         }
         repeated["model"] = group
-        if request.messages is not None and request.call_type != "atext_completion":
-            repeated["messages"] = list(request.messages)
+        repeated |= request.asked
         repeated[metadata_name(request.call_type)] = self._metadata(request)
         if request.call_type in METADATA_OF_OTHERS and "metadata" in request.kwargs:
             repeated["metadata"] = request.kwargs["metadata"]
-        return {**repeated, "num_retries": 0, "disable_fallbacks": True}
+        return {**repeated, "num_retries": 0, "disable_fallbacks": True, "cache": NEVER_CACHED}
 
     def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
         """Whose the call is: nobody's, or the caller's as an internal call of the proxy."""

@@ -1,31 +1,36 @@
 """Feedback: from what a client posts to a durable label."""
 
 import asyncio
-import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import NotYourRequestError, UnknownRequestError
+from litellm_messplus.counters import Counters
+from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.open_requests import OpenRequests
+from litellm_messplus.proxy.key_influence import KeyInfluence
+from litellm_messplus.proxy.request_finder import RequestFinder
 from litellm_messplus.proxy.response_bias import ResponseBias
-from litellm_messplus.proxy.response_ids import plain_response_id
-from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
+from litellm_messplus.proxy.token_buckets import TokenBuckets
+from litellm_messplus.records import LabelRecord, served_call_id
 from litellm_messplus.store import history
+from litellm_messplus.store.call_verdicts import CallVerdicts, call_verdicts
+from litellm_messplus.store.key_activity import SPAN
 
-WAIT_SECONDS = 1.0
-"""How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
-id of a streamed answer only after the client has it."""
-POLL_SECONDS = 0.05
 DURABLE_SECONDS = 5.0
 """How long a client waits for a database that does not answer."""
+MOST_VERDICTS = 100
+"""Of users on one call: whoever changes his mind more often does not judge."""
 
 
 class Feedback(BaseModel):
@@ -60,13 +65,22 @@ class Feedback(BaseModel):
         return float(bool(self.satisfied)) if self.score is None else self.score
 
 
+class Outcome(StrEnum):
+    """What became of a verdict."""
+
+    COUNTED = "counted"
+    UNCHANGED = "unchanged"
+    BEYOND_INFLUENCE = "beyond_influence"
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A label that is durable."""
+    """A verdict that is durable."""
 
     request_id: str
     call_id: str
     satisfaction: float
+    outcome: Outcome
 
 
 class FeedbackDesk:
@@ -76,76 +90,62 @@ class FeedbackDesk:
         self,
         database: AsyncEngine,
         journal: Journal,
-        open_requests: OpenRequests,
+        finder: RequestFinder,
         response_bias: ResponseBias,
+        influence: KeyInfluence,
+        buckets: TokenBuckets,
+        counters: Counters,
     ) -> None:
         self._database = database
         self._journal = journal
-        self._open = open_requests
+        self._finder = finder
         self._response_bias = response_bias
+        self._influence = influence
+        self._buckets = buckets
+        self._counters = counters
+        self._being_written: Counter[str] = Counter()
 
     async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         """Write the verdict; returns when it is durable.
 
-        Raises UnknownRequestError or NotYourRequestError; TimeoutError or SQLAlchemyError where
-        the database does not take it.
+        Raises UnknownRequestError, TooOftenError or TooManyVerdictsError; TimeoutError or
+        SQLAlchemyError where the database does not take it.
         """
-        found = await self.find(feedback.id, caller)
-        request_id = found.request_id
-        call_id = feedback.call_id or served_call_id(request_id)
-        await self._check_call(request_id, call_id)
-        label = LabelRecord(
-            label_id=new_id(),
-            call_id=call_id,
-            request_id=request_id,
-            created_at=datetime.now(UTC),
-            kind=LabelKind.FEEDBACK,
-            source=LabelKind.FEEDBACK,
-            value=feedback.value,
-            weight=self._response_bias.feedback_weight(
-                found.zoo, found.service_level, feedback.value
-            ),
-            comment=feedback.comment,
-        )
-        await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
-        return Accepted(request_id, call_id, label.value)
+        self._admit(caller)
+        found = await self._finder.find(feedback.id, caller)
+        call_id = feedback.call_id or served_call_id(found.request_id)
+        await self._check_call(found.request_id, call_id)
+        with self._writing(call_id):
+            said = await call_verdicts(self._database, call_id, MOST_VERDICTS)
+            accepted = Accepted(found.request_id, call_id, feedback.value, Outcome.COUNTED)
+            if said.say(feedback.value, feedback.comment) and said.counting == feedback.value:
+                return replace(accepted, outcome=Outcome.UNCHANGED)
+            self._check_room(call_id, said)
+            if not await self._counts(found, caller, feedback.value, said):
+                if said.say(feedback.value, feedback.comment):
+                    return replace(accepted, outcome=Outcome.UNCHANGED)
+                accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
+            label = self._label(feedback, found, accepted)
+            await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
+        return accepted
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
         """Everything logged about the caller's request, what was just decided included.
 
-        Raises UnknownRequestError or NotYourRequestError.
+        Raises UnknownRequestError or TooOftenError.
         """
-        request_id = (await self.find(given, caller)).request_id
+        request_id = (await self._finder.find(given, caller)).request_id
         await asyncio.wait_for(self._journal.flush(), DURABLE_SECONDS)
         found = await history.history(self._database, request_id)
         if found is None:  # dropped: the database refused it
             raise UnknownRequestError(given)
         return found
 
-    async def find(self, given: str, caller: Caller) -> history.Found:
-        """The caller's newest request that goes by ``given``.
-
-        Raises UnknownRequestError where there is none, NotYourRequestError where all are others'.
-        """
-        deadline = time.monotonic() + WAIT_SECONDS
-        told = plain_response_id(given)
-        while True:
-            owners = await self._owners(told, caller)
-            for found in owners:
-                if caller.owns(found.key_hash):
-                    return found
-            if owners:
-                raise NotYourRequestError(given)
-            if time.monotonic() > deadline:
-                raise UnknownRequestError(given)
-            await asyncio.sleep(POLL_SECONDS)
-
-    async def _owners(self, given: str, caller: Caller) -> list[history.Found]:
-        """What is remembered here is enough where it is the caller's: an id may repeat."""
-        remembered = [_found(opened.record) for opened in self._open.find(given)]
-        if any(caller.owns(found.key_hash) for found in remembered):
-            return remembered
-        return remembered + await history.find(self._database, given)
+    def _admit(self, caller: Caller) -> None:
+        wait = 0.0 if caller.is_admin else self._buckets.take(caller.key_hash)
+        if wait > 0.0:
+            self._counters.add("feedback_too_often")
+            raise TooOftenError("too much feedback of this key", wait)
 
     async def _check_call(self, request_id: str, call_id: str) -> None:
         if call_id == served_call_id(request_id):
@@ -153,6 +153,53 @@ class FeedbackDesk:
         if not await history.has_ended(self._database, request_id, call_id):
             raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")
 
+    @contextmanager
+    def _writing(self, call_id: str) -> Iterator[None]:
+        self._being_written[call_id] += 1
+        try:
+            yield
+        finally:
+            self._being_written[call_id] -= 1
+            if not self._being_written[call_id]:
+                del self._being_written[call_id]
 
-def _found(record: RequestRecord) -> history.Found:
-    return history.Found(record.request_id, record.key_hash, record.zoo, record.service_level)
+    def _check_room(self, call_id: str, said: CallVerdicts) -> None:
+        if said.given + self._being_written[call_id] > MOST_VERDICTS:
+            self._counters.add("verdicts_refused")
+            raise TooManyVerdictsError(f"{call_id} has {said.given} verdicts already")
+
+    async def _counts(
+        self, found: history.Found, caller: Caller, value: float, said: CallVerdicts
+    ) -> bool:
+        """Whether it does is said by its weight. Whoever runs the proxy judges as he likes."""
+        if caller.is_admin:
+            return True
+        is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
+        counts = await self._influence.may_count(
+            found.zoo,
+            found.service_level,
+            found.key_hash,
+            value,
+            said.counting if is_of_today else None,
+        )
+        if not counts:
+            self._counters.add("verdicts_beyond_influence")
+        return counts
+
+    def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
+        weight = 0.0
+        if accepted.outcome is Outcome.COUNTED:
+            weight = self._response_bias.feedback_weight(
+                found.zoo, found.service_level, feedback.value
+            )
+        return LabelRecord(
+            label_id=new_id(),
+            call_id=accepted.call_id,
+            request_id=accepted.request_id,
+            created_at=datetime.now(UTC),
+            kind=LabelKind.FEEDBACK,
+            source=LabelKind.FEEDBACK,
+            value=feedback.value,
+            weight=weight,
+            comment=feedback.comment,
+        )

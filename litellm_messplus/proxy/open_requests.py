@@ -7,6 +7,7 @@ from typing import Any
 
 from litellm_messplus.identity import new_id
 from litellm_messplus.labels.answered_call import Asked
+from litellm_messplus.proxy.authors import Author
 from litellm_messplus.records import RequestRecord
 
 METADATA_KEY = "messplus"
@@ -16,13 +17,14 @@ REMEMBERED = 4096
 @dataclass(slots=True)
 class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
-    there where somebody judges its answers. ``secret`` is told to no client."""
+    there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
+    known who wrote that. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
     asked: Asked | None = None
     tried: set[str] = field(default_factory=set)
-    served: str | None = None
+    author: Author | None = None
     response_id: str | None = None
     secret: str = field(default_factory=new_id)
 

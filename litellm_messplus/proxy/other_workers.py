@@ -14,6 +14,10 @@ class OtherWorkers:
         self._position = position
         self._own: set[str] = set()
 
+    def begin_at(self, position: int) -> None:
+        """Calls up to there are no news."""
+        self._position = position
+
     def exclude(self, call_id: str) -> None:
         """This worker made that call."""
         self._own.add(call_id)

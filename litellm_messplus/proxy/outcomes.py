@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm.types.router import RouterRateLimitError
+
 from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.authors import Author
 from litellm_messplus.proxy.metering import Meter, Reading, Served
 from litellm_messplus.proxy.open_requests import OpenRequest
+from litellm_messplus.proxy.response_ids import plain_response_id
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -19,27 +23,31 @@ Candidates = Mapping[str, str]
 """Of the request's zoo, by deployment id."""
 
 
+def author(payload: Mapping[str, Any], candidates: Candidates) -> Author:
+    """Of an answer that LiteLLM's cache did not give: the deployment that served it in the end."""
+    deployment = payload.get("model_id")
+    return Author(candidates.get(deployment or ""), deployment, payload.get("model"))
+
+
 def succeeded(
     opened: OpenRequest,
     payload: Mapping[str, Any],
     response: object,
-    candidates: Candidates,
+    author: Author,
     meter: Meter,
     *,
     store_text: bool,
 ) -> CallRecord:
-    """The served call, attributed to the deployment that served it in the end.
+    """The served call, attributed to who wrote the answer.
 
     ``payload`` is LiteLLM's standard logging object; it comes once, after retries and fallbacks.
     """
-    deployment = payload.get("model_id")
-    candidate = candidates.get(deployment or "")
     is_cache_hit = bool(payload.get("cache_hit"))
     answer = answers.text(response)
     seconds = _seconds(payload)
     metered = meter.read(
         opened.record,
-        Served(candidate, deployment),
+        Served(author.candidate, author.deployment_id),
         Reading(
             _usage(payload),
             answer,
@@ -55,10 +63,10 @@ def succeeded(
         ended_at=_ended_at(payload),
         role=CallRole.SERVED,
         status=CallStatus.SUCCESS,
-        candidate=candidate,
-        deployment_id=deployment,
-        model=payload.get("model"),
-        response_id=opened.response_id or payload.get("id"),
+        candidate=author.candidate,
+        deployment_id=author.deployment_id,
+        model=author.model,
+        response_id=opened.response_id or _response_id(payload, response),
         prompt_tokens=usage.prompt_tokens if usage else None,
         completion_tokens=usage.completion_tokens if usage else None,
         cached_tokens=usage.cached_tokens if usage else None,
@@ -69,6 +77,12 @@ def succeeded(
         is_cache_hit=is_cache_hit,
         answer=answer if store_text else None,
     )
+
+
+def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
+    """What the client got: of a repeated answer, the payload has it with an ending of its own."""
+    told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
+    return None if told is None else plain_response_id(told)
 
 
 def _usage(payload: Mapping[str, Any]) -> object:
@@ -89,13 +103,17 @@ def _ended_at(payload: Mapping[str, Any]) -> datetime:
 
 
 def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
-    """The request ended without an answer, after every retry and fallback."""
+    """The request ended without an answer, after every retry and fallback.
+
+    Of one that LiteLLM refused, since it has no deployment left, no candidate was called.
+    """
+    is_refused = isinstance(error, RouterRateLimitError) and not opened.tried
     return CallRecord(
         call_id=served_call_id(opened.record.request_id),
         request_id=opened.record.request_id,
         ended_at=datetime.now(UTC),
         role=CallRole.SERVED,
         status=CallStatus.FAILURE,
-        candidate=opened.record.chosen,
+        candidate=None if is_refused else opened.record.chosen,
         error=f"{type(error).__name__}: {error}"[:2000],
     )

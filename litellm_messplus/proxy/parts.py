@@ -11,12 +11,15 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.proxy.authors import Authors
+from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.deployment_index import DeploymentIndex
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk
 from litellm_messplus.proxy.judges import Judges
+from litellm_messplus.proxy.key_influence import KeyInfluence
 from litellm_messplus.proxy.label_sources import build_label_desk
 from litellm_messplus.proxy.labelling import LabelWriter
 from litellm_messplus.proxy.metering import Meter
@@ -24,9 +27,11 @@ from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.proxy.other_workers import OtherWorkers
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
+from litellm_messplus.proxy.request_finder import RequestFinder
 from litellm_messplus.proxy.response_bias import ResponseBias
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.routes import build_routes
+from litellm_messplus.proxy.token_buckets import TokenBuckets
 from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -46,6 +51,7 @@ class Parts:
     ) -> None:
         self.counters = counters = Counters()
         self.open_requests = OpenRequests()
+        self.authors = Authors(database)
         self.index = DeploymentIndex()
         self.journal = Journal(
             database,
@@ -55,13 +61,9 @@ class Parts:
             snapshot_every=settings.snapshot_every,
             position=position,
         )
+        self._other_workers = OtherWorkers(database, position)
         self.energy = EnergyService(
-            measured,
-            self.index,
-            engines,
-            self.journal,
-            OtherWorkers(database, position),
-            counters,
+            measured, self.index, engines, self.journal, self._other_workers, counters
         )
         self.meter = Meter(
             {name: engine.zoo for name, engine in engines.items()},
@@ -92,7 +94,13 @@ class Parts:
         )
         self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = FeedbackDesk(
-            database, self.journal, self.open_requests, self._response_bias
+            database,
+            self.journal,
+            RequestFinder(database, self.open_requests, self.journal.arrivals, counters),
+            self._response_bias,
+            KeyInfluence(settings, database),
+            TokenBuckets(settings.feedback_per_minute),
+            counters,
         )
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
         self.router = RequestRouter(
@@ -107,11 +115,17 @@ class Parts:
             counters,
         )
         self.watch = StatusWatch(database, engines, self._features, counters)
+        self.joining = Background()
         self._database = database
 
     def routes(self) -> APIRouter:
         """The endpoints under `/messplus`."""
         return build_routes(self._feedback_desk, self.counters, self.watch)
+
+    def begin_at(self, position: int) -> None:
+        """The engines have been restored up to there, since all this was made."""
+        self.journal.begin_at(position)
+        self._other_workers.begin_at(position)
 
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
@@ -125,6 +139,7 @@ class Parts:
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         try:
+            await self.joining.close()
             await self.watch.close()
             await self._judges.close()
             await self._response_bias.close()

@@ -1,6 +1,6 @@
 """What LiteLLM calls: the hooks, each of which lets the request through whatever happens here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from litellm.integrations.custom_logger import CustomLogger
@@ -8,16 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy import answers, outcomes
+from litellm_messplus.proxy import answers, cached_answers, outcomes
+from litellm_messplus.proxy.authors import UNKNOWN, Author
 from litellm_messplus.proxy.energy_sources import MeasuredDeployment
-from litellm_messplus.proxy.header_values import header_value
 from litellm_messplus.proxy.labelling import answered
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.parts import Parts
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
+from litellm_messplus.proxy.response_headers import response_headers
 from litellm_messplus.proxy.response_ids import plain_response_id
 from litellm_messplus.proxy.router import MissedDeadlineError
-from litellm_messplus.proxy.routes import FEEDBACK_PATH
 from litellm_messplus.records import CallRecord
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -107,10 +107,13 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             opened = self._opened(data)
             if opened is None:
                 return None
+            if cached_answers.is_repeated(data, response):
+                return await self._headers_of_repetition(opened, response)
             told = answers.response_id(response)
             if told:
                 opened.response_id = plain_response_id(told)
-            return self._headers(opened, litellm_call_info or {})
+            model = self._served(opened, litellm_call_info or {})
+            return response_headers(opened.record, model, None)
         except Exception:
             self.counters.failure("header_failures", "an answer went without our headers")
             return None
@@ -123,14 +126,16 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
             if opened is None:
                 return
+            payload = kwargs["standard_logging_object"]
             call = outcomes.succeeded(
                 opened,
-                kwargs["standard_logging_object"],
+                payload,
                 response_obj,
-                self.parts.index.candidates_of[opened.record.zoo],
+                await self._author(opened, payload, response_obj),
                 self.parts.meter,
                 store_text=self._store_text,
             )
+            self.parts.authors.wrote(opened.record.zoo, call)
             self._ended(opened, call, response_obj)
         except Exception:
             self.counters.failure("outcome_failures", "a served call was not recorded")
@@ -168,19 +173,40 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 return opened
         return None
 
-    def _headers(self, opened: OpenRequest, call_info: dict[str, Any]) -> dict[str, str]:
-        record = opened.record
+    def _served(self, opened: OpenRequest, call_info: dict[str, Any]) -> str | None:
+        """The candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment. None on
+        an error, which no model served."""
         info = call_info.get("model_info") or {}
         served = call_info.get("model_id") or info.get("id")
-        headers = {
-            "x-messplus-request-id": record.request_id,
-            "x-messplus-service-level": header_value(record.service_level),
-            "x-messplus-exploration": str(record.is_exploration).lower(),
-            "x-messplus-feedback": FEEDBACK_PATH,
-        }
-        if served is None:  # an error, which no model served
-            return headers
-        # A fallback outside the zoo goes by LiteLLM's id of the deployment.
-        candidates = self.parts.index.candidates_of[record.zoo]
-        model = candidates.get(served, str(served))
-        return {"x-messplus-model": header_value(model), **headers}
+        if served is None:
+            return None
+        return self.parts.index.candidates_of[opened.record.zoo].get(served, str(served))
+
+    async def _headers_of_repetition(self, opened: OpenRequest, response: Any) -> dict[str, str]:
+        """Of an answer of LiteLLM's cache, which names who wrote it, where that is known by now."""
+        try:
+            opened.response_id = await cached_answers.repeated_id(response)
+            opened.author = await self.parts.authors.of(opened.record.zoo, opened.response_id)
+        except Exception:
+            self.counters.failure("header_failures", "an answer went without its author")
+        name = None if opened.author is None else opened.author.name
+        return response_headers(opened.record, name, name)
+
+    async def _author(
+        self, opened: OpenRequest, payload: Mapping[str, Any], response: Any
+    ) -> Author:
+        """Who wrote the answer: who served it, unless LiteLLM's cache repeats an earlier one."""
+        if not payload.get("cache_hit"):
+            return outcomes.author(payload, self.parts.index.candidates_of[opened.record.zoo])
+        if opened.author is not None:
+            return opened.author
+        try:
+            repeated = opened.response_id or await cached_answers.repeated_id(response)
+            found = await self.parts.authors.of(opened.record.zoo, repeated)
+        except Exception:
+            self.counters.failure("cached_answers_unknown", "the log did not say who wrote one")
+            return UNKNOWN
+        if found is None:
+            self.counters.add("cached_answers_unknown")
+            return UNKNOWN
+        return found

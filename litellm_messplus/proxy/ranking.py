@@ -50,6 +50,12 @@ def only(deployments: Sequence[Deployment], candidate: str) -> list[Deployment]:
     return [deployment for deployment in deployments if candidate_of(deployment) == candidate]
 
 
+def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[Deployment]:
+    """The deployment with that id alone; all of them where it is not there."""
+    found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
+    return found or deployments
+
+
 def _user_order(deployment: Deployment) -> int:
     params: Mapping[str, Any] = deployment.get("litellm_params") or {}
     info: Mapping[str, Any] = deployment.get("model_info") or {}

@@ -1,4 +1,4 @@
-"""Ids of answers, as the log has them."""
+"""Ids of answers, as the log has them, and what LiteLLM writes into them."""
 
 from contextlib import suppress
 
@@ -16,3 +16,11 @@ def plain_response_id(given: str) -> str:
             plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
             return str(plain)
     return given
+
+
+def deployment_of_response(response_id: str) -> str | None:
+    """LiteLLM's id of the deployment that gave a response; None for an id that is not its own."""
+    from litellm.responses.utils import ResponsesAPIRequestUtils
+
+    found = ResponsesAPIRequestUtils.get_model_id_from_response_id(plain_response_id(response_id))
+    return None if found is None else str(found)

@@ -23,8 +23,9 @@ from litellm_messplus.proxy.labelling import asked
 from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
+from litellm_messplus.proxy.response_ids import deployment_of_response
 from litellm_messplus.proxy.service_levels import service_level
-from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
+from litellm_messplus.proxy.surfaces import IncomingRequest, continued_response, read_request
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Situation
 from litellm_messplus.settings.schema import MessplusSettings
@@ -32,7 +33,8 @@ from litellm_messplus.settings.schema import MessplusSettings
 FEATURES_SHARE = 0.8
 """Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
 decide."""
-WITHOUT_FEATURES = "no features in time, so by running means"
+WITHOUT_FEATURES = "no features in time"
+NONE_HEALTHY = "no deployment is healthy"
 
 
 class MissedDeadlineError(Exception):
@@ -75,16 +77,15 @@ class RequestRouter:
         """The deployments of the engine's zoo in the order in which they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
-        Raises MissedDeadlineError when the decision took too long; then nothing was changed.
+        Where there are none, LiteLLM refuses the request: it is logged all the same. Raises
+        MissedDeadlineError when the decision took too long; then nothing was changed.
         """
-        if not deployments:
-            return deployments
         target = exploration_target.get()
         if target is not None:
             return ranking.only(deployments, target)
         request = read_request(messages, kwargs)
         if request is None:
-            return deployments
+            return _continued(deployments, kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
@@ -119,8 +120,8 @@ class RequestRouter:
         encode_seconds = time.perf_counter() - waiting
         features = None if encoding is None else encoding.features
         surface = read_surface(conversation)
-        known = {candidate_of(deployment) for deployment in deployments}
-        candidates = [name for name in engine.zoo.candidates if name in known]
+        healthy = {candidate_of(deployment) for deployment in deployments}
+        candidates = [name for name in engine.zoo.candidates if name in healthy or not healthy]
         situation = engine.situation(
             level,
             Prompt(features, surface),
@@ -174,14 +175,36 @@ class RequestRouter:
             surface_version=VERSION,
             **_estimates(situation),
         )
-        opened = OpenRequest(record, decision.ranking)
+        explored = decision.explored
+        if not healthy:
+            record, explored = _refused(record), ()
+        opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
         if self._desk.is_watched(record.zoo):
             opened.asked = asked(record, request, conversation)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)
-        self._explorer.start(opened, decision.explored, request)
+        self._explorer.start(opened, explored, request)
         return opened
+
+
+def _refused(record: RequestRecord) -> RequestRecord:
+    """A request that LiteLLM refuses: nothing is called, and nothing expected of it."""
+    return replace(
+        record,
+        is_exploration=False,
+        exploration_calls=0,
+        expected_satisfaction=None,
+        reason=f"{NONE_HEALTHY}: {record.reason}",
+    )
+
+
+def _continued(
+    deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
+) -> Sequence[Deployment]:
+    """What is not routed: a response that continues another stays where that one was answered."""
+    earlier = None if kwargs is None else continued_response(kwargs)
+    return ranking.pinned(deployments, earlier and deployment_of_response(earlier))
 
 
 def _estimates(situation: Situation) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The plugin's own routes on the proxy."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,7 +11,12 @@ from fastapi.responses import PlainTextResponse
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.errors import JournalFullError, NotYourRequestError, UnknownRequestError
+from litellm_messplus.errors import (
+    JournalFullError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+)
 from litellm_messplus.proxy.authentication import Caller, administrator, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
 from litellm_messplus.proxy.watch import StatusWatch
@@ -78,9 +84,12 @@ def _refusals(counters: Counters) -> Iterator[None]:
     try:
         yield
     except UnknownRequestError as error:
-        raise HTTPException(404, f"no request is known as {error}") from error
-    except NotYourRequestError as error:
-        raise HTTPException(403, f"request {error} was made with another key") from error
+        raise HTTPException(404, f"no request of this key is known as {error}") from error
+    except TooManyVerdictsError as error:
+        raise HTTPException(409, str(error)) from error
+    except TooOftenError as error:
+        later = {"retry-after": str(math.ceil(error.retry_seconds))}
+        raise HTTPException(429, str(error), headers=later) from error
     except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
         counters.failure("database_failures", "a client was told to try again")
         raise HTTPException(503, "the database does not answer: try again") from error

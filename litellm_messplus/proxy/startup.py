@@ -6,28 +6,30 @@ loop of its own.
 """
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.encoders.serving import load_for_requests
 from litellm_messplus.engine import Engine
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.proxy import collector
-from litellm_messplus.proxy.energy_sources import measured_deployments
-from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.proxy.banner import banner, show_log
+from litellm_messplus.proxy.checking import honoured
+from litellm_messplus.proxy.joining import join_later
+from litellm_messplus.proxy.opening import open_database
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
-from litellm_messplus.proxy.zoos import build_zoos
-from litellm_messplus.restore import restore
-from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.store import precedence
-from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.database import create_engine
+
+logger = logging.getLogger("litellm_messplus")
 
 T = TypeVar("T")
 
@@ -43,34 +45,46 @@ def start() -> MessplusPlugin:
 def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     # Our matrices are small: on busy cores, threads of BLAS spend far more time than they save.
     threadpool_limits(limits=1, user_api="blas")
-    settings = load_settings(config)
-    model_list = config.get("model_list") or []
-    zoos = build_zoos(settings, model_list)
-    check_judges(settings, model_list)
-    measured = measured_deployments(zoos, model_list)
+    show_log()
+    found = honoured(config)
+    settings, zoos, measured = found.settings, found.zoos, found.measured
     encoder = load_for_requests(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    position = _run_in_thread(_open_database(settings, engines))
+    position = _restored(settings, engines)
     database = create_engine(settings.database)
-    prompt_tokens = PromptTokens(list(zoos), model_list)
+    prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
-    plugin = MessplusPlugin(settings, encoder, engines, database, position, measured, prompt_tokens)
-    plugin.start()
+    plugin = MessplusPlugin(
+        settings, encoder, engines, database, position or 0, measured, prompt_tokens
+    )
+    if position is None:
+        join_later(plugin, partial(open_database, settings, engines))
+    else:
+        plugin.start()
     plugin.attach()
     collector.spare()
+    logger.info(
+        banner(
+            zoos,
+            encoder=encoder.name,
+            database=settings.database,
+            position=position,
+            measured=len(measured),
+        )
+    )
     return plugin
 
 
-async def _open_database(settings: MessplusSettings, engines: Mapping[str, Engine]) -> int:
-    database = create_engine(settings.database)
+def _restored(settings: MessplusSettings, engines: dict[str, Engine]) -> int | None:
+    """The position up to which the log is folded in; None where the database is away, which may
+    come back."""
     try:
-        await migrate(database)
-        await precedence.save(
-            database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
-        )
-        return await restore(database, engines)
-    finally:
-        await database.dispose()
+        return _run_in_thread(open_database(settings, engines))
+    except DatabaseAwayError as error:
+        if not settings.start_without_database:
+            raise
+        logger.warning("starting without the database, which is tried again: %s", error)
+        return None
 
 
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:

@@ -29,6 +29,18 @@ class IncomingRequest:
     kwargs: Mapping[str, Any]
 
     @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments that hold the prompt, where they are not among ``kwargs``.
+
+        LiteLLM's router hands over the prompt of a text completion as the words of a user.
+        """
+        if self.messages is None:
+            return {}
+        if self.call_type == "atext_completion":
+            return {"prompt": self.messages[0]["content"]}
+        return {"messages": list(self.messages)}
+
+    @property
     def is_stream(self) -> bool:
         return bool(self.kwargs.get("stream"))
 
@@ -76,7 +88,7 @@ def read_request(
     Token counting and embeddings are not routed, nor is a response that continues an earlier one:
     that must stay on its deployment.
     """
-    if kwargs is None or kwargs.get("previous_response_id"):
+    if kwargs is None or continued_response(kwargs) is not None:
         return None
     call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
     call_id = kwargs.get("litellm_call_id")
@@ -86,6 +98,13 @@ def read_request(
     if not isinstance(metadata, dict):
         return None
     return IncomingRequest(call_type, str(call_id), metadata, messages, kwargs)
+
+
+def continued_response(kwargs: Mapping[str, Any]) -> str | None:
+    """The id of the earlier response that a response continues; other surfaces know no such."""
+    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
+    earlier = kwargs.get("previous_response_id")
+    return str(earlier) if earlier and call_type == "aresponses" else None
 
 
 def metadata_name(call_type: str) -> str:

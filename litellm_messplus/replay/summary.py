@@ -50,7 +50,7 @@ class Score:
 
     @property
     def worst_over_median(self) -> float:
-        """The dearest run over the median one."""
+        """The most expensive run over the median one."""
         median = float(np.median(self.costs))
         return float(self.costs.max()) / median if median > 0.0 else 1.0
 

@@ -23,7 +23,8 @@ def draw(seed: int, stream: str, t: int) -> float:
 def every_candidate(
     situation: Situation, probability: float, reason: str, price: float | None = None
 ) -> Decision:
-    """Call all healthy candidates: the user gets the largest one's answer, else the dearest's."""
+    """Call all healthy candidates; the user gets the answer of the largest, else of the most
+    expensive."""
     ranked = sorted(
         situation.estimates,
         key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),

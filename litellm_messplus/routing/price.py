@@ -4,9 +4,9 @@ Why it exists: with a price, every request is decided alone: cost - price * sati
 Feedforward: the price at which the mix of models that meets alpha is indifferent, the slope of the
 lower hull of (mean cost, optimistic rate) where it crosses alpha. It carries the unit of cost, so
 none is assumed, and no V. Feedback: proportional to the backlog in the exponent, so that the same
-backlog multiplies any price. The reference
-controller (price in units of dearest minus cheapest, found by an integral term) ends 1.7 and 2.0
-points below alpha between the two best models, whose price is 13 to 25 such units.
+backlog multiplies any price. The reference controller (price in units of the most expensive minus
+the cheapest, found by an integral term) ends 1.7 and 2.0 points below alpha between the two best
+models, whose price is 13 to 25 such units.
 
 An integral term was tried and left out: it cost d 0.14 points on the five shared recordings, and
 one more way to wind up.

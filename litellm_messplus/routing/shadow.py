@@ -1,18 +1,18 @@
-"""Shadow calls: cheaper candidates that may hold alpha answer beside a dear one, unseen.
+"""Shadow calls: cheaper candidates that may hold alpha answer beside an expensive one, unseen.
 
-Why it exists: a few early misses make a cheaper candidate look unable to hold alpha, and a dear one
-serves in its place. To try it on the user again would cost satisfaction; to let it answer beside
-the dear one costs its own small price, and its label teaches as any other. A shadow call is made
-where it pays: where what the candidate would save if it held alpha, times the chance that it does,
-over the ``WORTH`` requests that one more label is taken to speed the verdict up by, is more than
-its price. So a dear server has all its doubtful rivals tested at once, one that is known to be too
-weak costs nothing, and there is no budget to set.
+Why it exists: a few early misses make a cheaper candidate look unable to hold alpha, and an
+expensive one serves in its place. To try it on the user again would cost satisfaction; to let it
+answer beside the other costs its own small price, and its label teaches as any other. A shadow call
+is made where it pays: where what the candidate would save if it held alpha, times the chance that
+it does, over the ``WORTH`` requests that one more label is taken to speed the verdict up by, is
+more than its price. So an expensive server has all its doubtful rivals tested at once, one that is
+known to be too weak costs nothing, and there is no budget to set.
 
 All that pay are called, not the one that promises most: that one is often just below alpha, well
 known and never decided, while the one that had bad luck waits.
 
-Only where unseen calls get labels, from a check or a judge, do they teach: ``unseen_labelled`` of
-them did lately. Below ``LEAST_LABELLED`` none is made.
+Only where unseen calls get labels do they teach: ``unseen_labelled`` of them did lately. Below
+``LEAST_LABELLED`` none is made.
 
 Left out (20 seeds): 0.428 instead of 0.419 MJ on the five shared recordings, 2.16 instead of 1.92
 times the hindsight mix on three of them in turn; with eleven models, at alpha 0.70, 1.45 instead of

@@ -126,6 +126,11 @@ class LabelsSettings(Settings):
     implicit: ImplicitSettings | None = Field(
         default=None, description="What the next question says of the answer."
     )
+    key_influence: Share = Field(
+        default=0.005,
+        description="How far the verdicts of one key may move the satisfaction of a service level "
+        "in a day, as a share; what goes beyond is kept in the log alone. 1 switches it off.",
+    )
 
     @model_validator(mode="after")
     def _each_kind_once(self) -> Self:

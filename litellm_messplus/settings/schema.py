@@ -111,7 +111,7 @@ class ZooSettings(TrustSettings):
     largest: str | None = Field(
         default=None,
         description="The candidate whose answer the user gets when all are called, and against "
-        "which savings are stated. Left out: the dearest by price.",
+        "which savings are stated. Left out: the most expensive by price.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
@@ -200,6 +200,11 @@ class MessplusSettings(Settings):
         default="sqlite+aiosqlite:///messplus.db",
         description="SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`.",
     )
+    start_without_database: bool = Field(
+        default=True,
+        description="Whether the proxy starts while the database does not answer: LiteLLM then "
+        "serves as without the plugin, which joins when the database is there.",
+    )
     encoder: Annotated[str, Field(min_length=1)] = Field(
         default="hashed-ngrams",
         description="What turns a prompt into features: `hashed-ngrams`, `none`, `static:FOLDER`, "
@@ -223,6 +228,11 @@ class MessplusSettings(Settings):
     flush_seconds: Positive = Field(
         default=0.5,
         description="How long decisions and calls may wait to be written. Feedback never waits.",
+    )
+    feedback_per_minute: Annotated[int, Field(ge=1)] = Field(
+        default=600,
+        description="Verdicts that one key may give in a minute, in one worker; more are refused "
+        "and counted. Administrators of the proxy have no limit.",
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(
         default=10_000,

@@ -8,7 +8,10 @@ from enum import StrEnum
 
 logger = logging.getLogger("litellm_messplus")
 
-JOURNAL_COUNTERS = ("journal_failures", "records_dropped", "fold_failures")
+JOURNAL_COUNTERS = (
+    *("database_awaited", "database_file_gone"),
+    *("journal_failures", "records_dropped", "fold_failures"),
+)
 """Counters of `GET /messplus/health` that say that the log is incomplete, or was for a while."""
 PATIENCE = 3
 """Looks in a row without an alert until it counts as over, so that a wavering one is told once."""

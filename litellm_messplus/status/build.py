@@ -17,14 +17,24 @@ from litellm_messplus.status.live import LiveLevel, LiveLevels
 from litellm_messplus.status.overhead import overheads
 from litellm_messplus.status.prequential import Prequential
 from litellm_messplus.status.queries import Calls, Key, Newest, Totals
-from litellm_messplus.status.report import LevelStatus, Overhead, Source, Status, WindowStatus
+from litellm_messplus.status.report import (
+    KeyStatus,
+    LevelStatus,
+    Overhead,
+    Source,
+    Status,
+    WindowStatus,
+)
 from litellm_messplus.status.single import best_single
 from litellm_messplus.status.sources import Sources, labels_of, sources
 from litellm_messplus.status.windows import window_status
+from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
 from litellm_messplus.store.response_bias import audits
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
+HEAVIEST_KEYS = 10
+"""Keys that are shown, those with the most verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class Rows:
     audits: Mapping[Key, Audit] = field(default_factory=dict)
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
     calibration: Sequence[ZooCalibration] = ()
+    keys: Sequence[KeyVerdicts] = ()
 
 
 async def read_status(
@@ -84,6 +95,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             audits=await audits(connection),
             judging=await judging(connection),
             calibration=await _calibration(connection) if with_calibration else (),
+            keys=await heaviest_keys(connection, HEAVIEST_KEYS),
         )
 
 
@@ -141,7 +153,21 @@ def build_status(
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
-    return Status(window, tuple(levels), tuple(alerts), calibration, judges)
+    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
+    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys)
+
+
+def _key(found: KeyVerdicts) -> KeyStatus:
+    return KeyStatus(
+        zoo=found.zoo,
+        service_level=found.service_level,
+        key_hash=found.key_hash,
+        requests=found.requests,
+        verdicts=found.verdicts,
+        counting=found.counting,
+        unsatisfied=None if found.satisfied is None else 1.0 - found.satisfied,
+        held=found.not_counting,
+    )
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:

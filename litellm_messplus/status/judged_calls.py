@@ -43,7 +43,11 @@ async def judged_calls(
         .select_from(verdict)
         .join(calls, calls.c.call_id == verdict.c.call_id)
         .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(calls.c.status == "success", calls.c.candidate.is_not(None))
+        .where(
+            calls.c.status == "success",
+            calls.c.candidate.is_not(None),
+            calls.c.is_cache_hit.is_(False),  # what was learned from was learned once
+        )
         .order_by(requests.c.position, calls.c.position)
     )
     found = await connection.stream(query, execution_options={"yield_per": AT_ONCE})

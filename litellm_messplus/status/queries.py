@@ -159,13 +159,17 @@ async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Cal
 
 
 def _by_candidate(*figures: Any) -> Select[Any]:
-    """Figures over the successful calls."""
+    """Figures over the successful calls; what LiteLLM's cache repeated was no call."""
     each = (requests.c.zoo, requests.c.service_level, calls.c.candidate)
     return (
         select(*each, *figures)
         .select_from(calls)
         .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(calls.c.status == "success", calls.c.candidate.is_not(None))
+        .where(
+            calls.c.status == "success",
+            calls.c.candidate.is_not(None),
+            calls.c.is_cache_hit.is_(False),
+        )
         .group_by(*each)
     )
 

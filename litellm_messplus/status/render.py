@@ -9,6 +9,7 @@ from rich.text import Text
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.calibration_tables import calibration_tables
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.key_tables import key_tables
 from litellm_messplus.status.label_rows import bias_rows, judge_tables, label_rows
 from litellm_messplus.status.overhead_rows import overhead_rows
 from litellm_messplus.status.report import (
@@ -33,6 +34,7 @@ def render(status: Status) -> RenderableType:
         *map(_alert, status.alerts),
         *(_level(level, status.window) for level in status.levels),
         *judge_tables(status.judges),
+        *key_tables(status.keys),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 

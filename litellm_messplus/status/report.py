@@ -161,15 +161,36 @@ class LevelStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyStatus:
+    """One of the keys that judged most in the last day, at one service level.
+
+    ``key_hash`` is None where no key was given. Of its ``verdicts`` on its ``requests`` some are
+    ``counting``, of which ``unsatisfied`` is the share (None without any); others are replaced, or
+    ``held``: beyond what one key may say.
+    """
+
+    zoo: str
+    service_level: str
+    key_hash: str | None
+    requests: int
+    verdicts: int
+    counting: int
+    unsatisfied: float | None
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
-    zoos with a judged call, ``judges`` are those that have graded."""
+    zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
+    most."""
 
     window: int
     levels: tuple[LevelStatus, ...]
     alerts: tuple[Alert, ...]
     calibration: tuple[ZooCalibration, ...]
     judges: tuple[JudgeStatus, ...]
+    keys: tuple[KeyStatus, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: plain dictionaries, lists, text and numbers."""

@@ -3,19 +3,25 @@
 import asyncio
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, event, make_url, text
+from sqlalchemy import URL, Connection, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.store import database_file
+from litellm_messplus.store.database_file import DatabaseFile, DatabaseFileGoneError
+from litellm_messplus.store.refusals import is_away, is_the_databases
 
 SETTING = "messplus.database"
 ASYNC_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
@@ -27,22 +33,41 @@ def create_engine(url: str) -> AsyncEngine:
     """An engine for the running event loop. Its errors do not show what was to be written, which
     may be a user's words: they go to the proxy's log.
 
-    Raises ConfigurationError for a URL that is none, or of another driver.
+    Raises ConfigurationError for a URL that is none, of another driver, or of a database in memory.
     """
     try:
-        driver = make_url(url).drivername
+        parsed = make_url(url)
+        driver = parsed.drivername
     except ArgumentError as error:
         raise ConfigurationError(SETTING, _masked(url), "an SQLAlchemy URL") from error
     if driver not in ASYNC_DRIVERS:
         raise ConfigurationError(SETTING, _masked(url), f"a URL of {' or '.join(ASYNC_DRIVERS)}")
+    if driver == "sqlite+aiosqlite" and _is_in_memory(parsed):
+        raise ConfigurationError(
+            SETTING, url, "a file: each connection would have a memory of its own, and each restart"
+        )
     engine = create_async_engine(url, hide_parameters=True)
     if driver == "sqlite+aiosqlite":
-        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        file = DatabaseFile()
+        event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, file))
     return engine
 
 
-def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+def _is_in_memory(url: URL) -> bool:
+    path = url.database or ""
+    return not path or ":memory:" in path or url.query.get("mode") == "memory"
+
+
+def _prepare_sqlite(
+    file: DatabaseFile, connection: DBAPIConnection, entry: ConnectionPoolEntry
+) -> None:
     """Several processes on one file; the log sets for each commit whether it waits for the disk."""
+    try:
+        file.opened(connection)
+    except DatabaseFileGoneError:
+        connection.close()
+        raise
+    entry.info[database_file.KEY] = file
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     cursor.execute("PRAGMA synchronous = NORMAL")
@@ -57,19 +82,39 @@ def _masked(url: str) -> str:
 async def migrate(engine: AsyncEngine) -> None:
     """Bring the schema to this code's version; the workers of one proxy take turns.
 
-    Raises ConfigurationError where the database cannot be opened, or is newer than the code.
+    Raises ConfigurationError where the database cannot be opened, or is newer than the code;
+    DatabaseAwayError where it does not answer now.
     """
-    try:
+    with explained(engine):
         if engine.dialect.name == "sqlite":
             await _allow_readers_beside_a_writer(engine)
         async with engine.connect() as connection:
             await connection.run_sync(_upgrade)
             await connection.commit()
-    except (SQLAlchemyError, OSError) as error:
-        reason = str(getattr(error, "orig", None) or error)
-        raise ConfigurationError(
-            SETTING, engine.url.render_as_string(), f"a database that opens ({reason})"
-        ) from error
+
+
+@contextmanager
+def explained(engine: AsyncEngine) -> Iterator[None]:
+    """Tell of the database's errors at a start in one message: what is wrong, and what to do.
+
+    Raises ConfigurationError, DatabaseAwayError where the database does not answer now.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_the_databases(error):
+            raise
+        raise _unusable(engine, error) from error
+
+
+def _unusable(engine: AsyncEngine, error: Exception) -> ConfigurationError:
+    given, reason = engine.url.render_as_string(), str(getattr(error, "orig", None) or error)
+    reason = reason or type(error).__name__
+    if is_away(error):
+        return DatabaseAwayError(SETTING, given, f"a database that answers ({reason})")
+    if "malformed" in reason or "corrupt" in reason:
+        reason += "; restore it from a backup, or move it away to begin anew"
+    return ConfigurationError(SETTING, given, f"a database that opens ({reason})")
 
 
 async def _allow_readers_beside_a_writer(engine: AsyncEngine) -> None:

@@ -3,17 +3,15 @@
 An entry at a position says only what was known at that position: a label that came before its
 call ended has no candidate yet, and the call's own entry brings the label along. So a log read in
 one piece, or in many, at any later time, folds into the same state. Which of a call's labels
-counts is not decided here: entries bring all that were known.
+counts is not decided here: entries bring the newest of each source that was known.
 """
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, Table, and_, func, select
+from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled, Taught
 from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Features
@@ -29,10 +27,12 @@ from litellm_messplus.records import (
     request_of,
 )
 from litellm_messplus.store.rows import features_from_bytes, surface_from_bytes
+from litellm_messplus.store.standing_labels import StandingLabels, given
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 
-PAGE = 2000
-"""Positions read at once, which bounds the memory that a long log takes."""
+PAGE = 500
+"""Positions read at once, which bounds the memory that a long log takes, and how long the event
+loop is kept: with 2,000 it was 40 ms."""
 
 
 Kinds = Collection[type[Record]]
@@ -42,7 +42,7 @@ EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord)
 async def read_entries(
     engine: AsyncEngine, after: int, upto: int, kinds: Kinds = EVERY_KIND
 ) -> AsyncIterator[Entry]:
-    """The entries at positions in (after, upto], in order; ``kinds`` are those to look for."""
+    """The entries at positions in (after, upto], in order; ``kinds`` are those that are there."""
     async with engine.connect() as connection:
         for start in range(after, upto, PAGE):
             for entry in await _page(connection, start, min(start + PAGE, upto), kinds):
@@ -58,12 +58,33 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
         in_page = (lessons.c.position > after, lessons.c.position <= upto)
         found = await connection.execute(select(lessons).where(*in_page))
         entries += [_taught(row) for row in found]
-    for kind, (table, query, entry_of) in _JUDGED.items():
-        if kind in kinds:
-            rows = (await connection.execute(query(after, upto))).all()
-            earlier = await _earlier_labels(connection, table, after, upto) if rows else {}
-            entries += [entry_of(row, earlier.get(row.position, ())) for row in rows]
+    entries += await _judged(connection, after, upto, kinds)
     entries.sort(key=lambda entry: entry.position)
+    return entries
+
+
+async def _judged(
+    connection: AsyncConnection, after: int, upto: int, kinds: Kinds
+) -> list[Settled | Labelled]:
+    """Calls and labels, each with the labels that came before it."""
+    ended: Sequence[Row[Any]] = ()
+    said: Sequence[Row[Any]] = ()
+    if CallRecord in kinds:
+        ended = (await connection.execute(_settled_query(after, upto))).all()
+    if LabelRecord in kinds:
+        said = (await connection.execute(_label_query(after, upto))).all()
+    if not ended and not said:
+        return []
+    standing = await StandingLabels.read(connection, after, upto)
+    labelled = {row.position for row in said}
+    entries: list[Settled | Labelled] = []
+    for row in sorted((*ended, *said), key=lambda row: row.position):
+        earlier = standing.of(row.call_id)
+        if row.position in labelled:
+            entries.append(_labelled(row, earlier))
+            standing.add(row.call_id, given(row))
+        else:
+            entries.append(_settled(row, earlier))
     return entries
 
 
@@ -96,34 +117,6 @@ def decided(request: Any, position: int) -> Decided:
     )
 
 
-async def _earlier_labels(
-    connection: AsyncConnection, table: Table, after: int, upto: int
-) -> Mapping[int, tuple[Given, ...]]:
-    """By the positions of a table of calls or labels: the labels on the same call before each."""
-    earlier = labels.alias("earlier")
-    same_call = and_(earlier.c.call_id == table.c.call_id, earlier.c.position < table.c.position)
-    query = (
-        select(
-            table.c.position,
-            earlier.c.kind,
-            earlier.c.source,
-            earlier.c.value,
-            earlier.c.weight,
-        )
-        .join(earlier, same_call)
-        .where(table.c.position > after, table.c.position <= upto)
-        .order_by(earlier.c.position)
-    )
-    found: defaultdict[int, tuple[Given, ...]] = defaultdict(tuple)
-    for row in await connection.execute(query):
-        found[row.position] += (_given(row),)
-    return found
-
-
-def _given(found: Any) -> Given:
-    return Given(LabelKind(found.kind), found.source, found.value, found.weight)
-
-
 def _settled_query(after: int, upto: int) -> Select[Any]:
     return (
         select(
@@ -150,8 +143,8 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
     )
 
 
-def _settled(found: Row[Any], given: tuple[Given, ...]) -> Settled:
-    return settled(found, found, _features(found), found.position, given)
+def _settled(found: Row[Any], earlier: tuple[Given, ...]) -> Settled:
+    return settled(found, found, _features(found), found.position, earlier)
 
 
 def settled(
@@ -159,11 +152,10 @@ def settled(
     request: Any,
     features: Features | None,
     position: int,
-    given: tuple[Given, ...] = (),
+    earlier: tuple[Given, ...] = (),
 ) -> Settled:
     """Of a call and its request, as their records, or both as one row."""
-    succeeded = call.status == CallStatus.SUCCESS
-    used = succeeded and not call.is_cache_hit
+    used = _is_new(call)
     return Settled(
         position=position,
         zoo=request.zoo,
@@ -172,10 +164,16 @@ def settled(
         prompt_characters=request.prompt_characters,
         prompt_tokens=call.prompt_tokens if used else None,
         completion_tokens=call.completion_tokens if used else None,
-        example=_example(call.candidate, request, features) if succeeded else None,
-        given=given,
+        example=_example(call.candidate, request, features) if used else None,
+        given=earlier,
         seconds=call.seconds if used else None,
     )
+
+
+def _is_new(call: Any) -> bool:
+    """Whether a model answered, and LiteLLM's cache did not repeat an answer: that taught when it
+    was new. Of a call that has not ended, nobody knows yet."""
+    return bool(call.status == CallStatus.SUCCESS and not call.is_cache_hit)
 
 
 def _label_query(after: int, upto: int) -> Select[Any]:
@@ -192,6 +190,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             labels.c.request_id,
             calls.c.role,
             calls.c.status,
+            calls.c.is_cache_hit,
             calls.c.candidate,
             requests.c.zoo,
             requests.c.service_level,
@@ -211,7 +210,6 @@ def _label_query(after: int, upto: int) -> Select[Any]:
 def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
-    succeeded = found.status == CallStatus.SUCCESS
     return Labelled(
         position=found.position,
         zoo=found.zoo,
@@ -220,9 +218,9 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         call_id=found.call_id,
         alpha=found.alpha,
         is_served=is_served,
-        given=_given(found),
+        given=given(found),
         earlier=earlier,
-        example=_example(found.candidate, found, _features(found)) if succeeded else None,
+        example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
     )
 
 
@@ -270,17 +268,3 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
     )
-
-
-_JUDGED: dict[
-    type[Record],
-    tuple[
-        Table,
-        Callable[[int, int], Select[Any]],
-        Callable[[Row[Any], tuple[Given, ...]], Entry],
-    ],
-] = {
-    CallRecord: (calls, _settled_query, _settled),
-    LabelRecord: (labels, _label_query, _labelled),
-}
-"""What labels may have come before."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Boolean, RowMapping, column, or_, select, table
+from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.rows import storable
@@ -16,6 +16,8 @@ OUTCOME = table(
     column("is_measured", Boolean()),
 )
 """The view, as far as it is read here."""
+MOST_LABELS = 200
+"""Of a request, those that are shown: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,9 @@ class Found:
     service_level: str
 
 
-async def find(engine: AsyncEngine, given: str) -> list[Found]:
-    """Every request whose own id, LiteLLM call id or response id is ``given``, newest first.
+async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> Found | None:
+    """The newest request whose own id, LiteLLM call id or response id is ``given``: of that key
+    where one is given, else of any.
 
     The latter two may repeat: a client sets the one, independent servers the other.
     """
@@ -37,24 +40,18 @@ async def find(engine: AsyncEngine, given: str) -> list[Found]:
     answered = select(calls.c.request_id).where(
         calls.c.response_id == given, calls.c.role == "served"
     )
-    query = (
-        select(
-            requests.c.request_id,
-            requests.c.key_hash,
-            requests.c.zoo,
-            requests.c.service_level,
-        )
-        .where(
-            or_(
-                requests.c.request_id == given,
-                requests.c.litellm_call_id == given,
-                requests.c.request_id.in_(answered),
-            )
-        )
-        .order_by(requests.c.position.desc())
+    is_meant = or_(
+        requests.c.request_id == given,
+        requests.c.litellm_call_id == given,
+        requests.c.request_id.in_(answered),
     )
+    query = select(
+        requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level
+    ).where(is_meant, true() if key_hash is None else requests.c.key_hash == key_hash)
+    query = query.order_by(requests.c.position.desc()).limit(1)
     async with engine.connect() as connection:
-        return [Found(*found) for found in await connection.execute(query)]
+        found = (await connection.execute(query)).first()
+    return None if found is None else Found(*found)
 
 
 async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
@@ -68,7 +65,7 @@ async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One request with its calls and labels, as rows; ``outcome`` sums them up."""
+    """One request with its calls and its newest labels, as rows; ``outcome`` sums them up."""
 
     request: RowMapping
     outcome: RowMapping
@@ -77,7 +74,7 @@ class History:
 
 
 async def history(engine: AsyncEngine, request_id: str) -> History | None:
-    """Everything logged about a request; None for an id that is not ours."""
+    """What is logged about a request; None for an id that is not ours."""
     async with engine.connect() as connection:
 
         async def rows(query: Any) -> list[RowMapping]:
@@ -91,7 +88,12 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
             request=found[0],
             outcome=(await rows(select(OUTCOME).where(OUTCOME.c.request_id == request_id)))[0],
             calls=await rows(select(calls).where(of_request).order_by(calls.c.call_id)),
-            labels=await rows(
-                select(labels).where(labels.c.request_id == request_id).order_by(labels.c.position)
-            ),
+            labels=(
+                await rows(
+                    select(labels)
+                    .where(labels.c.request_id == request_id)
+                    .order_by(labels.c.position.desc())
+                    .limit(MOST_LABELS)
+                )
+            )[::-1],
         )

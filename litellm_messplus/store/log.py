@@ -8,7 +8,10 @@ from typing import Any
 from sqlalchemy import Table, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
+from litellm_messplus.store import database_file
+from litellm_messplus.store.database_file import DatabaseFile
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
 
@@ -33,22 +36,33 @@ async def append(
     The head of the log is one row, locked from here to the commit: writers in any number of
     processes take turns, so a reader never sees a position before a lower one.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written.
+    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written. And
+    DatabaseFileGoneError where SQLite would write, or has written, into a deleted file.
     """
     async with engine.begin() as connection:
+        file = _file(connection)
         if connection.dialect.name == "sqlite":
             await _synchronize(connection, is_durable)
-        last: int = (
-            await connection.execute(
-                update(log_head)
-                .values(position=log_head.c.position + len(records))
-                .returning(log_head.c.position)
-            )
-        ).scalar_one()
+        found = await connection.execute(
+            update(log_head)
+            .values(position=log_head.c.position + len(records))
+            .returning(log_head.c.position)
+        )
+        last = _known(found.scalar_one_or_none())
         before = last - len(records)
         for table, rows in _by_table(records, before).items():
             await connection.execute(insert(table), rows)
+        if file is not None:
+            file.check()
+    if file is not None and is_durable:
+        file.check()  # for it is acknowledged
     return Appended(before, last)
+
+
+def _file(connection: AsyncConnection) -> DatabaseFile | None:
+    """What a connection to SQLite writes to."""
+    file: DatabaseFile | None = connection.info.get(database_file.KEY)
+    return file
 
 
 async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
@@ -65,9 +79,24 @@ async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
 
 
 async def head(engine: AsyncEngine) -> int:
-    """Position of the newest record; 0 for an empty log."""
+    """Position of the newest record; 0 for an empty log.
+
+    Raises BrokenLogError where there is none, and DatabaseFileGoneError.
+    """
     async with engine.connect() as connection:
-        position: int = (await connection.execute(select(log_head.c.position))).scalar_one()
+        file = _file(connection)
+        if file is not None:
+            file.check()
+        position = (await connection.execute(select(log_head.c.position))).scalar_one_or_none()
+    return _known(position)
+
+
+def _known(position: int | None) -> int:
+    if position is None:
+        raise BrokenLogError(
+            "the table log_head is empty, which says where the log ends: restore the database from "
+            "a backup, or move it away to begin anew"
+        )
     return position
 
 

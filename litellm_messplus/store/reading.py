@@ -37,8 +37,7 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
         await _check_version(engine, shown)
         yield engine
     except (SQLAlchemyError, OSError) as error:
-        reason = getattr(error, "orig", None) or error
-        raise UnreadableDatabaseError(f"the database {shown} cannot be read: {reason}") from error
+        raise _unreadable(shown, getattr(error, "orig", None) or error) from error
     finally:
         await engine.dispose()
 
@@ -73,7 +72,14 @@ def _try_file(uri: str) -> None:
         with closing(sqlite3.connect(f"{uri}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA schema_version")
     except sqlite3.Error as error:
-        raise UnreadableDatabaseError(f"the database {uri} cannot be read: {error}") from error
+        raise _unreadable(uri, error) from error
+
+
+def _unreadable(shown: str, reason: BaseException) -> UnreadableDatabaseError:
+    words = str(reason)
+    if "malformed" in words:
+        words += "; restore it from a backup"
+    return UnreadableDatabaseError(f"the database {shown} cannot be read: {words}")
 
 
 async def _check_version(engine: AsyncEngine, shown: str) -> None:

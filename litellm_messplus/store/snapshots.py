@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.tables import snapshots
+from litellm_messplus.store.tables import log_head, snapshots
 
 KEPT = 3
 """Snapshots kept of each zoo."""
@@ -53,6 +53,15 @@ async def _replace(engine: AsyncEngine, snapshot: Snapshot) -> None:
             delete(snapshots).where(
                 snapshots.c.zoo == snapshot.zoo, snapshots.c.position.not_in(kept)
             )
+        )
+
+
+async def drop_ahead(engine: AsyncEngine, zoo: str) -> None:
+    """Drop those that the log has not reached: kept, they would push new ones out."""
+    end = select(log_head.c.position).scalar_subquery()
+    async with engine.begin() as connection:
+        await connection.execute(
+            delete(snapshots).where(snapshots.c.zoo == zoo, snapshots.c.position > end)
         )
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Float,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -68,7 +69,7 @@ requests = Table(
     metadata,
     Column("request_id", String(64), primary_key=True, comment="Our own id of the request."),
     _required("position", Position, "Place in the log.", unique=True),
-    _required("created_at", UtcDateTime, "When it was decided, UTC.", index=True),
+    _required("created_at", UtcDateTime, "When it was decided, UTC."),
     _required("zoo", String(255), "The `model_name` that was asked for."),
     _required("service_level", String(255), "The promise that it counts towards."),
     _required("t", BigInteger, "Its number within the service level, from 1."),
@@ -148,6 +149,7 @@ requests = Table(
         "float32, read by the heads beside the features.",
     ),
     _optional("surface_version", String(64), "What the numbers of the surface mean."),
+    Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 
@@ -182,9 +184,9 @@ labels = Table(
     metadata,
     Column("label_id", String(64), primary_key=True, comment="Our own id of the verdict."),
     _required("position", Position, "Place in the log.", unique=True),
-    _required("call_id", String(80), "The call that it judges.", index=True),
+    _required("call_id", String(80), "The call that it judges."),
     _required("request_id", String(64), "The request of that call.", index=True),
-    _required("created_at", UtcDateTime, "When it was given, UTC."),
+    _required("created_at", UtcDateTime, "When it was given, UTC.", index=True),
     _required(
         "kind",
         String(16),
@@ -195,6 +197,7 @@ labels = Table(
     _required("value", Float, "Satisfaction from 0 to 1."),
     _required("weight", Float, "How much it counts; 0 is in the log alone."),
     _optional("comment", Text, "The user's words, or why it was judged so."),
+    Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
     comment="Every label ever given; which one of a call's counts, the view `verdicts` shows.",
 )
 

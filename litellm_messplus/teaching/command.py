@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy.exc import IntegrityError
@@ -13,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.records import LessonRecord
+from litellm_messplus.settings.file import read_config
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import lessons, log
@@ -72,13 +71,8 @@ def forget(sources: Sequence[str], config: Path, zoo_name: str, *, dry_run: bool
 def _configured(config: Path, zoo_name: str) -> tuple[MessplusSettings, Zoo]:
     from litellm_messplus.proxy.zoos import build_zoos  # LiteLLM takes seconds to import
 
-    try:
-        given: Any = yaml.safe_load(config.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise TeachingError(
-            f"--config: given {config}; allowed: a proxy_config.yaml ({error})"
-        ) from error
-    settings = load_settings(given or {})
+    given = read_config(config)
+    settings = load_settings(given)
     zoos = build_zoos(settings, given.get("model_list") or [])
     if zoo_name not in zoos:
         raise TeachingError(f"--zoo: given {zoo_name!r}; allowed: {' or '.join(zoos)}")

@@ -34,7 +34,23 @@ ALLOWED = {
         *("encoders", "costs", "errors", "learning", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
     },
-    "cli": {"demo", "replay", "status", "energy", "teaching", "errors"},
+    "upkeep": {
+        *("encoders", "engine", "errors", "learning", "proxy", "records", "settings", "status"),
+        "store",
+    },
+    "cli": {
+        "demo",
+        "encoders",
+        "proxy",
+        "settings",
+        "replay",
+        "status",
+        "energy",
+        "teaching",
+        "upkeep",
+        "errors",
+        "version",
+    },
     "demo": {"replay"},
 }
 """Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from openai import APIStatusError
 
-from litellm_messplus.demo.refusals import refusal
+from litellm_messplus.demo.refusals import refusal, refusal_of_route
 
 URL = "http://proxy:4000"
 
@@ -46,3 +46,42 @@ def test_a_refusal_is_one_short_line_whatever_the_proxy_says() -> None:
 
 def test_without_words_the_status_is_told() -> None:
     assert refused(502) == f"the proxy on {URL} refuses a request: status 502"
+
+
+def of_route(status: int, **answer: Any) -> str:
+    request = httpx.Request("GET", f"{URL}/messplus/requests/r1")
+    response = httpx.Response(status, request=request, **answer)
+    return refusal_of_route(httpx.HTTPStatusError("", request=request, response=response), URL)
+
+
+def test_the_plugins_own_words_are_told_with_the_route() -> None:
+    told = of_route(503, json={"detail": "the database does not answer: try again"})
+
+    assert told == (
+        f"the proxy on {URL} fails at /messplus/requests/r1: "
+        "the database does not answer: try again"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"text": "Internal Server Error"}, {"json": ["odd"]}, {"json": {}}, {"content": b"\xff"}],
+)
+def test_an_answer_without_words_is_its_status(answer: dict[str, Any]) -> None:
+    assert of_route(500, **answer) == (
+        f"the proxy on {URL} fails at /messplus/requests/r1: status 500"
+    )
+
+
+def test_a_key_that_the_plugins_route_refuses_is_called_that() -> None:
+    told = of_route(401, json={"error": {"message": "expired"}})
+
+    assert told == (
+        f"the proxy on {URL} refuses the key: give another with --key (it says: expired)"
+    )
+
+
+def test_a_proxy_that_ended_meanwhile_is_one_line() -> None:
+    told = refusal_of_route(httpx.ReadTimeout("timed\nout"), URL)
+
+    assert told == f"the proxy on {URL} does not answer any more (timed out): see its log"

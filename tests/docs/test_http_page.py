@@ -11,7 +11,7 @@ from typing import cast
 from fastapi.routing import APIRoute
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
+from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome
 from litellm_messplus.proxy.routes import HIDDEN_COLUMNS, build_routes
 from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.store.history import OUTCOME
@@ -32,7 +32,8 @@ def described(heading: str, column: str) -> set[str]:
 
 
 def test_every_header_is_described() -> None:
-    sent = re.findall(r'"(x-messplus-[a-z-]+)":', sources()[PACKAGE / "proxy" / "plugin.py"])
+    source = sources()[PACKAGE / "proxy" / "response_headers.py"]
+    sent = re.findall(r'"(x-messplus-[a-z-]+)":', source)
 
     assert sent
     assert described("Response headers", "Header") == set(sent)
@@ -74,6 +75,10 @@ def counters_in(source: str) -> Iterator[str]:
 
 def test_every_field_of_feedback_is_described() -> None:
     assert described("POST /messplus/feedback", "Field") == set(Feedback.model_fields)
+
+
+def test_every_outcome_of_feedback_is_described() -> None:
+    assert described("What became of it", "Outcome") == {str(each) for each in Outcome}
 
 
 def test_every_refusal_is_described() -> None:

@@ -13,11 +13,15 @@ from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
+PER_MINUTE = 200
+
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     zoo = {**PAPER, "c": 0.0, "service_levels": {"gold": {"alpha": 0.9}}}
-    config = zoo_config(upstream.url, folder, zoo=zoo, store_text=True)
+    config = zoo_config(
+        upstream.url, folder, zoo=zoo, store_text=True, feedback_per_minute=PER_MINUTE
+    )
     (folder / "keys.py").write_text(CUSTOM_AUTH)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
     running = Proxy(config, folder).start()
@@ -74,19 +78,51 @@ def test_an_unknown_id_is_not_found(alice: httpx.Client) -> None:
     refused = alice.post("/messplus/feedback", json={"id": "nobody", "satisfied": True})
 
     assert refused.status_code == 404
-    assert "nobody" in refused.json()["detail"]
+    assert refused.json() == {"detail": "no request of this key is known as nobody"}
+
+
+def test_a_verdict_that_is_sent_again_is_written_once(alice: httpx.Client, proxy: Proxy) -> None:
+    verdict = {"id": ask(alice).headers["x-litellm-call-id"], "satisfied": True}
+    outcomes = [alice.post("/messplus/feedback", json=verdict).json()["outcome"] for _ in range(3)]
+    assert outcomes == ["counted", "unchanged", "unchanged"]
+
+
+def test_a_call_takes_a_hundred_verdicts(alice: httpx.Client) -> None:
+    call_id = ask(alice).headers["x-litellm-call-id"]
+    for number in range(100):
+        verdict = {"id": call_id, "satisfied": number % 2 == 0}
+        assert alice.post("/messplus/feedback", json=verdict).status_code == 200
+    refused = alice.post("/messplus/feedback", json={"id": call_id, "satisfied": True})
+    assert refused.status_code == 409
+    assert "100 verdicts" in refused.json()["detail"]
+
+
+def test_a_key_sends_only_so_many_verdicts_in_a_minute(proxy: Proxy) -> None:
+    with proxy.client("sk-typo") as client:
+        call_id = ask(client).headers["x-litellm-call-id"]
+        verdict = {"id": call_id, "satisfied": True}
+        answers = [client.post("/messplus/feedback", json=verdict) for _ in range(PER_MINUTE + 10)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.status_code for answer in answers} == {200, 429}
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+    with proxy.client("sk-operator") as operator:
+        assert operator.get("/messplus/health").json()["feedback_too_often"] >= len(refused)
 
 
 def test_another_keys_request_is_neither_labelled_nor_shown(
     alice: httpx.Client, bob: httpx.Client, proxy: Proxy
 ) -> None:
+    """And nobody is told that it is there: it is answered as an unknown one, and as late."""
     call_id = ask(alice).headers["x-litellm-call-id"]
     labels = proxy.rows("SELECT COUNT(*) AS n FROM labels")
 
-    refused = bob.post("/messplus/feedback", json={"id": call_id, "satisfied": False})
-
-    assert refused.status_code == 403
-    assert bob.get(f"/messplus/requests/{call_id}").status_code == 403
+    for given in (call_id, "nobody"):
+        refused = bob.post("/messplus/feedback", json={"id": given, "satisfied": False})
+        shown = bob.get(f"/messplus/requests/{given}")
+        for answer in (refused, shown):
+            assert answer.status_code == 404
+            assert answer.json() == {"detail": f"no request of this key is known as {given}"}
+            assert 1.0 <= answer.elapsed.total_seconds() < 2.0
     assert alice.get(f"/messplus/requests/{call_id}").status_code == 200
     assert proxy.rows("SELECT COUNT(*) AS n FROM labels") == labels
 

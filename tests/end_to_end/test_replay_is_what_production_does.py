@@ -77,7 +77,9 @@ def proxy(upstream: Upstream, recording: Recording, zoo: Config, tmp_path: Path)
 def _candidate(model: str, url: str) -> Config:
     """Priced by the completion token alone, as the replay prices a recording."""
     found = deployment(ZOO, model, url, 0.0)
-    found["model_info"].update(output_cost_per_token=PRICES[MODELS.index(model)], messplus={"candidate": model})
+    found["model_info"].update(
+        output_cost_per_token=PRICES[MODELS.index(model)], messplus={"candidate": model}
+    )
     return found
 
 

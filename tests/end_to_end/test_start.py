@@ -1,12 +1,18 @@
 """A configuration that cannot be honoured stops the start, with one message that says why."""
 
+import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.support.proxy import Config, Proxy, deployment, zoo_config
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from tests.support.proxy import Config, Proxy, ask, deployment, until, zoo_config
+from tests.support.upstream import Upstream
+from tests.unit.builders import traffic
 
 pytestmark = pytest.mark.end_to_end
 
@@ -57,6 +63,56 @@ def no_such_check(config: Config, folder: Path) -> None:
     config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "labels": {"checks": checks}}
 
 
+def in_memory(config: Config, folder: Path) -> None:
+    config["messplus"]["database"] = "sqlite+aiosqlite:///:memory:"
+
+
+def migrated(folder: Path) -> Path:
+    """A database of this version, with a log."""
+    path = folder / "messplus.db"
+
+    async def make() -> None:
+        engine = create_engine(f"sqlite+aiosqlite:///{path}")
+        await migrate(engine)
+        await log.append(engine, traffic(200))
+        await engine.dispose()
+
+    asyncio.run(make())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def no_log_head(config: Config, folder: Path) -> None:
+    with closing(sqlite3.connect(migrated(folder))) as connection:
+        connection.execute("DELETE FROM log_head")
+        connection.commit()
+
+
+def corrupt_pages(config: Config, folder: Path) -> None:
+    path = migrated(folder)
+    with path.open("r+b") as file:
+        file.seek(4096 * 60)
+        file.write(b"\xff" * (path.stat().st_size - 4096 * 60))
+
+
+def away_and_required(config: Config, folder: Path) -> None:
+    config["messplus"]["start_without_database"] = False
+    holder = sqlite3.connect(migrated(folder))
+    holder.execute("BEGIN IMMEDIATE")
+    HELD.append(holder)
+
+
+HELD: list[sqlite3.Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def released() -> Iterator[None]:
+    yield
+    while HELD:
+        HELD.pop().close()
+
+
 def no_section(config: Config, folder: Path) -> None:
     del config["messplus"]
 
@@ -84,6 +140,10 @@ def no_section(config: Config, folder: Path) -> None:
             "no_such_module:check",
             "No module named 'no_such_module'",
         ),
+        (in_memory, "messplus.database", ":memory:", "a file"),
+        (no_log_head, "messplus.database", "messplus.db", "log_head is empty"),
+        (corrupt_pages, "messplus.database", "messplus.db", "restore it from a backup"),
+        (away_and_required, "messplus.database", "messplus.db", "is locked"),
         (no_section, "messplus", "None", "a section with `zoos:` in it"),
     ],
 )
@@ -106,3 +166,48 @@ def test_bad_configuration_stops_the_start(
     assert given in message
     assert allowed in message
     assert "Traceback" not in message
+
+
+def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """LiteLLM serves meanwhile as without the plugin."""
+    path = migrated(tmp_path)
+    with closing(sqlite3.connect(path)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
+        try:
+            with proxy.client() as client:
+                answer = ask(client)
+                assert answer.status_code == 200
+                assert "x-messplus-model" not in answer.headers
+                assert client.get("/messplus/health").json()["database_awaited"] >= 1
+                unknown = {"id": answer.headers["x-litellm-call-id"], "satisfied": True}
+                assert client.post("/messplus/feedback", json=unknown).status_code in (404, 503)
+
+                holder.rollback()
+
+                until(lambda: "x-messplus-model" in ask(client).headers, 30.0, lambda: proxy.log)
+                call_id = ask(client).headers["x-litellm-call-id"]
+                judged = client.post("/messplus/feedback", json={"id": call_id, "satisfied": True})
+                assert judged.status_code == 200
+                alerts = client.get("/messplus/status").json()["alerts"]
+        finally:
+            proxy.stop()
+
+    assert any("database_awaited" in alert["message"] for alert in alerts)
+    assert "starting without the database" in proxy.log
+    assert proxy.rows("SELECT COUNT(*) AS n FROM requests")[0]["n"] >= 202
+
+
+def test_a_proxy_whose_database_never_comes_stops_as_it_should(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(migrated(tmp_path))) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
+        proxy.stop()
+
+    told = proxy.log.partition("starting without the database")[2]
+    assert "shutdown_failures" not in told
+    assert "was never awaited" not in told

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -252,6 +253,19 @@ def test_a_model_of_few_verdicts_is_not_judged(status: Status) -> None:
     assert found.note.startswith("not enough evidence")
 
 
+def test_what_litellms_cache_repeated_is_no_call_of_a_model(tmp_path: Path) -> None:
+    history = History()
+    for _ in range(60):
+        add(history, Case(SMALL, (1.0,)))
+    history.calls[30:] = [replace(each, is_cache_hit=True, cost=0.0) for each in history.calls[30:]]
+    migrated(tmp_path / "a.db", history)
+
+    found = read(tmp_path / "a.db").levels[0].best_single
+
+    assert (found.candidate, found.labelled) == (SMALL, 30)
+    assert found.cost_per_request == pytest.approx(history.calls[0].cost)
+
+
 def test_it_says_so_when_no_single_model_meets_alpha(tmp_path: Path) -> None:
     cases = [
         Case(name, (float(number % 2),), alpha=0.9) for number in range(30) for name in CANDIDATES
@@ -308,6 +322,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "alerts": [],
         "calibration": [],
         "judges": [],
+        "keys": [],
     }
 
 

@@ -93,6 +93,7 @@ def test_what_was_not_predicted_or_not_judged_is_left_out(tmp_path: Path) -> Non
         history.calls[3] = replace(history.calls[3], status=CallStatus.FAILURE)
         estimates = {LARGEST: 0.9}
         history.requests[4] = replace(history.requests[4], estimated_satisfaction=estimates)
+        history.calls[5] = replace(history.calls[5], is_cache_hit=True)
 
     cases = (
         Case(SMALL, (1.0,)),
@@ -100,6 +101,7 @@ def test_what_was_not_predicted_or_not_judged_is_left_out(tmp_path: Path) -> Non
         Case(None, (1.0,)),  # a fallback outside the zoo
         Case(SMALL, (1.0,)),  # failed
         Case(SMALL, (1.0,)),  # was not healthy, so nothing was predicted of it
+        Case(SMALL, (1.0,)),  # the cache repeated an answer, which was judged when it was new
     )
 
     calls = found(tmp_path, *cases, change=change)

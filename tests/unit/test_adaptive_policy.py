@@ -7,6 +7,7 @@ import pytest
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.account import PENDING
 from litellm_messplus.learning.entries import Entry, Labelled
+from litellm_messplus.learning.unseen_calls import UnseenCalls
 from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.routing.knowledge import LEAST_LABELLED
 from tests.unit.builders import (
@@ -106,23 +107,56 @@ def unseen_share(*entries: Entry) -> float:
     return adaptive_of(folded(*entries).state).unseen.labelled_share
 
 
+EXPLORED = labelled(1.0, is_served=False, example=example(SMALL))
+"""The first verdict on a call that no user saw."""
+
+
+def exploring(count: int, calls: int = 2) -> list[Entry]:
+    return [decided(request_id=f"r{number}", calls=calls) for number in range(count)]
+
+
 def test_calls_that_no_user_sees_are_trusted_as_long_as_they_get_labels() -> None:
-    explored = labelled(1.0, is_served=False, example=example(SMALL))
     again = labelled(1.0, previous=0.0, is_served=False, example=example(SMALL))
-    requests = [decided(request_id=f"r{number}", calls=2) for number in range(100)]
+    requests = exploring(100)
 
     assert unseen_share() == 1.0
-    assert unseen_share(*requests) < LEAST_LABELLED < unseen_share(*requests[:20])
+    assert unseen_share(*requests) == 0.0
     assert unseen_share(*requests, *[again] * 100) == unseen_share(*requests)
     assert unseen_share(*requests, *[labelled(1.0)] * 100) == unseen_share(*requests)
-    assert unseen_share(*requests, *[explored] * 20) == pytest.approx(0.25, abs=0.03)
-    assert unseen_share(*requests, *[explored] * 200) == 1.0
+    assert unseen_share(*requests, *[EXPLORED] * 20) == pytest.approx(0.21, abs=0.02)
+    assert unseen_share(*requests, *[EXPLORED] * 200) == 1.0
+
+
+def unseen_calls(requests: int, label_after: int | None = None) -> int:
+    """How many are made where every request would take one, and the labels come so many later."""
+    made, due, state = 0, list[int](), UnseenCalls()
+    for number in range(requests):
+        if label_after is not None and due and due[0] + label_after <= number:
+            due.pop(0)
+            state.answered()
+        is_made = state.labelled_share >= LEAST_LABELLED
+        made += is_made
+        due += [number] * is_made
+        state.decided(int(is_made))
+    return made
+
+
+@pytest.mark.parametrize(("requests", "most"), [(47, 6), (150, 6), (1000, 14), (20_000, 130)])
+def test_a_zoo_that_nobody_labels_makes_a_few_unseen_calls(requests: int, most: int) -> None:
+    assert 5 <= unseen_calls(requests) <= most
+
+
+@pytest.mark.parametrize(("label_after", "least"), [(0, 200), (3, 200), (10, 194), (30, 170)])
+def test_a_zoo_whose_labels_come_some_requests_late_is_hardly_slowed(
+    label_after: int, least: int
+) -> None:
+    assert unseen_calls(200, label_after) >= least
 
 
 def test_after_a_while_unseen_calls_are_tried_again() -> None:
-    explored = [decided(request_id=f"r{number}", calls=2) for number in range(100)]
     plain = [decided(request_id=f"later {number}") for number in range(6000)]
-    assert unseen_share(*explored, *plain) > LEAST_LABELLED
+    assert unseen_share(*exploring(30)) < LEAST_LABELLED
+    assert unseen_share(*exploring(30), *plain) > LEAST_LABELLED
 
 
 def test_what_one_level_learns_all_know_and_its_debt_is_its_own() -> None:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store import log
-from litellm_messplus.store.history import Found, find, history
+from litellm_messplus.store.history import MOST_LABELS, Found, find, history
 from tests.unit.builders import LARGE, exploration_call, label, request, served_call
 
 
@@ -16,7 +16,7 @@ def found(request_id: str, key_hash: str | None) -> Found:
 async def test_a_request_is_found_by_any_of_its_ids(database: AsyncEngine, given: str) -> None:
     await log.append(database, [request("r1", key_hash="mine"), served_call("r1")])
     await log.append(database, [request("r2"), served_call("r2")])
-    assert await find(database, given) == [found("r1", "mine")]
+    assert await find(database, given) == found("r1", "mine")
 
 
 @pytest.mark.parametrize("given", ["a\0b", "a\ud800b"], ids=ascii)
@@ -24,11 +24,11 @@ async def test_an_id_that_no_database_takes_is_found_as_it_was_kept(
     database: AsyncEngine, given: str
 ) -> None:
     await log.append(database, [request("r1", litellm_call_id=given)])
-    assert [each.request_id for each in await find(database, given)] == ["r1"]
+    assert await find(database, given) == found("r1", "key")
 
 
-async def test_a_repeated_id_finds_all_who_have_it_newest_first(database: AsyncEngine) -> None:
-    """A client may set the same call id twice, or another's; whose is whose is told beside it."""
+async def test_a_repeated_id_is_the_newest_of_whose_it_may_be(database: AsyncEngine) -> None:
+    """A client may set the same call id twice, or another's."""
     await log.append(
         database,
         [
@@ -38,11 +38,18 @@ async def test_a_repeated_id_finds_all_who_have_it_newest_first(database: AsyncE
             request("r3", key_hash=None),
         ],
     )
-    assert await find(database, "same") == [
-        found("r3", None),
-        found("r2", "theirs"),
-        found("r1", "mine"),
-    ]
+    assert await find(database, "same") == found("r3", None)
+    assert await find(database, "same", "theirs") == found("r2", "theirs")
+    assert await find(database, "same", "mine") == found("r1", "mine")
+    assert await find(database, "same", "nobody's") is None
+
+
+async def test_of_very_many_labels_the_newest_are_shown(database: AsyncEngine) -> None:
+    said = [label(label_id=f"{number:03}") for number in range(MOST_LABELS + 5)]
+    await log.append(database, [request(), served_call(), *said])
+    shown = await history(database, "r1")
+    assert shown is not None
+    assert [each["label_id"] for each in shown.labels] == [each.label_id for each in said[5:]]
 
 
 @pytest.mark.parametrize("given", ["", "r", "r1%", "None", "chatcmpl-r1-1", "r1.0"])
@@ -51,7 +58,7 @@ async def test_nothing_else_is_found(database: AsyncEngine, given: str) -> None:
     await log.append(
         database, [request(), served_call(response_id=None), exploration_call("r1", 1)]
     )
-    assert await find(database, given) == []
+    assert await find(database, given) is None
 
 
 async def test_the_history_is_the_request_with_its_calls_and_labels(database: AsyncEngine) -> None:

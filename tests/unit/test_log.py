@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
-from litellm_messplus.records import RequestRecord
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
@@ -24,6 +24,7 @@ from litellm_messplus.store.tables import calls, labels, requests
 from tests.unit.builders import (
     LARGE,
     SMALL,
+    build_engine,
     exploration_call,
     given,
     label,
@@ -32,7 +33,7 @@ from tests.unit.builders import (
     served_call,
     traffic,
 )
-from tests.unit.folding import read
+from tests.unit.folding import fold_all, read, taught
 
 
 async def rows(database: AsyncEngine, table: Any) -> list[Any]:
@@ -62,6 +63,24 @@ async def test_features_that_came_too_late_are_null_and_none_when_read_back(
     *_, labelled = await read(database, 0, 3)
     assert labelled["example"]["features"] is None
     assert labelled["example"]["candidate"] == LARGE
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["label after", "label before"])
+async def test_what_litellms_cache_repeated_moves_the_queue_and_teaches_nothing(
+    database: AsyncEngine, early: bool
+) -> None:
+    hit = served_call(is_cache_hit=True, prompt_tokens=10, completion_tokens=100, seconds=0.01)
+    records: list[Record] = [label(), hit] if early else [hit, label()]
+    await log.append(database, [request(), *records])
+
+    entries = {entry["kind"]: entry for entry in await read(database, 0, 3)}
+    assert entries["Labelled"]["is_served"]
+    assert entries["Labelled"]["example"] is None
+    for name in ("example", "prompt_tokens", "completion_tokens", "seconds"):
+        assert entries["Settled"][name] is None
+    before = await fold_all(database)
+    assert taught(before) == taught(build_engine())
+    assert before.state.policy.queue("default") == pytest.approx(0.6 - 1.0)
 
 
 async def test_records_get_contiguous_positions_in_the_order_given(database: AsyncEngine) -> None:
@@ -237,7 +256,7 @@ async def test_a_label_that_came_first_is_brought_along_by_its_call(database: As
     _, first, second, call, third = await read(database, 0, 5)
     assert (first["earlier"], first["example"], first["is_served"]) == ((), None, True)
     assert (second["earlier"], second["example"]) == ((first["given"],), None)
-    known = (first["given"], second["given"])
+    known = (second["given"],)  # which replaced the first
     assert (call["given"], call["example"]["candidate"]) == (known, LARGE)
     assert (third["earlier"], third["example"]["candidate"]) == (known, LARGE)
 
@@ -249,13 +268,6 @@ async def test_a_failed_call_teaches_nothing(database: AsyncEngine) -> None:
     assert (call["example"], call["prompt_tokens"], call["completion_tokens"]) == (None, None, None)
     assert call["seconds"] is None
     assert (verdict["example"], verdict["is_served"]) == (None, True)
-
-
-async def test_an_answer_from_the_cache_says_nothing_about_tokens(database: AsyncEngine) -> None:
-    await log.append(database, [request(), served_call(is_cache_hit=True), label()])
-    _, call, verdict = await read(database, 0, 3)
-    assert (call["prompt_tokens"], call["completion_tokens"]) == (None, None)
-    assert verdict["example"]["candidate"] == LARGE
 
 
 async def test_the_label_of_an_exploration_is_not_the_served_ones(database: AsyncEngine) -> None:
@@ -288,7 +300,7 @@ async def test_a_decision_brings_what_was_expected_of_it(
     assert judged["given"] == given(1.0, weight=0.5)
 
 
-async def test_a_call_brings_every_label_that_came_before_it(database: AsyncEngine) -> None:
+async def test_a_call_brings_the_newest_label_of_each_source(database: AsyncEngine) -> None:
     early = label("r1", 0.0, weight=0.5)
     newer = label("r1", 1.0, weight=0.25, label_id="newer")
     judge = LabelKind.JUDGE
@@ -297,7 +309,7 @@ async def test_a_call_brings_every_label_that_came_before_it(database: AsyncEngi
     await log.append(database, [request("r2"), served_call("r2")])
     *_, settled, _, bare = await read(database, 0, 7)
     assert settled["call_id"] == "r1.0"
-    assert settled["given"] == (given(0.0, 0.5), given(1.0, 0.25), given(0.5, kind=judge))
+    assert settled["given"] == (given(1.0, 0.25), given(0.5, kind=judge))
     assert bare["given"] == ()
 
 

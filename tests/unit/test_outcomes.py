@@ -4,26 +4,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.counters import Counters
 from litellm_messplus.proxy import outcomes
+from litellm_messplus.proxy.authors import UNKNOWN, Author
 from litellm_messplus.proxy.metering import Meter
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.prices import DeploymentPrice
-from litellm_messplus.records import CallRecord, CostSource
-from tests.unit.builders import LARGE, build_zoo, request
+from litellm_messplus.records import CallRecord, CallStatus, CostSource
+from tests.unit.builders import LARGE, SMALL, build_zoo, request
 
 PRICE = Price(2.0, 3.0, cached_discount=1.0)
 ANSWER = {"choices": [{"message": {"content": "one two"}}]}
 
 
-def record(response: object = ANSWER, **payload: Any) -> CallRecord:
+def record(response: object = ANSWER, author: Author | None = None, **payload: Any) -> CallRecord:
     """Of a served call; LiteLLM's payload has what is given."""
     meter = Meter({"zoo": build_zoo()}, {"d": DeploymentPrice(PRICE, 1.0)}, Counters())
-    told = {"model_id": "d", "startTime": 100.0, "endTime": 102.5, **payload}
+    told = {"model_id": "d", "model": "m", "startTime": 100.0, "endTime": 102.5, **payload}
     opened = OpenRequest(request(), (LARGE,))
-    return outcomes.succeeded(opened, told, response, {"d": LARGE}, meter, store_text=False)
+    author = author or outcomes.author(told, {"d": LARGE})
+    return outcomes.succeeded(opened, told, response, author, meter, store_text=False)
 
 
 def test_a_call_lasts_to_the_end_of_its_answer() -> None:
@@ -74,6 +77,32 @@ def test_what_litellms_cache_answered_costs_nothing() -> None:
     found = record(prompt_tokens=10, completion_tokens=2, response_cost=0.7, cache_hit=True)
     assert (found.cost, found.cost_source) == (0.0, CostSource.MEASURED)
     assert found.is_cache_hit
+
+
+def test_a_new_answer_is_of_who_served_and_a_repeated_one_of_who_wrote_it() -> None:
+    def who(found: CallRecord) -> tuple[str | None, str | None, str | None]:
+        return found.candidate, found.deployment_id, found.model
+
+    repeated = {**ANSWER, "id": "chatcmpl-1"}
+    assert who(record()) == (LARGE, "d", "m")
+    assert who(record(model_id="elsewhere")) == (None, "elsewhere", "m")
+    written = Author(SMALL, "e", "n")
+    found = record(repeated, written, cache_hit=True, id="chatcmpl-1_cache_hit17.5")
+    assert (who(found), found.response_id) == ((SMALL, "e", "n"), "chatcmpl-1")
+    assert who(record(repeated, UNKNOWN, cache_hit=True)) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("tried", "candidate"), [((), None), (("d",), LARGE)], ids=["refused", "retried"]
+)
+def test_of_a_request_that_litellm_refused_no_candidate_was_called(
+    tried: tuple[str, ...], candidate: str | None
+) -> None:
+    opened = OpenRequest(request(), (LARGE,), tried=set(tried))
+    refusal = RouterRateLimitError("zoo", 5.0, enable_pre_call_checks=False, cooldown_list=[])
+    found = outcomes.failed(opened, refusal)
+    assert (found.candidate, found.status) == (candidate, CallStatus.FAILURE)
+    assert outcomes.failed(opened, ValueError("no")).candidate == LARGE
 
 
 def test_a_call_without_usage_is_counted_and_marked() -> None:

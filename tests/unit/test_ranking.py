@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.proxy.ranking import best_of_order, only, ranked
+from litellm_messplus.proxy.ranking import best_of_order, only, pinned, ranked
 
 
 def deployment(identity: str, candidate: str, order: int | None = None) -> dict[str, Any]:
@@ -106,3 +106,9 @@ def test_in_a_fallback_to_the_users_order_the_best_candidate_within_it_serves() 
 
 def test_where_nothing_of_the_order_is_ranked_litellm_keeps_its_choice() -> None:
     assert best_of_order(ZOO, ["a", "b", "c"], 7) == ZOO
+
+
+def test_what_is_pinned_stays_on_its_deployment_while_that_is_there() -> None:
+    replicas = [*ZOO, deployment("4", "a")]
+    assert pinned(replicas, "4") == [replicas[3]]
+    assert pinned(replicas, "gone") == pinned(replicas, None) == replicas

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
+from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.learning import snapshot
 from litellm_messplus.restore import restore
 from litellm_messplus.store import log, snapshots
@@ -167,3 +168,35 @@ async def test_an_entry_that_cannot_be_folded_does_not_stop_a_start(
     engine = await restored(database, zoo)
     assert engine.state.requests["default"] == 2
     assert engine.state.policy.queue("default") == 0.6
+
+
+async def test_a_snapshot_ahead_of_the_log_is_dropped_and_the_log_folded(
+    database: AsyncEngine, zoo: Zoo, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An older copy of the log was put back, and the snapshots were not."""
+    await log.append(database, traffic(20))
+    whole = await fold_all(database, zoo)
+    head = await log.head(database)
+    elsewhere = build_engine(zoo)
+    elsewhere.apply(labelled(0.0))
+    for ahead in (1, 2, 3):
+        await take_snapshot(database, elsewhere, head + ahead)
+    assert bits(await restored(database, zoo)) == bits(whole)
+    assert "ahead of the log" in caplog.text
+    await take_snapshot(database, whole, head)  # which is not pushed out by the dropped ones
+    kept = await snapshots.newest(database, zoo.name, fingerprint_of(whole))
+    assert kept is not None
+    assert kept.position == head
+
+
+def fingerprint_of(engine: Engine) -> str:
+    return snapshot.fingerprint(engine.zoo, engine.encoder.name)
+
+
+async def test_a_log_without_its_head_says_what_to_do(database: AsyncEngine, zoo: Zoo) -> None:
+    async with database.begin() as connection:
+        await connection.exec_driver_sql("DELETE FROM log_head")
+    with pytest.raises(BrokenLogError, match="restore the database from a backup"):
+        await restored(database, zoo)
+    with pytest.raises(BrokenLogError):
+        await log.append(database, [request()])

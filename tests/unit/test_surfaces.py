@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.surfaces import IncomingRequest, read_request
+from litellm_messplus.proxy.surfaces import IncomingRequest, continued_response, read_request
 
 Messages = list[dict[str, Any]] | None
 
@@ -161,6 +161,31 @@ def test_whether_it_streams(kwargs: dict[str, Any], is_stream: bool) -> None:
 )
 def test_what_is_not_ours_is_not_routed(kwargs: dict[str, Any] | None) -> None:
     assert read_request(user("Hi"), kwargs) is None
+
+
+@pytest.mark.parametrize("call_type", ["acompletion", "atext_completion", "anthropic_messages"])
+def test_only_a_response_continues_another(call_type: str) -> None:
+    given = arguments(call_type, previous_response_id="resp_1")
+    assert read_request(user("Hi"), given) is not None
+    assert continued_response(given) is None
+    assert continued_response(arguments("aresponses", previous_response_id="resp_1")) == "resp_1"
+    assert continued_response(arguments("aresponses")) is None
+
+
+@pytest.mark.parametrize(
+    ("call_type", "messages", "expected"),
+    [
+        ("acompletion", user("Hi"), {"messages": user("Hi")}),
+        ("atext_completion", user("Hi"), {"prompt": "Hi"}),
+        ("atext_completion", user([1, 2]), {"prompt": [1, 2]}),
+        ("anthropic_messages", user("Hi"), {"messages": user("Hi")}),
+        ("aresponses", None, {}),
+    ],
+)
+def test_what_was_asked_as_the_arguments_of_another_call(
+    call_type: str, messages: Messages, expected: dict[str, Any]
+) -> None:
+    assert read(messages, call_type, input="Hi").asked == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Verifying a database: its file, its order, its references, and that the fold of it is the state
+that a start, and a running proxy, go on from."""
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.store import log
+from litellm_messplus.store.reading import reading
+from litellm_messplus.upkeep.configured import Configured
+from litellm_messplus.upkeep.file import ADVICE, check_file
+from litellm_messplus.upkeep.finding import Finding, Outcome, Report
+from litellm_messplus.upkeep.folding import Fold, UnreadableLogError
+from litellm_messplus.upkeep.orphans import check_references
+from litellm_messplus.upkeep.positions import check_positions
+from litellm_messplus.upkeep.queues import Ask, check_queues
+from litellm_messplus.upkeep.snapshots import check_snapshots, newest_snapshots
+
+NO_CONFIG = "only a configuration says what the log folds into: give it with --config"
+NO_URL = "a running proxy is asked with --url"
+NO_ORDER = "not looked at: the log has no order to fold in"
+
+
+async def verify(database: str, configured: Configured | None, ask: Ask | None) -> Report:
+    """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
+
+    With ``configured`` the log is folded, and the proxy behind ``ask`` held against it. Raises
+    UnreadableDatabaseError where nothing can be read, NoStatusError where the proxy says nothing.
+    """
+    async with reading(database) as engine:
+        return Report(_shown(database), tuple(await _findings(engine, configured, ask)))
+
+
+async def _findings(
+    database: AsyncEngine, configured: Configured | None, ask: Ask | None
+) -> list[Finding]:
+    findings = [await check_file(database)]
+    if findings[0].outcome is Outcome.WRONG:
+        return findings  # what else is read from it may be anything
+    findings += await check_positions(database)
+    is_ordered = all(finding.outcome is not Outcome.WRONG for finding in findings)
+    findings += await check_references(database)
+    if configured is None or not is_ordered:
+        reason = NO_CONFIG if configured is None else NO_ORDER
+        return [*findings, Finding("fold", Outcome.SKIPPED, reason)]
+    findings += await _of_the_fold(database, configured, ask)
+    return findings
+
+
+async def _of_the_fold(
+    database: AsyncEngine, configured: Configured, ask: Ask | None
+) -> list[Finding]:
+    taken = await newest_snapshots(database, configured.engines)
+    fold = Fold(database, configured.engines)
+    try:
+        findings = await check_snapshots(database, fold, taken, await log.head(database))
+        if ask is None:
+            return [*findings, Finding("queues", Outcome.SKIPPED, NO_URL)]
+        return findings + await check_queues(database, fold, ask)
+    except UnreadableLogError as error:
+        return [Finding("fold", Outcome.WRONG, str(error), ADVICE)]
+
+
+def _shown(database: str) -> str:
+    try:
+        url: URL = make_url(database)
+    except ArgumentError:
+        return database  # a path
+    return url.render_as_string()
