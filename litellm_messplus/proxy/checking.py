@@ -1,0 +1,156 @@
+"""A configuration checked as a start checks it, without a start: `messplus check`.
+
+What the start refuses, this refuses, with the same message, for it is the same code. What the start
+takes but an operator hardly means, this says as a note.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.deployments import candidate_of, deployment_id
+from litellm_messplus.proxy.energy_sources import measured_deployments
+from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.zoo import Zoo
+
+CALLBACK = "litellm_messplus.plugin.instance"
+"""What `litellm_settings.callbacks` must name, or LiteLLM never loads the plugin."""
+PER = 1_000_000
+"""Tokens that prices are shown for."""
+
+
+@dataclass(frozen=True)
+class Honoured:
+    """What a start can go on from; ``measured`` are the deployments whose joules are measured."""
+
+    settings: MessplusSettings
+    zoos: dict[str, Zoo]
+    measured: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCandidate:
+    """One model of a zoo. Prices are in the zoo's unit, for a million tokens."""
+
+    name: str
+    replicas: int
+    prompt: float
+    completion: float
+    is_largest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedZoo:
+    """What a zoo would run with; ``labels`` are where its labels come from."""
+
+    name: str
+    policy: str
+    cost_unit: str
+    alphas: dict[str, float]
+    candidates: tuple[CheckedCandidate, ...]
+    labels: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A whole configuration; ``notes`` are of no zoo."""
+
+    encoder: str
+    database: str
+    zoos: tuple[CheckedZoo, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def honoured(config: Mapping[str, Any]) -> Honoured:
+    """The settings and zoos of a whole proxy configuration.
+
+    Raises ConfigurationError for the first key that cannot be honoured.
+    """
+    settings = load_settings(config)
+    model_list = config.get("model_list") or []
+    zoos = build_zoos(settings, model_list)
+    check_judges(settings, model_list)
+    return Honoured(settings, zoos, measured_deployments(zoos, model_list))
+
+
+def checked(config: Mapping[str, Any]) -> Checked:
+    """What the configuration would start with. Raises ConfigurationError as a start would, and
+    where LiteLLM is not told to load the plugin."""
+    callbacks = (config.get("litellm_settings") or {}).get("callbacks") or []
+    given = [callbacks] if isinstance(callbacks, str) else list(callbacks)
+    if CALLBACK not in given:
+        raise ConfigurationError(
+            "litellm_settings.callbacks", given, f"a list with {CALLBACK}, which loads the plugin"
+        )
+    found = honoured(config)
+    zoos = tuple(_zoo(zoo, config) for zoo in found.zoos.values())
+    return Checked(found.settings.encoder, found.settings.database, zoos, tuple(_notes(config)))
+
+
+def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
+    own = [one for one in config.get("model_list") or [] if one.get("model_name") == zoo.name]
+    return CheckedZoo(
+        zoo.name,
+        zoo.settings.policy,
+        zoo.settings.cost_unit.value,
+        {name: level.alpha for name, level in zoo.levels.items()},
+        tuple(
+            CheckedCandidate(
+                name,
+                sum(candidate_of(one) == name for one in own),
+                price.prompt * PER,
+                price.completion * PER,
+                name == zoo.largest,
+            )
+            for name, price in zoo.prices.items()
+        ),
+        tuple(_labels(zoo.settings)),
+        tuple(_zoo_notes(zoo, own)),
+    )
+
+
+def _labels(settings: ZooSettings) -> list[str]:
+    labels, found = settings.labels, ["feedback"]
+    checks = labels.checks
+    found += [
+        f"check:{name}"
+        for name in ("complete", "json_schema", "reference")
+        if getattr(checks, name)
+    ]
+    found += [f"check:{name}" for name in checks.callables]
+    if labels.judge is not None:
+        found.append(f"judge:{labels.judge.model}")
+    return found
+
+
+def _zoo_notes(zoo: Zoo, own: list[Mapping[str, Any]]) -> list[str]:
+    notes = []
+    if _labels(zoo.settings) == ["feedback"]:
+        notes.append(
+            "labels come from feedback alone: after 64 requests without any, the largest serves"
+        )
+    free = [name for name, price in zoo.prices.items() if price.lowest() == 0.0 == price.of(1, 1)]
+    if len(free) > 1:
+        notes.append(f"cost nothing, so they cannot be told apart by cost: {', '.join(free)}")
+    ids = [deployment_id(one) for one in own if (one.get("model_info") or {}).get("id")]
+    if len(set(ids)) < len(ids):
+        notes.append("two deployments have the same model_info.id: LiteLLM keeps one of them")
+    return notes
+
+
+def _notes(config: Mapping[str, Any]) -> list[str]:
+    key = (config.get("general_settings") or {}).get("master_key")
+    if key:
+        return []
+    return [
+        "general_settings.master_key is not set: administrators' routes need LITELLM_MASTER_KEY"
+    ]

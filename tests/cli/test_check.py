@@ -1,0 +1,113 @@
+"""`messplus check`: what the proxy would refuse at its start, it refuses, with the same words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+
+def configuration(**zoo: Any) -> dict[str, Any]:
+    """Of a zoo of two models, the cheaper one with two replicas."""
+    return {
+        "model_list": [
+            {
+                "model_name": "zoo",
+                "litellm_params": {"model": f"openai/{name}"},
+                "model_info": {"input_cost_per_token": price, "output_cost_per_token": 2 * price},
+            }
+            for name, price in (("small", 1e-6), ("small", 1e-6), ("large", 1e-5))
+        ],
+        "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
+        "litellm_settings": {"callbacks": ["litellm_messplus.plugin.instance"]},
+        "messplus": {"zoos": {"zoo": {"alpha": 0.8, **zoo}}},
+    }
+
+
+def check(folder: Path, config: object, *given: str) -> Result:
+    path = folder / "proxy_config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return CliRunner().invoke(app, ["check", "--config", str(path), *given])
+
+
+def refusal(result: Result) -> str:
+    assert result.exit_code == 1
+    text = str(result.exception)
+    assert "\n" not in text
+    return text
+
+
+def test_the_example_of_the_repository_would_start() -> None:
+    result = CliRunner().invoke(app, ["check", "--config", str(ROOT / "proxy_config.yaml")])
+
+    assert result.exit_code == 0, result.exception
+    assert "would start" in result.stdout
+
+
+def test_candidates_replicas_and_prices_are_shown(tmp_path: Path) -> None:
+    found = json.loads(check(tmp_path, configuration(), "--json").stdout)
+
+    (zoo,) = found["zoos"]
+    assert [(each["name"], each["replicas"]) for each in zoo["candidates"]] == [
+        ("openai/small", 2),
+        ("openai/large", 1),
+    ]
+    assert [each["completion"] for each in zoo["candidates"]] == pytest.approx([2.0, 20.0])
+    assert [each["is_largest"] for each in zoo["candidates"]] == [False, True]
+    assert zoo["alphas"] == {"default": 0.8}
+
+
+def test_a_zoo_without_another_source_of_labels_is_told_so(tmp_path: Path) -> None:
+    found = json.loads(check(tmp_path, configuration(), "--json").stdout)
+    checked = configuration(labels={"checks": {"reference": True}})
+    other = json.loads(check(tmp_path, checked, "--json").stdout)
+
+    assert any("feedback alone" in note for note in found["zoos"][0]["notes"])
+    assert other["zoos"][0]["labels"] == ["feedback", "check:reference"]
+    assert other["zoos"][0]["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"alpha": 1.5}, "messplus.zoos.zoo.alpha"),
+        ({"alfa": 0.5}, "alfa"),
+        ({"largest": "openai/huge"}, "openai/huge"),
+        ({"labels": {"judge": {"model": "nobody"}}}, "nobody"),
+    ],
+)
+def test_what_the_start_refuses_is_refused(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    assert said in refusal(check(tmp_path, configuration(**changed)))
+
+
+def test_a_plugin_that_litellm_never_loads_is_found_out(tmp_path: Path) -> None:
+    config = configuration()
+    config["litellm_settings"] = {}
+
+    assert "litellm_settings.callbacks" in refusal(check(tmp_path, config))
+
+
+def test_an_encoder_that_is_not_there_is_refused_unless_left_out(tmp_path: Path) -> None:
+    config = configuration()
+    config["messplus"]["encoder"] = f"static:{tmp_path / 'nothing'}"
+
+    assert "nothing" in refusal(check(tmp_path, config))
+    assert check(tmp_path, config, "--no-encoder").exit_code == 0
+
+
+@pytest.mark.parametrize("content", ["", "- a list", "a: [unclosed"])
+def test_what_is_no_configuration_is_refused_in_a_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(content)
+
+    result = CliRunner().invoke(app, ["check", "--config", str(path)])
+
+    assert str(path) in refusal(result)
