@@ -34,6 +34,10 @@ from litellm_messplus.proxy.routes import build_routes
 from litellm_messplus.proxy.token_buckets import TokenBuckets
 from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store.database import create_engine
+
+READING_CONNECTIONS = 2
+"""To the database, for status, alerts and metrics, beside those of the log and of feedback."""
 
 
 class Parts:
@@ -114,7 +118,10 @@ class Parts:
             prompt_tokens,
             counters,
         )
-        self.watch = StatusWatch(database, engines, self._features, counters)
+        reading = create_engine(
+            database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
+        )
+        self.watch = StatusWatch(reading, engines, self._features, counters)
         self.joining = Background()
         self._database = database
 

@@ -15,6 +15,7 @@ from litellm_messplus.prediction.learned import reading_of
 from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.carbon import carbon_gauges
 from litellm_messplus.proxy.price_gauges import price_gauges
+from litellm_messplus.proxy.shared_reading import SharedReadings
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import gauges
@@ -27,7 +28,11 @@ LOOK_SECONDS = 60.0
 
 
 class StatusWatch:
-    """One a worker; each alert is logged once when it comes and once when it is over."""
+    """One a worker; each alert is logged once when it comes and once when it is over.
+
+    ``database`` is read by connections of its own, so that no reading takes those that feedback
+    waits for.
+    """
 
     def __init__(
         self,
@@ -42,18 +47,25 @@ class StatusWatch:
         self._counters = counters
         self._alerts = AlertLog()
         self._background = Background()
+        self._readings = SharedReadings()
 
     def start(self) -> None:
         """Begin looking for alerts, in the running event loop."""
         self._background.start(self._run(), "messplus-watch")
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Stop looking, and reading."""
         await self._background.close()
+        await self._readings.close()
+        await self._database.dispose()
 
     async def read(self, window: int = WINDOW) -> Status:
         """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
-        return await read_status(self._database, window, self._live(), self._counters.as_dict())
+
+        async def status() -> Status:
+            return await read_status(self._database, window, self._live(), self._counters.as_dict())
+
+        return await self._readings.get(("status", window), status)
 
     async def learned(self) -> Learned:
         """What reading the prompts has taught every zoo, as it stands.
@@ -65,7 +77,11 @@ class StatusWatch:
             for name, engine in self._engines.items()
             if isinstance(engine.state.policy, AdaptivePolicy)
         }
-        return await learned_live(self._database, readings)
+
+        async def found() -> Learned:
+            return await learned_live(self._database, readings)
+
+        return await self._readings.get("learned", found)
 
     async def metrics(self) -> str:
         """The status, the counters and the encoder's own in Prometheus's text format."""
@@ -89,9 +105,17 @@ class StatusWatch:
 
     async def _figures(self) -> Status:
         """The status without what takes long."""
-        return await read_status(
-            self._database, WINDOW, self._live(), self._counters.as_dict(), with_calibration=False
-        )
+
+        async def figures() -> Status:
+            return await read_status(
+                self._database,
+                WINDOW,
+                self._live(),
+                self._counters.as_dict(),
+                with_calibration=False,
+            )
+
+        return await self._readings.get("figures", figures)
 
     def _live(self) -> dict[tuple[str, str], LiveLevel]:
         return {

@@ -29,9 +29,11 @@ BUSY_MILLISECONDS = 10_000
 POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
 
-def create_engine(url: str) -> AsyncEngine:
-    """An engine for the running event loop. Its errors do not show what was to be written, which
-    may be a user's words: they go to the proxy's log.
+def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
+    """An engine for the running event loop, with at most so many ``connections``.
+
+    Its errors do not show what was to be written, which may be a user's words: they go to the
+    proxy's log.
 
     Raises ConfigurationError for a URL that is none, of another driver, or of a database in memory.
     """
@@ -46,7 +48,8 @@ def create_engine(url: str) -> AsyncEngine:
         raise ConfigurationError(
             SETTING, url, "a file: each connection would have a memory of its own, and each restart"
         )
-    engine = create_async_engine(url, hide_parameters=True)
+    pool = {} if connections is None else {"pool_size": connections, "max_overflow": 0}
+    engine = create_async_engine(url, hide_parameters=True, **pool)
     if driver == "sqlite+aiosqlite":
         file = DatabaseFile()
         event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, file))
