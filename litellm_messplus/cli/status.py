@@ -32,8 +32,9 @@ def status(
         typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
     ] = None,
     window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
+    full: Annotated[bool, typer.Option("--full", help="Show the tables below the lines.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object in place of the tables.")
+        bool, typer.Option("--json", help="One JSON object in place of the lines.")
     ] = False,
     learned: Annotated[
         bool,
@@ -57,6 +58,8 @@ def status(
         raise SystemExit("messplus: give --url or --database, not both")
     if learned and plot is not None:
         raise SystemExit("messplus: --plot draws the status, not what was learned")
+    if full and (learned or as_json):
+        raise SystemExit("messplus: --full goes with neither --json nor --learned")
     try:
         if learned:
             _show_learned(url, key, database, as_json=as_json)
@@ -66,7 +69,7 @@ def status(
             if url is not None
             else _ask_database(database, window)
         )
-        _show(found, as_json=as_json)
+        _show(found, full=full, as_json=as_json)
         if plot is not None:
             _draw(found, plot)
     except MessplusError as error:
@@ -143,17 +146,31 @@ def _ask_database(database: str | None, window: int) -> "Status":
     return asyncio.run(status_of(database or default_database(), window))
 
 
-def _show(found: "Status", *, as_json: bool) -> None:
+def _show(found: "Status", *, full: bool, as_json: bool) -> None:
     import json
-
-    from rich.console import Console
-
-    from litellm_messplus.status.render import render
 
     if as_json:
         print(json.dumps(found.as_dict()))
     else:
-        Console(highlight=False).print(render(found))
+        _print(found, full=full)
+
+
+def _print(found: "Status", *, full: bool) -> None:
+    """Print a line for each promise and alert, however long, and the tables where asked to."""
+    from rich.console import Console
+
+    from litellm_messplus.status.render import render
+    from litellm_messplus.status.summary import alert_lines, summary
+
+    console = Console(highlight=False)
+    for line in (*summary(found), *alert_lines(found)):
+        console.print(line, soft_wrap=True)
+    if not found.levels:
+        console.print("no requests yet")
+    elif full:
+        console.print(render(found))
+    else:
+        console.print("messplus status --full shows the tables")
 
 
 def _draw(found: "Status", path: Path) -> None:

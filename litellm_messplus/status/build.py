@@ -196,6 +196,7 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
             overall.satisfaction.promised,
         ),
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
+        largest=newest.largest if newest else None,
     )
 
 

@@ -2,19 +2,22 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
+from math import ceil, sqrt
 
 Z = 1.96
 """Standard errors on either side, for 95 %; the same number as in `docs/sql.md`."""
 ENOUGH_ANSWERED = 100
 WIDEST = 0.10
 """Fewer verdicts, or a wider interval, is thin evidence."""
+NARROW = 0.025
+"""The half width up to which an interval around a promise says that it is kept within points."""
 
 
 class Verdict(StrEnum):
     """What the interval says of a promise."""
 
     KEPT = "kept"
+    KEPT_WITHIN = "kept within"
     NOT_KEPT = "not kept"
     CANNOT_SAY = "cannot say yet"
 
@@ -57,12 +60,26 @@ def effective(weight: float, squared_weight: float) -> float:
 
 
 def verdict(interval: Interval | None, alpha: float) -> Verdict:
-    """Kept where all of the interval is at or above ``alpha``; not kept where all is below."""
+    """Kept where all of the interval is at or above ``alpha``; not kept where all is below.
+
+    In between it is kept within some points where the interval is narrow: see `points_below`.
+    """
     if interval is None:
         return Verdict.CANNOT_SAY
     if interval.low >= alpha:
         return Verdict.KEPT
-    return Verdict.NOT_KEPT if interval.high < alpha else Verdict.CANNOT_SAY
+    if interval.high < alpha:
+        return Verdict.NOT_KEPT
+    return Verdict.KEPT_WITHIN if interval.width / 2.0 <= NARROW else Verdict.CANNOT_SAY
+
+
+def points_below(interval: Interval | None, alpha: float) -> float | None:
+    """How far below ``alpha`` the true share may be, in points, rounded up to 0.1; None where the
+    verdict is not that it is kept within points."""
+    if interval is None or verdict(interval, alpha) is not Verdict.KEPT_WITHIN:
+        return None
+    tenths = 1000.0 * (alpha - interval.low)
+    return ceil(tenths - 1e-6) / 10.0
 
 
 def is_thin(interval: Interval | None, count: float) -> bool:

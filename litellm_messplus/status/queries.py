@@ -89,6 +89,7 @@ class Newest:
     queue: float
     price: float | None
     candidates: tuple[str, ...]
+    largest: str
 
 
 async def totals(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Totals]:
@@ -179,11 +180,12 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
     asked = requests.c
     last = select(func.max(asked.position)).group_by(asked.zoo, asked.service_level)
     query = select(
-        asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price, asked.estimated_cost
+        *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
+        *(asked.estimated_cost, asked.largest),
     ).where(asked.position.in_(last))
     return {
         (row.zoo, row.service_level): Newest(
-            row.alpha, row.queue, row.price, tuple(row.estimated_cost)
+            row.alpha, row.queue, row.price, tuple(row.estimated_cost), row.largest
         )
         for row in await connection.execute(query)
     }

@@ -1,4 +1,4 @@
-"""The status for people: a table for each promise, alerts first."""
+"""The tables of the status, for people: one for each promise, then those of the zoos."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,14 +6,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.calibration_tables import calibration_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.key_tables import key_tables
 from litellm_messplus.status.label_rows import bias_rows, judge_tables, label_rows
 from litellm_messplus.status.overhead_rows import overhead_rows
 from litellm_messplus.status.report import (
-    BestSingle,
     Finding,
     LevelStatus,
     Satisfaction,
@@ -23,25 +21,22 @@ from litellm_messplus.status.report import (
 )
 
 UNKNOWN = "unknown"
-STYLES = {Verdict.KEPT: "green", Verdict.NOT_KEPT: "red", Verdict.CANNOT_SAY: "yellow"}
+STYLES = {
+    Verdict.KEPT: "green",
+    Verdict.KEPT_WITHIN: "green",
+    Verdict.NOT_KEPT: "red",
+    Verdict.CANNOT_SAY: "yellow",
+}
 
 
 def render(status: Status) -> RenderableType:
-    """Everything, to be printed by a rich console."""
-    if not status.levels:
-        return Group(*map(_alert, status.alerts), Text("no requests yet"))
+    """Every table, to be printed by a rich console below the `summary`."""
     return Group(
-        *map(_alert, status.alerts),
         *(_level(level, status.window) for level in status.levels),
         *judge_tables(status.judges),
         *key_tables(status.keys),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
-
-
-def _alert(alert: Alert) -> Text:
-    style = "yellow" if alert.kind is AlertKind.THIN_EVIDENCE else "bold red"
-    return Text(f"{alert.subject}: {alert.message}", style=style)
 
 
 def _level(level: LevelStatus, window: int) -> Table:
@@ -51,6 +46,8 @@ def _level(level: LevelStatus, window: int) -> Table:
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
     for name, cell in _ROWS.items():
         table.add_row(name, cell(level.overall, level), cell(level.last, level))
+    savings = (_share(_saved(each)) for each in (level.overall, level.last))
+    table.add_row(Text(f"saved against {level.baseline}"), *savings)
     for section in (label_rows(level), overhead_rows(level)):
         table.add_section()
         for name, overall, last in section:
@@ -60,14 +57,14 @@ def _level(level: LevelStatus, window: int) -> Table:
         table.add_row(label, Text(value), "")
     for label, value in _now(level):
         table.add_row(label, "", Text(value))
-    for label, value in _single(level.best_single, level.cost_unit):
-        table.add_row(label, Text(value), "")
+    for label, value in _single(level):
+        table.add_row(Text(label), Text(value), "")
     return table
 
 
 def _verdict(window: WindowStatus, level: LevelStatus) -> Text:
-    found = window.satisfaction.verdict
-    return Text(found.value, style=STYLES[found])
+    found = window.satisfaction
+    return Text(found.verdict_in_words, style=STYLES[found.verdict])
 
 
 def _rate(window: WindowStatus, level: LevelStatus) -> str:
@@ -94,9 +91,8 @@ def _explored(window: WindowStatus, level: LevelStatus) -> str:
     return f"{_share(found.share)} of requests, {_share(found.cost_share)} of cost"
 
 
-def _saved(window: WindowStatus, level: LevelStatus) -> str:
-    found = window.savings
-    return UNKNOWN if found is None else _share(found.saved_share)
+def _saved(window: WindowStatus) -> float | None:
+    return window.savings.saved_share if window.savings else None
 
 
 _ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
@@ -106,7 +102,6 @@ _ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
     "with a verdict": lambda window, level: _share(window.satisfaction.answered_share),
     "cost per request": _cost,
     "explored": _explored,
-    "saved against the largest": _saved,
 }
 
 
@@ -118,14 +113,20 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
         yield "within reach", "no candidate can hold alpha"
 
 
-def _single(found: BestSingle, unit: str | None) -> Iterator[tuple[str, str]]:
+def _single(level: LevelStatus) -> Iterator[tuple[str, str]]:
+    """Name the model; leave out the saving against the largest, which has its own row above."""
+    found = level.best_single
     if found.finding is not Finding.FOUND:
         yield "best single model", found.note
         return
-    satisfied, cost = _share(found.satisfaction), _money(found.cost_per_request, unit)
-    yield "best single model", f"{found.candidate}: {satisfied} satisfied, {cost} a call"
+    satisfied, cost = _share(found.satisfaction), _money(found.cost_per_request, level.cost_unit)
+    is_largest = found.candidate == level.largest
+    name = f"{found.candidate}, the largest" if is_largest else found.candidate
     thin = "not enough evidence, " if found.is_thin else ""
-    yield "saved against it", f"{_share(found.saved_share)} ({thin}{found.note})"
+    note = f"{thin}{found.note}"
+    yield "best single model", f"{name}: {satisfied} satisfied, {cost} a call ({note})"
+    if not is_largest:
+        yield f"saved against {found.candidate}, an estimate", _share(found.saved_share)
 
 
 def _share(value: float | None) -> str:

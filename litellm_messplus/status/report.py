@@ -37,7 +37,8 @@ class Satisfaction:
     verdict, against what they were promised.
 
     ``effective`` is how many equal verdicts say as much. ``promised`` is alpha; where it was
-    changed, its mean over the answered requests.
+    changed, its mean over the answered requests. ``kept_within_points`` is how far below it the
+    true share may be, where the verdict is that it is kept within points.
     """
 
     requests: int
@@ -51,6 +52,13 @@ class Satisfaction:
     verdict: Verdict
     is_thin: bool
     evidence: str
+    kept_within_points: float | None = None
+
+    @property
+    def verdict_in_words(self) -> str:
+        """Name the verdict, with its points where it has any."""
+        points = self.kept_within_points
+        return self.verdict.value if points is None else f"{self.verdict.value} {points:g} points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +152,8 @@ class BestSingle:
 
 @dataclass(frozen=True, slots=True)
 class LevelStatus:
-    """One promise of one zoo. ``is_within_reach`` says whether a candidate can hold alpha."""
+    """One promise of one zoo. ``is_within_reach`` says whether a candidate can hold alpha;
+    ``largest`` is the largest candidate at the newest request."""
 
     zoo: str
     service_level: str
@@ -158,6 +167,12 @@ class LevelStatus:
     last: WindowStatus
     best_single: BestSingle
     response_bias: ResponseBias | None
+    largest: str | None = None
+
+    @property
+    def baseline(self) -> str:
+        """Name what savings are measured against."""
+        return self.largest or "the largest model"
 
 
 @dataclass(frozen=True, slots=True)

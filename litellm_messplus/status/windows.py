@@ -1,6 +1,6 @@
 """Sums of requests into the status of a window: what was kept, at what cost."""
 
-from litellm_messplus.status.interval import Interval, is_thin, verdict, wilson
+from litellm_messplus.status.interval import Interval, is_thin, points_below, verdict, wilson
 from litellm_messplus.status.label_report import Labels
 from litellm_messplus.status.queries import Totals
 from litellm_messplus.status.report import (
@@ -49,6 +49,7 @@ def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
         verdict=verdict(interval, promised),
         is_thin=is_thin(interval, effective),
         evidence=evidence(interval, answered, requests, effective),
+        kept_within_points=points_below(interval, promised),
     )
 
 

@@ -29,7 +29,7 @@ TOTALS = Totals(
     compared_cost=10.0,
     compared_cost_largest=40.0,
 )
-NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, candidates=("large", "small"))
+NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, candidates=("large", "small"), largest="large")
 CALLS = [Calls("large", 400, 400.0, 0.9, 0.04), Calls("small", 500, 500.0, 0.5, 0.004)]
 SOURCES = (
     Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 200.0, 400),

@@ -62,14 +62,35 @@ def test_json_of_a_database(database: Path) -> None:
     assert Status.of(json.loads(output)) == read(database)
 
 
+def test_one_line_for_each_promise(database: Path) -> None:
+    lines = shown("--database", str(database)).splitlines()
+
+    assert lines[0].startswith("llama, default: 82.0 % satisfied (")
+    assert lines[0].endswith("nothing to do")
+    assert "% against always calling vllm/Llama-3.3-70B;" in lines[0]
+    assert lines[1].startswith("llama, gold: ")
+    assert lines[1].endswith("to do: lower alpha, or add a model that satisfies more")
+    assert all(line.startswith("llama/gold: ") for line in lines[2:-1])
+    assert lines[-1] == "messplus status --full shows the tables"
+
+
+@pytest.mark.parametrize("option", ["--json", "--learned"])
+def test_the_tables_are_of_the_plain_status(option: str) -> None:
+    assert "--full" in refusal("--full", option)
+
+
 def test_the_table(database: Path) -> None:
-    output = shown("--database", str(database))
+    brief = shown("--database", str(database)).splitlines()[:-1]
+    output = shown("--database", str(database), "--full")
+
+    assert output.splitlines()[: len(brief)] == brief
+    assert "--full" not in output
 
     expected = (
         "llama, service level default",
         "alpha 0.6",
         "kept",
-        "saved against the largest",
+        "saved against vllm/Llama-3.3-70B",
         "best single model",
         "price at the newest request",
         "no candidate can hold alpha 0.9",
@@ -95,7 +116,7 @@ def test_the_table(database: Path) -> None:
 def test_the_picture(database: Path, elsewhere: Path) -> None:
     pytest.importorskip("matplotlib")
 
-    output = shown("--database", url_of(database), "--plot", "out.png")
+    output = shown("--database", url_of(database), "--full", "--plot", "out.png")
 
     assert (elsewhere / "out.png").read_bytes().startswith(b"\x89PNG")
     assert "predictions against verdicts" in output

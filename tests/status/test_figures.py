@@ -22,7 +22,7 @@ from litellm_messplus.status.interval import Verdict, wilson
 from litellm_messplus.status.report import Finding, LevelStatus, Source, Status, WindowStatus
 from tests.docs.history import History, migrated
 from tests.status.conftest import WINDOW, read
-from tests.status.seeded import ALPHA, CANDIDATES, SMALL, ZOO, Case, add
+from tests.status.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
 
 SPANS = [(name, span) for name in ALPHA for span in ("overall", "last")]
 spans = pytest.mark.parametrize(("name", "span"), SPANS)
@@ -211,6 +211,7 @@ def test_queue_and_price_are_of_the_newest_request(
 
     assert found.source is Source.NEWEST_REQUEST
     assert (found.queue, found.price) == (newest.queue, newest.price)
+    assert found.largest == newest.largest == LARGEST
 
 
 def test_the_best_single_model_is_the_cheapest_that_meets_alpha(

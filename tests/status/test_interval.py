@@ -6,7 +6,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from litellm_messplus.status.interval import Interval, Verdict, Z, is_thin, verdict, wilson
+from litellm_messplus.status.interval import (
+    NARROW,
+    Interval,
+    Verdict,
+    Z,
+    is_thin,
+    points_below,
+    verdict,
+    wilson,
+)
 
 properties = settings(deadline=None, derandomize=True, database=None, max_examples=200)
 COUNTS = st.integers(1, 5000)
@@ -99,7 +108,9 @@ def test_the_verdict_is_where_alpha_lies(seen: tuple[float, int], alpha: float) 
     expected = (
         Verdict.KEPT
         if alpha < found.low
-        else Verdict.NOT_KEPT if alpha > found.high else Verdict.CANNOT_SAY
+        else Verdict.NOT_KEPT if alpha > found.high
+        else Verdict.KEPT_WITHIN if found.width / 2 <= NARROW
+        else Verdict.CANNOT_SAY
     )  # fmt: skip
 
     assert verdict(found, alpha) is expected
@@ -108,6 +119,37 @@ def test_the_verdict_is_where_alpha_lies(seen: tuple[float, int], alpha: float) 
 def test_an_interval_that_begins_at_alpha_keeps_it() -> None:
     assert verdict(Interval(0.7, 0.8), 0.7) is Verdict.KEPT
     assert verdict(Interval(0.6, 0.7), 0.7) is Verdict.CANNOT_SAY
+
+
+@pytest.mark.parametrize(
+    ("rate", "count", "expected", "points"),
+    [
+        (0.8, 300, Verdict.CANNOT_SAY, None),
+        (0.8, 900, Verdict.CANNOT_SAY, None),
+        (0.8, 1000, Verdict.KEPT_WITHIN, 2.6),
+        (0.8, 1200, Verdict.KEPT_WITHIN, 2.4),
+        (0.8, 4400, Verdict.KEPT_WITHIN, 1.3),
+        (0.8, 100_000, Verdict.KEPT_WITHIN, 0.3),
+        (0.81, 1200, Verdict.KEPT_WITHIN, 1.4),
+        (0.779, 1200, Verdict.KEPT_WITHIN, 4.6),
+        (0.775, 1200, Verdict.NOT_KEPT, None),
+        (0.83, 1200, Verdict.KEPT, None),
+    ],
+)
+def test_a_promise_that_is_held_exactly_is_kept_within_some_points(
+    rate: float, count: int, expected: Verdict, points: float | None
+) -> None:
+    found = interval(rate, count)
+
+    assert verdict(found, 0.8) is expected
+    assert points_below(found, 0.8) == points
+
+
+def test_points_are_rounded_up_and_are_said_of_no_other_verdict() -> None:
+    assert points_below(Interval(0.75, 0.79), 0.77) == 2.0
+    assert points_below(Interval(0.75, 0.79), 0.7701) == 2.1
+    assert points_below(Interval(0.7, 0.8), 0.75) is None
+    assert points_below(None, 0.75) is None
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,6 @@ def test_every_figure_is_described(status: Status) -> None:
     parts = (level.overall.satisfaction, level.overall.cost, level.overall.exploration)
     names = {field.name for part in parts for field in fields(part)} - {"is_thin", "evidence"}
     names |= {"alpha", "queue", "price", "is_within_reach", "savings", "best_single"}
-    names |= {"labels", "overhead", "response_bias"}
+    names |= {"labels", "overhead", "response_bias", "largest"}
 
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", described)] == []
