@@ -146,7 +146,9 @@ class Journal:
     async def _run(self) -> None:
         while self._backlog or not self._closing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), FOLLOW_SECONDS)
+                # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
+                async with asyncio.timeout(FOLLOW_SECONDS):
+                    await self._wake.wait()
             self._wake.clear()
             self._timer = None
             try:

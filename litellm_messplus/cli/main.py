@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
-from litellm_messplus.cli import keys
+from litellm_messplus.cli import keys, labels
 from litellm_messplus.cli.check import check
 from litellm_messplus.cli.encoders import encoders
+from litellm_messplus.cli.explain import explain
+from litellm_messplus.cli.feedback import feedback
 from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import replay
+from litellm_messplus.cli.requests import requests
 from litellm_messplus.cli.status import status
 from litellm_messplus.cli.teach import teach
 from litellm_messplus.cli.verify import verify
@@ -59,10 +62,14 @@ def up(
 app.command()(check)
 app.command()(replay)
 app.command()(encoders)
+app.command()(explain)
+app.command()(feedback)
 app.command()(profile)
+app.command()(requests)
 app.command()(status)
 app.command()(teach)
 app.command()(verify)
+app.add_typer(labels.app, name="labels")
 
 
 @app.command()

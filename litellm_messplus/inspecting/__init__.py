@@ -1,0 +1,1 @@
+"""One logged request explained, and requests listed, from the log alone."""

@@ -1,0 +1,149 @@
+"""What is logged of one request, in the same form from a database and from a running proxy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import RowMapping, Table, column, select, table
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.store import tables
+from litellm_messplus.store.history import OUTCOME, History, find, history
+from litellm_messplus.store.reading import reading
+from litellm_messplus.store.rows import surface_from_bytes
+
+Row = Mapping[str, Any]
+HIDDEN = frozenset({"features", "surface", "position", "key_hash"})
+"""Columns that the route `GET /messplus/requests/{id}` leaves out, and so does an explanation."""
+NOT_SENT = "a proxy does not send the numbers of the prompt: ask the database for them"
+VERDICTS = table("verdicts", column("label_id"), column("request_id"))
+
+
+class NotFoundError(MessplusError):
+    """No request is known by the id that was given."""
+
+
+class NotARequestError(MessplusError):
+    """What was answered is not the log of a request of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """The rows of one request. ``counting`` holds the ids of the labels that count; where
+    ``knows_unseen`` is false, it does so for the served call alone. ``surface`` is None where
+    ``surface_note`` says why."""
+
+    request: Row
+    outcome: Row
+    calls: Sequence[Row]
+    labels: Sequence[Row]
+    counting: frozenset[str]
+    knows_unseen: bool
+    surface: tuple[float, ...] | None
+    surface_note: str | None
+
+
+async def logged_in(database: str, given: str) -> Logged:
+    """Read the request of that id from the database at a URL, or the SQLite one at a path.
+
+    Raises NotFoundError, and UnreadableDatabaseError where there is no database of this version.
+    """
+    async with reading(database) as engine:
+        found = await find(engine, given)
+        told = None if found is None else await history(engine, found.request_id)
+        if told is None:
+            raise NotFoundError(
+                f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
+                "x-messplus-request-id header, of a request in this database"
+            )
+        return _of_history(told, await _counting(engine, told.request["request_id"]))
+
+
+def logged_of(answer: Any) -> Logged:
+    """Take the request from what the route answered. Raises NotARequestError."""
+    try:
+        request, calls, labels = answer, answer["calls"], answer["labels"]
+        outcome = answer["outcome"]
+        _check(request, tables.requests)
+        for rows, kept in ((calls, tables.calls), (labels, tables.labels)):
+            for row in rows:
+                _check(row, kept)
+        _check_names(outcome, {each.name for each in OUTCOME.columns})
+    except (TypeError, KeyError, AttributeError) as error:
+        raise NotARequestError(f"the answer is not of this version: {error}") from error
+    row = {name: value for name, value in request.items() if name in _shown_names(tables.requests)}
+    counting = _counting_of_served(outcome, labels)
+    return Logged(row, outcome, calls, labels, counting, False, None, NOT_SENT)
+
+
+def _of_history(told: History, counting: frozenset[str]) -> Logged:
+    surface, note = _surface(told.request)
+    return Logged(
+        request=_plain(told.request),
+        outcome=_plain(told.outcome),
+        calls=[_plain(row) for row in told.calls],
+        labels=[_plain(row) for row in told.labels],
+        counting=counting,
+        knows_unseen=True,
+        surface=surface,
+        surface_note=note,
+    )
+
+
+def _plain(row: RowMapping) -> Row:
+    """As the route shows it."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row.items()
+        if name not in HIDDEN
+    }
+
+
+def _surface(request: RowMapping) -> tuple[tuple[float, ...] | None, str | None]:
+    data, version = request["surface"], request["surface_version"]
+    if data is None:
+        return None, "no numbers of the prompt are logged"
+    found = surface_from_bytes(data) if version == VERSION else None
+    if found is None:
+        return None, f"the numbers of the prompt are {version}, this version reads {VERSION}"
+    return tuple(map(float, found)), None
+
+
+async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
+    query = select(VERDICTS.c.label_id).where(VERDICTS.c.request_id == request_id)
+    async with engine.connect() as connection:
+        return frozenset((await connection.execute(query)).scalars())
+
+
+def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
+    """The label that the outcome is of: of its kind, among the newest of each source."""
+    served = f"{outcome['request_id']}.0"
+    newest = {
+        label["source"]: label
+        for label in labels
+        if label["call_id"] == served and label["weight"] > 0.0
+    }
+    matching = [
+        label["label_id"]
+        for label in newest.values()
+        if label["kind"] == outcome["satisfaction_kind"]
+        and label["value"] == outcome["satisfaction"]
+        and label["weight"] == outcome["satisfaction_weight"]
+    ]
+    return frozenset(matching[:1])
+
+
+def _shown_names(kept: Table) -> set[str]:
+    return {each.name for each in kept.columns} - HIDDEN
+
+
+def _check(row: Row, kept: Table) -> None:
+    _check_names(row, _shown_names(kept))
+
+
+def _check_names(row: Row, names: set[str]) -> None:
+    if missing := sorted(names - row.keys()):
+        raise KeyError(", ".join(missing))

@@ -1,0 +1,51 @@
+"""`messplus feedback`, `explain` and `requests` on a real proxy and its database."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.main import app
+from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.upstream import Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture(scope="module")
+def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
+    running = Proxy(zoo_config(upstream.url, folder, zoo={"alpha": 0.6}), folder).start()
+    yield running
+    running.stop()
+
+
+def shown(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def test_a_request_is_judged_explained_and_listed(proxy: Proxy) -> None:
+    with proxy.client() as client:
+        given = ask(client).json()["id"]
+    there = ("--url", proxy.url, "--key", proxy.master_key)
+    database = str(proxy.folder / "messplus.db")
+
+    assert "it counts from now on" in shown("feedback", given, "--unsatisfied", *there)
+    of_proxy = json.loads(shown("explain", given, "--json", *there))
+    request_id = of_proxy["request"]["request_id"]
+    of_database = json.loads(shown("explain", request_id, "--json", "--database", database))
+    listed: list[dict[str, Any]] = json.loads(
+        shown("requests", "--unsatisfied", "--json", "--database", database)
+    )
+
+    for name in ("candidates", "prices", "now", "outcome"):
+        assert of_proxy[name] == of_database[name]
+    assert of_proxy["request"].keys() == of_database["request"].keys()
+    assert [label["counts"] for label in of_proxy["labels"]] == [True]
+    assert of_database["prompt"]["stands_out"]
+    assert [each["request_id"] for each in listed] == [request_id]
+    assert request_id in shown("explain", given, *there)

@@ -1,0 +1,479 @@
+"""`messplus labels import`: labels from elsewhere are in the log once, or refused with a reason."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from sqlalchemy import delete, select
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.main import app
+from litellm_messplus.counters import Counters
+from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.engine import Engine
+from litellm_messplus.importing import joining, readers
+from litellm_messplus.journal import Journal
+from litellm_messplus.learning import snapshot
+from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.records import Record
+from litellm_messplus.restore import restore
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.tables import labels, snapshots
+from tests.unit.builders import exploration_call, label, request, served_call
+
+TIME = "2026-02-03T04:05:06Z"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A log with the requests r1 to r4; r3 and r4 share LiteLLM's call id."""
+    path = tmp_path / "messplus.db"
+    records: list[Record] = []
+    for name in ("r1", "r2", "r3", "r4"):
+        shared = {"litellm_call_id": "shared"} if name in ("r3", "r4") else {}
+        records += [request(name, **shared), served_call(name)]
+    asyncio.run(write(path, [*records, exploration_call("r1")]))
+    return path
+
+
+async def write(path: Path, records: Sequence[Record]) -> None:
+    engine = create_engine(url_of(path))
+    await migrate(engine)
+    await log.append(engine, records)
+    await engine.dispose()
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite+aiosqlite:///{path}"
+
+
+def read(path: Path) -> list[Any]:
+    async def ask() -> list[Any]:
+        engine = create_engine(url_of(path))
+        async with engine.connect() as connection:
+            found = list(await connection.execute(select(labels).order_by(labels.c.position)))
+        await engine.dispose()
+        return found
+
+    return asyncio.run(ask())
+
+
+def csv(tmp_path: Path, text: str, name: str = "labels.csv") -> Path:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def dump(tmp_path: Path, found: object) -> Path:
+    return csv(tmp_path, json.dumps(found), "labels.json")
+
+
+def run(*given: object) -> Result:
+    return CliRunner().invoke(app, ["labels", "import", *map(str, given)])
+
+
+def import_(database: Path, file: Path, *given: str) -> Mapping[str, Any]:
+    result = run(file, "--database", database, "--json", *given)
+    assert result.stdout, result.exception
+    found: Mapping[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def config(database: Path, **zoo: object) -> Path:
+    path = database.with_suffix(".yaml")
+    given = {
+        "model_list": [
+            {
+                "model_name": "zoo",
+                "litellm_params": {"model": f"openai/{name}"},
+                "model_info": {
+                    "input_cost_per_token": price,
+                    "output_cost_per_token": price,
+                    "messplus": {"candidate": name},
+                },
+            }
+            for name, price in {"small": 1e-6, "medium": 4e-6, "large": 2e-5}.items()
+        ],
+        "messplus": {"database": url_of(database), "zoos": {"zoo": {"alpha": 0.75, **zoo}}},
+    }
+    path.write_text(yaml.safe_dump(given))
+    return path
+
+
+def test_any_of_the_three_ids_finds_the_call(database: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path, "id,satisfied\nr1,true\nlitellm-r2,no\nchatcmpl-r3,1\nchatcmpl-r1-1,0\n")
+
+    report = import_(database, file)
+
+    assert report["written"] == 4
+    assert {row.call_id: row.value for row in read(database)} == {
+        "r1.0": 1.0,
+        "r2.0": 0.0,
+        "r3.0": 1.0,
+        "r1.1": 0.0,
+    }
+
+
+def test_a_label_has_what_its_row_says(database: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path, f"id,score,source,time,comment\nr1,0.25,survey,{TIME},slow\n")
+
+    import_(database, file)
+
+    (row,) = read(database)
+    assert (row.request_id, row.kind, row.source) == ("r1", "feedback", "import:survey")
+    assert (row.value, row.weight, row.comment) == (0.25, 1.0, "slow")
+    assert row.created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_without_a_time_a_label_is_of_now_and_without_a_source_of_the_option(
+    database: Path, tmp_path: Path
+) -> None:
+    before = datetime.now(UTC)
+
+    import_(database, csv(tmp_path, "id,satisfied\nr1,yes\n"), "--source", "survey")
+
+    (row,) = read(database)
+    assert row.source == "import:survey"
+    assert before <= row.created_at <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("time", ["", TIME])
+def test_importing_twice_counts_once_and_says_so(database: Path, tmp_path: Path, time: str) -> None:
+    file = csv(tmp_path, f"id,satisfied,time\nr1,true,{time}\nlitellm-r1,true,{time}\n")
+
+    first, second = import_(database, file), import_(database, file)
+
+    assert (first["written"], first["already_there"]) == (1, 1)
+    assert (second["written"], second["already_there"]) == (0, 2)
+    assert "2 were there already" in run(file, "--database", database).stdout
+    assert len(read(database)) == 1
+
+
+def test_of_two_labels_of_a_call_the_later_one_is_the_newest_in_the_log(
+    database: Path, tmp_path: Path
+) -> None:
+    """Open WebUI lists the newest first."""
+    file = csv(tmp_path, "id,satisfied,time\nr1,no,2026-02-02\nr1,yes,2026-02-01\n")
+
+    import_(database, file)
+
+    assert [row.value for row in read(database)] == [1.0, 0.0]
+
+
+def test_refused_rows_are_told_with_line_and_reason_and_the_others_written(
+    database: Path, tmp_path: Path
+) -> None:
+    rows = [
+        *("id,satisfied,score,time", "r1,true,,", "nobody,true,,", "shared,true,,", "r2,,1.5,"),
+        *("r2,maybe,,", "r2,,,", "r2,1,1,", ",1,,", "r2,1,,yesterday", "r2,,nan,"),
+    ]
+    report = import_(database, csv(tmp_path, "\n".join(rows)))
+
+    assert (report["rows"], report["written"], report["refused"]) == (10, 1, 9)
+    assert [each["line"] for each in report["first_refused"]] == list(range(3, 12))
+    assert report["refused_by_reason"] == {
+        "unreadable": 5,
+        "value out of range": 2,
+        "unknown id": 1,
+        "ambiguous id": 1,
+    }
+    reasons = [each["reason"] for each in report["first_refused"]]
+    assert reasons[1] == "id: given 'shared', which 2 calls go by; allowed: that of one"
+    assert reasons[2] == "score: given '1.5'; allowed: a number from 0 to 1"
+    assert reasons[5] == "satisfied, score: given both; allowed: exactly one of them"
+
+
+def test_the_first_twenty_refused_rows_are_listed_and_all_are_counted(
+    database: Path, tmp_path: Path
+) -> None:
+    file = csv(tmp_path, "id,satisfied\n" + "nobody,1\n" * 30 + "r1,1\n")
+
+    result = run(file, "--database", database)
+
+    assert result.exit_code == 0
+    assert "30 rows were refused (unknown id: 30)" in result.stdout
+    assert result.stdout.count("    line ") == 20
+    assert "and 10 more" in result.stdout
+
+
+def test_a_file_of_which_every_row_is_refused_exits_with_1(database: Path, tmp_path: Path) -> None:
+    assert run(csv(tmp_path, "id,satisfied\nx,1\n"), "--database", database).exit_code == 1
+    assert read(database) == []
+
+
+def test_the_line_of_a_row_counts_the_lines_of_a_comment(database: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path, 'id,satisfied,comment\nr1,1,"two\nlines"\nnobody,1,\n')
+
+    report = import_(database, file)
+
+    assert report["first_refused"][0]["line"] == 4
+
+
+def test_a_dry_run_says_what_would_be_written_and_writes_nothing(
+    database: Path, tmp_path: Path
+) -> None:
+    file = csv(tmp_path, "id,satisfied\nr1,1\n")
+
+    report = import_(database, file, "--dry-run")
+    told = run(file, "--database", database, "--dry-run").stdout
+
+    assert (report["written"], report["would_write"]) == (0, 1)
+    assert "1 new labels would be written" in told
+    assert "nothing was written" in told
+    assert read(database) == []
+
+
+def test_json_lines_with_a_line_that_is_no_json(database: Path, tmp_path: Path) -> None:
+    text = '{"id": "r1", "satisfied": true}\n\n{"id": "r2",\n[1]\n{"id": "r2", "score": 0.5}\n'
+
+    report = import_(database, csv(tmp_path, text, "labels.jsonl"))
+
+    assert report["written"] == 2
+    assert [each["line"] for each in report["first_refused"]] == [3, 4]
+
+
+def test_parquet_with_its_own_types(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "labels.parquet"
+    times = [datetime(2026, 2, 3, 4, 5, 6), None]
+    pl.DataFrame({"id": ["r1", "r2"], "satisfied": [True, False], "time": times}).write_parquet(
+        path
+    )
+
+    assert import_(database, path)["written"] == 2
+    assert [row.value for row in read(database)] == [1.0, 0.0]
+    assert read(database)[0].created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def webui(message: str, rating: object, **changed: object) -> dict[str, object]:
+    """As `Export` on the page of feedbacks writes it."""
+    return {
+        "id": f"feedback-{message}",
+        "user_id": "user",
+        "version": 0,
+        "type": "rating",
+        "data": {"rating": rating, "model_id": "zoo", "reason": "", "comment": "good"},
+        "meta": {"model_id": "zoo", "message_id": message, "message_index": 2, "chat_id": "chat"},
+        "snapshot": {"chat": {"id": "chat"}},
+        "created_at": 1_770_000_000,
+        "updated_at": 1_770_000_100,
+        **changed,
+    }
+
+
+def test_an_export_of_open_webui(database: Path, tmp_path: Path) -> None:
+    found = [webui("litellm-r1", 1), webui("litellm-r2", -1), webui("r3", None), webui("x", 1)]
+
+    report = import_(database, dump(tmp_path, found))
+
+    assert (report["format"], report["written"]) == ("openwebui", 2)
+    assert report["sources"] == ["import:openwebui"]
+    assert [each["reason"] for each in report["first_refused"]] == [
+        "data.rating: given nothing; allowed: 1 or -1",
+        "id: given 'x'; allowed: one that the log knows",
+    ]
+    rows = read(database)
+    assert [(row.call_id, row.value, row.comment) for row in rows] == [
+        ("r1.0", 1.0, "good"),
+        ("r2.0", 0.0, "good"),
+    ]
+    assert rows[0].created_at == datetime.fromtimestamp(1_770_000_100, UTC)
+
+
+def score(trace: str, value: object, kind: str = "NUMERIC", **changed: object) -> dict[str, object]:
+    return {
+        "id": f"score-{trace}",
+        "timestamp": "2026-02-03T04:05:06.000Z",
+        "name": "thumb",
+        "source": "API",
+        "dataType": kind,
+        "value": value,
+        "comment": None,
+        "traceId": trace,
+        "observationId": None,
+        **changed,
+    }
+
+
+def test_an_export_of_langfuse(database: Path, tmp_path: Path) -> None:
+    found = [
+        score("litellm-r1", 0.5),
+        score("t", 0, "BOOLEAN", observationId="time-04-05-06-000001_chatcmpl-r2"),
+        score("t", 1, "BOOLEAN", metadata={"litellm_call_id": "litellm-r1"}),
+        score("r3", "good", "CATEGORICAL"),
+        score("r3", 7),
+    ]
+    report = import_(database, dump(tmp_path, {"data": found, "meta": {"page": 1}}))
+
+    assert (report["format"], report["written"], report["refused"]) == ("langfuse", 3, 2)
+    assert "dataType: given 'CATEGORICAL'" in report["first_refused"][0]["reason"]
+    assert {(row.call_id, row.value) for row in read(database)} == {
+        ("r1.0", 0.5),
+        ("r2.0", 0.0),
+        ("r1.0", 1.0),
+    }
+
+
+def test_a_trace_id_without_dashes_is_that_with_dashes(database: Path, tmp_path: Path) -> None:
+    """Version 4 of Langfuse's SDK takes them out of LiteLLM's id."""
+    dashed = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    asyncio.run(write(database, [request("r5", litellm_call_id=dashed), served_call("r5")]))
+
+    file = csv(tmp_path, f"trace_id,name,value,data_type\n{dashed.replace('-', '')},up,1,NUMERIC\n")
+
+    assert import_(database, file)["written"] == 1
+    assert read(database)[0].call_id == "r5.0"
+
+
+def test_of_several_scores_the_one_to_import_is_named(database: Path, tmp_path: Path) -> None:
+    file = dump(tmp_path, [score("r1", 1), score("r1", 1, name="toxicity")])
+
+    refused = run(file, "--database", database)
+    report = import_(database, file, "--score", "thumb")
+
+    assert refused.exit_code == 1
+    assert "given the names thumb, toxicity" in str(refused.exception)
+    assert (report["written"], report["left_out"]) == (1, 1)
+    assert report["sources"] == ["import:langfuse.thumb"]
+
+
+def test_a_call_takes_so_many_labels_and_no_more(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "MOST_LABELS", 3)
+    asyncio.run(write(database, [label("r1", label_id=str(each)) for each in range(2)]))
+
+    report = import_(database, csv(tmp_path, "id,score\nr1,0.1\nr1,0.2\nr2,1\n"))
+
+    assert report["written"] == 2
+    assert report["refused_by_reason"] == {"too many labels": 1}
+    assert "at most 3" in report["first_refused"][0]["reason"]
+
+
+def test_a_file_of_too_many_rows_is_refused(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "MOST_ROWS", 2)
+
+    result = run(csv(tmp_path, "id,score\n" + "r1,0.1\n" * 3), "--database", database)
+
+    assert result.exit_code == 1
+    assert "given more than 2" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("labels.csv", "request,satisfied\nr1,1\n", "given request, satisfied; allowed: with id"),
+        ("labels.csv", "id,satisfied\n", "rows: given none"),
+        ("labels.txt", "id,satisfied\nr1,1\n", "unknown kind; allowed: .csv"),
+        ("labels.json", "{", "cannot be read"),
+        ("labels.json", '{"a": 1}', "allowed: a list of objects"),
+        ("labels.parquet", "no", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_one_line(
+    database: Path, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    result = run(csv(tmp_path, text, name), "--database", database)
+
+    assert result.exit_code == 1
+    assert told in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.db"
+
+    result = run(csv(tmp_path, "id,satisfied\nr1,1\n"), "--database", missing)
+
+    assert result.exit_code == 1
+    assert "there is no database" in str(result.exception)
+    assert not missing.exists()
+
+
+def test_either_the_configuration_or_the_database_is_named(database: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path, "id,satisfied\nr1,1\n")
+
+    result = run(file, "--database", database, "--config", config(database))
+
+    assert result.exit_code == 1
+    assert "given both" in str(result.exception)
+
+
+def test_a_stated_response_bias_is_in_the_weight(database: Path, tmp_path: Path) -> None:
+    """As in that of a user's own word: 2 (1 + 2 value) / 4."""
+    file = csv(tmp_path, "id,satisfied\nr1,1\nr2,0\n")
+
+    result = run(file, "--config", config(database, response_bias=3.0))
+
+    assert result.exit_code == 0
+    assert {row.value: row.weight for row in read(database)} == {1.0: 1.5, 0.0: 0.5}
+
+
+def test_of_two_imports_at_once_one_is_told_to_try_again(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one wrote after this one had looked."""
+    file = csv(tmp_path, "id,satisfied\nr2,1\nr1,1\n")
+    import_(database, csv(tmp_path, "id,satisfied\nr1,1\n", "other.csv"))
+
+    async def none(*_: object) -> set[str]:
+        return set()
+
+    monkeypatch.setattr(joining, "known_labels", none)
+    result = run(file, "--database", database)
+
+    assert result.exit_code == 1
+    assert "nothing was written; allowed: the same command again" in str(result.exception)
+    assert len(read(database)) == 1
+
+
+def fresh(path: Path) -> Engine:
+    given = yaml.safe_load(path.read_text())
+    settings = load_settings(given)
+    zoo = build_zoos(settings, given["model_list"])["zoo"]
+    return Engine(zoo, load_encoder(settings.encoder), settings.seed)
+
+
+def test_a_running_proxy_counts_them_as_a_restarted_one_does(
+    database: Path, tmp_path: Path
+) -> None:
+    path, file = config(database), csv(tmp_path, "id,satisfied\nr1,0\nr2,1\n")
+
+    async def follow() -> tuple[Engine, Engine]:
+        engine, restarted, opened = fresh(path), fresh(path), create_engine(url_of(database))
+        before = await restore(opened, {"zoo": engine})
+        journal = Journal(
+            opened,
+            {"zoo": engine},
+            Counters(),
+            flush_seconds=0.01,
+            snapshot_every=10_000,
+            position=before,
+        )
+        journal.start()
+        assert (await asyncio.to_thread(run, file, "--config", path)).exit_code == 0
+        for _ in range(200):
+            if journal.position == await log.head(opened):
+                break
+            await asyncio.sleep(0.05)
+        assert journal.position > before
+        await journal.close()
+        async with opened.begin() as connection:
+            await connection.execute(delete(snapshots))  # or the fold would begin at its end
+        await restore(opened, {"zoo": restarted})
+        await opened.dispose()
+        return engine, restarted
+
+    running, restarted = asyncio.run(follow())
+
+    assert running.state.policy.answered_requests("default") == 2
+    assert snapshot.dump(running.state) == snapshot.dump(restarted.state)

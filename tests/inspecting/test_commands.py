@@ -1,0 +1,219 @@
+"""`messplus explain`, `messplus requests` and `messplus feedback`, as a user runs them."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.main import app
+from tests.docs.history import LARGEST, SMALL, ZOO, History, migrated
+from tests.inspecting.test_explanations import answer_of
+from tests.support.http_server import Answer, serving
+
+ANSWERED = "r00001"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "200"})
+
+
+def shown(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.exception
+    return result.output
+
+
+def refusal(*arguments: str | Path) -> str:
+    """The one line that a user gets."""
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    text = result.output.strip() or str(result.exception)
+    assert isinstance(result.exception, SystemExit)
+    text = str(result.exception.code) if result.exception.code != 1 else text
+    assert "\n" not in text
+    assert text.startswith("messplus: ")
+    return text
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LITELLM_MASTER_KEY", raising=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def url(database: Path) -> Iterator[str]:
+    """A server that answers as the route of a proxy on the database does."""
+    answers = {
+        f"/messplus/requests/{each}": asyncio.run(answer_of(database, each))
+        for each in ("r00000", ANSWERED)
+    }
+
+    def answer(method: str, path: str) -> Answer:
+        if path in answers:
+            return Answer(answers[path])
+        return Answer({"detail": "no request of this key is known as x"}, 404)
+
+    with serving(answer) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_explain_from_a_database(database: Path) -> None:
+    output = shown("explain", ANSWERED, "--database", database)
+
+    for words in ("Reason for", "expected", "other prices", "calls", "labels", "stand out"):
+        assert words in output, words
+
+
+@pytest.mark.parametrize("given", ["r00000", ANSWERED])
+def test_a_proxy_tells_the_same_but_for_the_prompt(database: Path, url: str, given: str) -> None:
+    of_proxy = json.loads(shown("explain", given, "--url", url, "--key", "sk-1", "--json"))
+    of_database = json.loads(shown("explain", given, "--database", database, "--json"))
+
+    assert "does not send" in of_proxy.pop("prompt")["note"]
+    assert of_database.pop("prompt")["note"] is None
+    for found in (of_proxy, of_database):
+        for row in (found["request"], *found["calls"], *found["labels"]):
+            for name in ("created_at", "ended_at"):
+                row.pop(name, None)
+    for ours, theirs in zip(of_proxy["labels"], of_database["labels"], strict=True):
+        if not ours["call_id"].endswith(".0"):
+            assert ours.pop("counts") is None
+            theirs.pop("counts")
+    assert of_proxy == of_database
+
+
+def test_explain_from_a_proxy_says_what_is_left_out(url: str) -> None:
+    assert "does not send the numbers of the prompt" in " ".join(
+        shown("explain", ANSWERED, "--url", url, "--key", "sk-1").split()
+    )
+
+
+def test_what_explain_refuses(database: Path, url: str) -> None:
+    assert "ID: given 'nobody'; allowed:" in refusal("explain", "nobody", "--database", database)
+    assert "not both" in refusal("explain", ANSWERED, "--url", url, "--database", database)
+    assert "ID: given ' '" in refusal("explain", " ", "--database", database)
+    assert "there is no database" in refusal("explain", ANSWERED, "--database", "no.db")
+    assert "no key" in refusal("explain", ANSWERED, "--url", url)
+    assert "404: no request of this key" in refusal("explain", "x", "--url", url, "--key", "sk-1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer({}, 401), "refuses the key"),
+        (Answer({"detail": "Not Found"}, 404), "runs without the plugin"),
+        (Answer({"detail": "too much"}, 429), "answered 429: too much"),
+        (Answer({"detail": [{"loc": ["body", "id"], "msg": "bad"}]}, 422), "422: body.id: bad"),
+        (Answer([1], 500), "answered 500"),
+        (Answer({"levels": 3}), "is no proxy of this version"),
+        (Answer(None), "is no proxy of this version"),
+    ],
+)
+def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:
+    with serving(lambda method, path: answer) as port:
+        url = f"http://127.0.0.1:{port}"
+        assert expected in refusal("explain", "r1", "--url", url, "--key", "sk-1")
+        assert expected in refusal("feedback", "r1", "--satisfied", "--url", url, "--key", "sk-1")
+
+
+def test_where_no_proxy_is() -> None:
+    assert "no proxy answers on" in refusal("explain", "r1", "--url", "nonsense", "--key", "sk-1")
+
+
+def test_the_newest_requests_come_first(database: Path, recorded: History) -> None:
+    found = json.loads(shown("requests", "--database", database, "--last", "1000", "--json"))
+
+    assert [each["request_id"] for each in found] == [
+        request.request_id for request in recorded.requests[::-1]
+    ]
+    served = {each.request_id: each for each in recorded.requests}
+    for each in found:
+        assert each["reason"] == served[each["request_id"]].reason
+        verdict = recorded.verdict(f"{each['request_id']}.0")
+        assert each["satisfied"] == (None if verdict is None else verdict.value)
+
+
+def test_requests_are_narrowed(database: Path) -> None:
+    def narrowed(*arguments: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(
+            shown("requests", "--database", database, *arguments, "--json")
+        )
+        return found
+
+    everything = narrowed("--last", "1000")
+    unsatisfied = narrowed("--unsatisfied", "--last", "1000")
+    of_small = narrowed("--model", SMALL, "--zoo", ZOO, "--last", "1000")
+
+    assert unsatisfied == [each for each in everything if (each["satisfied"] or 0) < 0.5
+                           and each["satisfied"] is not None]  # fmt: skip
+    assert of_small == [each for each in everything if SMALL in (each["chosen"], each["served"])]
+    assert unsatisfied
+    assert of_small
+    assert len(narrowed("--model", LARGEST, "--last", "3")) == 3
+    assert len(narrowed()) == 20
+
+
+def test_the_table_of_requests(database: Path) -> None:
+    output = shown("requests", "--database", database, "--last", "5")
+
+    assert "5 requests, the newest first" in output
+    assert "ahead of alpha" in output
+
+
+def test_no_requests(elsewhere: Path) -> None:
+    migrated(elsewhere / "messplus.db", History())
+
+    assert shown("requests", "--zoo", "any").strip() == "no such requests"
+
+
+@pytest.mark.parametrize("last", ["0", "1001"])
+def test_the_number_of_requests_is_bounded(database: Path, last: str) -> None:
+    line = refusal("requests", "--database", database, "--last", last)
+
+    assert line == f"messplus: --last: given {last}; allowed: 1 to 1000"
+
+
+def test_names_that_are_not_there(database: Path) -> None:
+    assert f"--zoo: given 'x'; allowed: {ZOO}" in refusal(
+        "requests", "--database", database, "--zoo", "x"
+    )
+    line = refusal("requests", "--database", database, "--model", "x")
+    assert "--model: given 'x'; allowed: " in line
+    assert SMALL in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "outcome", "expected"),
+    [
+        ("--satisfied", True, "counted", "r1.0: satisfaction 1.0, it counts from now on"),
+        ("--unsatisfied", False, "unchanged", "nothing was written"),
+        ("--unsatisfied", False, "beyond_influence", "does not count"),
+    ],
+)
+def test_feedback_is_posted(
+    monkeypatch: pytest.MonkeyPatch, option: str, value: bool, outcome: str, expected: str
+) -> None:
+    asked: list[tuple[str, str, Any]] = []
+
+    def answer(method: str, address: str, **how: Any) -> httpx.Response:
+        asked.append((method, address, how["json"]))
+        told = {"call_id": "r1.0", "satisfaction": float(value), "outcome": outcome}
+        return httpx.Response(200, json=told)
+
+    monkeypatch.setattr(httpx, "request", answer)
+    arguments = ("--comment", "why", "--url", "http://proxy/", "--key", "sk-1")
+
+    assert expected in shown("feedback", "r1", option, *arguments)
+    body = {"id": "r1", "satisfied": value, "comment": "why"}
+    assert asked == [("POST", "http://proxy/messplus/feedback", body)]
+
+
+def test_feedback_needs_a_verdict() -> None:
+    assert "allowed: --satisfied or --unsatisfied" in refusal("feedback", "r1", "--key", "sk-1")

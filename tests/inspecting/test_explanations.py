@@ -1,0 +1,208 @@
+"""Explanations of a seeded database: every number is the one that is logged."""
+
+import asyncio
+import json
+import re
+import sqlite3
+from contextlib import closing
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.encoders import jsonable_encoder
+from rich.console import Console
+
+from litellm_messplus.inspecting.explain import Explanation, explain
+from litellm_messplus.inspecting.logged import Logged, logged_in
+from litellm_messplus.inspecting.render import render_explanation
+from litellm_messplus.inspecting.sentences import sentences
+from litellm_messplus.prediction.surface import NAMES
+from litellm_messplus.proxy.routes import _shown
+from litellm_messplus.store.history import find, history
+from litellm_messplus.store.reading import reading
+from tests.docs.history import History
+
+NUMBERS = ("alpha", "aim", "queue", "price", "propensity", "exploration_probability")
+EACH = 4
+"""Every fourth request is explained: 160 of them."""
+
+
+def text_of(found: Explanation) -> str:
+    written = StringIO()
+    Console(width=400, file=written).print(render_explanation(found))
+    return written.getvalue()
+
+
+async def _explain_all(database: Path, ids: list[str]) -> dict[str, Explanation]:
+    return {each: explain(await logged_in(str(database), each)) for each in ids}
+
+
+@pytest.fixture(scope="session")
+def explanations(database: Path, recorded: History) -> dict[str, Explanation]:
+    ids = [request.request_id for request in recorded.requests[::EACH]]
+    return asyncio.run(_explain_all(database, ids))
+
+
+def rows(database: Path, query: str) -> dict[str, dict[str, Any]]:
+    """By request, read past everything that is tested here."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.row_factory = sqlite3.Row
+        return {row["request_id"]: dict(row) for row in connection.execute(query)}
+
+
+def test_every_number_is_the_logged_one_to_the_digit(
+    database: Path, explanations: dict[str, Explanation]
+) -> None:
+    requests = rows(database, "SELECT * FROM requests")
+    outcomes = rows(database, "SELECT * FROM request_outcomes")
+    for request_id, found in explanations.items():
+        row, told = requests[request_id], json.loads(json.dumps(found.as_dict()))
+        for name in NUMBERS:
+            assert told["request"][name] == row[name]
+        for name in ("satisfaction", "satisfaction_weight", "cost", "cost_largest"):
+            assert told["outcome"][name] == outcomes[request_id][name]
+        cost, satisfaction = (
+            json.loads(row[f"estimated_{name}"]) for name in ("cost", "satisfaction")
+        )
+        assert {each["candidate"]: each["cost"] for each in told["candidates"]} == cost
+        assert {
+            each["candidate"]: each["satisfaction"] for each in told["candidates"]
+        } == satisfaction
+        surface = np.frombuffer(row["surface"], "<f4").tolist()
+        assert told["prompt"]["numbers"] == dict(zip(NAMES, surface, strict=True))
+
+
+def test_the_text_has_the_logged_digits_too(
+    database: Path, explanations: dict[str, Explanation]
+) -> None:
+    requests = rows(database, "SELECT * FROM requests")
+    for request_id, found in list(explanations.items())[:40]:
+        row, text = requests[request_id], text_of(found)
+        shown = [row[name] for name in NUMBERS if row[name] is not None]
+        for each in ("cost", "satisfaction"):
+            shown += json.loads(row[f"estimated_{each}"]).values()
+        read = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)}
+        assert set(shown) <= read
+        assert row["reason"] in text
+
+
+def test_the_winner_at_the_logged_price_is_the_argmin(
+    database: Path, explanations: dict[str, Explanation]
+) -> None:
+    requests, priced = rows(database, "SELECT * FROM requests"), 0
+    for request_id, found in explanations.items():
+        row = requests[request_id]
+        if row["price"] is None:
+            assert found.now is None
+            assert all(each.score is None for each in found.candidates)
+            continue
+        cost, satisfaction = (
+            json.loads(row[f"estimated_{name}"]) for name in ("cost", "satisfaction")
+        )
+        scores = {name: cost[name] - row["price"] * satisfaction[name] for name in cost}
+        assert {each.candidate: each.score for each in found.candidates} == scores
+        assert found.now is not None
+        assert found.now.candidate == min(scores, key=scores.__getitem__)
+        assert [each.candidate for each in found.candidates if each.is_best] == [
+            found.now.candidate
+        ]
+        priced += 1
+    assert priced > 100
+
+
+def test_the_labels_that_count_are_those_of_the_view(
+    database: Path, explanations: dict[str, Explanation]
+) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        counting = {label for (label,) in connection.execute("SELECT label_id FROM verdicts")}
+    seen = 0
+    for found in explanations.values():
+        for label in found.logged.labels:
+            assert found.counts(label) is (label["label_id"] in counting)
+            seen += 1
+    assert seen > 100
+
+
+def test_where_the_choice_has_not_the_lowest_score_it_is_said(
+    explanations: dict[str, Explanation],
+) -> None:
+    others = 0
+    for found in explanations.values():
+        chosen = found.logged.request["chosen"]
+        is_other = found.now is not None and found.now.candidate != chosen
+        assert ("By the logged numbers alone" in " ".join(sentences(found))) is is_other
+        others += is_other
+    assert others
+
+
+def explained(database: Path, **changed: Any) -> str:
+    """The sentences on a request whose row says something else."""
+    logged = asyncio.run(logged_in(str(database), "r00001"))
+    outcome = {name: changed.pop(name) for name in list(changed) if name in logged.outcome}
+    return " ".join(
+        sentences(
+            explain(
+                Logged(
+                    {**logged.request, "policy": "adaptive", **changed},
+                    {**logged.outcome, **outcome},
+                    logged.calls,
+                    logged.labels,
+                    logged.counting,
+                    True,
+                    logged.surface,
+                    None,
+                )
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"status": None}, "It is under way"),
+        ({"status": "failure"}, "No answer came"),
+        ({"served": "other"}, "other served; "),
+        ({"served": None}, "a fallback outside the zoo"),
+        ({"is_exploration": True, "exploration_calls": 0}, "It was a probe: "),
+        ({"is_exploration": True, "exploration_calls": 1}, "probe beside the choice: 1 to be"),
+        ({"is_exploration": True, "exploration_calls": 2, "policy": "paper"}, "exploration: 2 to"),
+        ({"is_exploration": False, "exploration_calls": 1}, "no exploration; 1 more"),
+        ({"price": None, "policy": "paper"}, "policy paper has none"),
+        ({"queue": 2.5}, "queue 2.5 (satisfied requests are owed)"),
+        ({"queue": -2.5}, "below 0 is credit"),
+        ({"satisfaction": None}, "No label of the served call counts"),
+        ({"is_measured": True}, "by measured energy"),
+        ({"estimated_cost": {}, "estimated_satisfaction": {}}, "No candidate has an estimate"),
+        ({"reason": "tricky\x1b[2J\nwords"}, "tricky [2J words"),
+    ],
+)
+def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:
+    assert expected in explained(database, **changed)
+
+
+def test_any_id_of_a_request_finds_it(database: Path, recorded: History) -> None:
+    call = recorded.calls[5]
+    request = next(each for each in recorded.requests if each.request_id == call.request_id)
+
+    found = asyncio.run(logged_in(str(database), request.litellm_call_id))
+
+    assert found.request["request_id"] == request.request_id
+
+
+async def answer_of(database: Path, request_id: str) -> Any:
+    """What the route of a proxy on this database answers."""
+    async with reading(str(database)) as engine:
+        found = await find(engine, request_id)
+        assert found is not None
+        told = await history(engine, found.request_id)
+        assert told is not None
+    answer = {
+        **_shown(told.request),
+        "outcome": _shown(told.outcome),
+        "calls": [_shown(call) for call in told.calls],
+        "labels": [_shown(label) for label in told.labels],
+    }
+    return json.loads(json.dumps(jsonable_encoder(answer)))
