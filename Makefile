@@ -7,7 +7,26 @@ VLLM_INSTALLED := $(VLLM_VENV)/.installed
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: run demo test test-vllm check bench clean
+# Unit tests run in two processes, on a terminal that has room for their long paths. LONG are left to
+# `make test-all`, and so are all tests of a real proxy but FIRST.
+UNIT := COLUMNS=120 $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
+LONG := \
+	tests/replay/test_encoders.py \
+	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \
+	tests/unit/test_adaptive_holds_alpha.py \
+	tests/unit/test_key_influence.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
+	tests/unit/test_snapshot.py::test_a_snapshot_stays_small
+FIRST := tests/end_to_end/test_serving.py tests/end_to_end/test_feedback.py
+
+# The least share of lines, in percent, that the unit tests of `make test` reach; COVER=yes holds it.
+FLOOR := 93
+COVER :=
+COVERAGE := $(if $(COVER),--cov --cov-report=term:skip-covered --cov-fail-under=$(FLOOR))
+
+WHEEL_VENV := dist/venv
+DATABASE :=
+
+.PHONY: run demo test test-all test-vllm check wheel bench clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/messplus up
@@ -15,8 +34,13 @@ run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, u
 demo: $(INSTALLED) ## Send a few hundred requests through the running proxy, and ask every model aside.
 	$(VENV)/bin/messplus demo --ask-all
 
-test: $(INSTALLED) check ## Lint, types and every test.
-	$(VENV)/bin/pytest
+test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real proxy: what every change needs.
+	$(UNIT) $(COVERAGE) -m 'not end_to_end and not vllm' $(LONG:%=--deselect=%)
+	$(VENV)/bin/pytest $(FIRST)
+
+test-all: $(INSTALLED) ## The tests that `make test` leaves out: long ones, and of more real proxies.
+	$(UNIT) $(LONG)
+	$(VENV)/bin/pytest -m end_to_end $(FIRST:%=--deselect=%)
 
 test-vllm: $(INSTALLED) $(VLLM_INSTALLED) ## The tiny zoo on three real vLLM servers, without a GPU: minutes.
 	$(VENV)/bin/pytest -m vllm tests/vllm
@@ -25,6 +49,13 @@ check: $(INSTALLED)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+wheel: $(INSTALLED) ## Build a wheel into dist/, and try it in a fresh environment. DATABASE=URL: on Postgres.
+	rm -rf dist
+	$(VENV)/bin/pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[postgres]"
+	cd dist && venv/bin/python ../.ci/try_wheel.py $(DATABASE)
 
 bench: $(INSTALLED) ## What routing costs: decision time, and throughput with and without.
 	$(VENV)/bin/python -m benchmarks.decision_time
@@ -49,4 +80,4 @@ $(VLLM_INSTALLED): tests/vllm/requirements.txt constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) var .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VLLM_VENV) dist var .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,101 @@
+"""What runs outside of the tests: the Makefile, hosted checks, hooks, and the values for Helm."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.settings.load import load_settings
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+
+
+def steps(job: str) -> str:
+    """All that a job runs, as one text."""
+    return "\n".join(step.get("run", "") for step in WORKFLOW["jobs"][job]["steps"])
+
+
+def test_hosted_checks_cover_every_python_that_is_promised() -> None:
+    promised = [
+        found[1]
+        for line in PROJECT["classifiers"]
+        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))
+    ]
+
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"] == {
+        "python": promised,
+        "litellm": ["lowest", "pinned", "newest"],
+        "database": ["sqlite", "postgres"],
+    }
+
+
+def test_the_lowest_litellm_is_the_one_that_is_allowed() -> None:
+    (allowed,) = (
+        found[1]
+        for line in PROJECT["dependencies"]
+        if (found := re.fullmatch(r"litellm\[proxy\]>=([\d.]+)", line))
+    )
+
+    assert f"litellm=={allowed}.0/" in steps("test")
+    assert re.search(r"^litellm==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+
+
+def test_hosted_checks_call_what_is_called_here() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    called = re.findall(r"\bmake ([a-z-]+)", steps("test") + (ROOT / ".ci/run").read_text())
+
+    assert ".ci/run" in steps("test")
+    assert {"test", "test-all", "test-vllm", "wheel"} <= set(called) <= targets
+
+
+def test_the_readme_names_the_tests_that_are_run() -> None:
+    readme = re.findall(r"^make (test[a-z-]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    run = re.findall(r"^ *make (test[a-z-]*)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+
+    assert readme == run == ["test", "test-all", "test-vllm"]
+
+
+def test_hooks_are_the_commands_of_make_check() -> None:
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert recipe is not None
+    lines = [line.strip().removesuffix(" .") for line in recipe[1].splitlines()]
+
+    assert repository["repo"] == "local"
+    assert [hook["entry"] for hook in repository["hooks"]] == [
+        line.replace("$(VENV)", ".venv") for line in lines
+    ]
+
+
+@pytest.mark.parametrize("variable", ["LONG", "FIRST"])
+def test_the_tests_that_the_makefile_names_are_there(variable: str) -> None:
+    found = re.search(rf"^{variable} := ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)
+    assert found is not None
+
+    for named in found[1].replace("\\\n", " ").split():
+        path, _, function = named.partition("::")
+        assert f"def {function}" in (ROOT / path).read_text(), named
+
+
+def test_the_configuration_in_the_values_for_helm_can_be_honoured() -> None:
+    values = yaml.safe_load((ROOT / "deploy/helm-values.yaml").read_text())
+    config = values["proxy_config"]
+    config["messplus"]["database"] = "postgresql+asyncpg://messplus@host/messplus"
+
+    assert build_zoos(load_settings(config), config["model_list"])
+    assert values["image"]["tag"] == PROJECT["version"]
+
+
+def test_the_image_copies_what_is_there() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+
+    assert copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
