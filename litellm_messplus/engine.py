@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
-from litellm_messplus.learning.entries import Decided, Entry
+from litellm_messplus.learning.entries import Decided, Entry, Settled, Taught
 from litellm_messplus.learning.expected_use import ExpectedUse
 from litellm_messplus.learning.policies import build_policy
 from litellm_messplus.learning.verdict import Rule
@@ -58,6 +58,8 @@ class Engine:
         self.price_factors: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
         self._outlooks: dict[tuple[Any, ...], Outlook] = {}
+        self._usual: dict[str, Usual] = {}
+        self._usual_of: ZooState | None = None
 
     def begin_anew(self) -> None:
         """Forget what was folded in so far."""
@@ -134,6 +136,8 @@ class Engine:
             self.forget(entry.request_id)
         version = self.state.use.version
         self.state.apply(entry)
+        if isinstance(entry, Settled | Taught):
+            self._usual, self._usual_of = self._averages(), self.state
         if self.state.use.version != version:  # not when a request waits for it
             self._outlooks.clear()
             self._outlook(self.zoo.candidates)
@@ -156,7 +160,9 @@ class Engine:
         satisfactions = self.state.policy.predict(prompt, list(prompt_tokens))
         known = self.state.lengths.multiples(prompt)
         multiples = dict(zip(self.zoo.candidates, known, strict=True))
-        usual = self._usual()
+        if self._usual_of is not self.state:
+            self._usual, self._usual_of = self._averages(), self.state
+        usual = self._usual
         return tuple(
             self._estimate(
                 name, tokens, usual[name], multiples[name], most_completion_tokens, satisfaction
@@ -166,7 +172,7 @@ class Engine:
             )
         )
 
-    def _usual(self) -> dict[str, Usual]:
+    def _averages(self) -> dict[str, Usual]:
         """What a call of each candidate uses on average."""
         estimators = self.state.estimators.values()
         prompts = [each.prompt_tokens for each in estimators]

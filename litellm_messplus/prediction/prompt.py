@@ -1,7 +1,7 @@
 """A prompt as the heads take it: what the encoder made of it, and what is seen of it at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ class Prompt:
 
     features: Features | None
     surface: Surface | None = None
+    _words: Vector | None = field(default=None, init=False, repr=False)
 
     @property
     def is_read(self) -> bool:
@@ -39,7 +40,12 @@ class Prompt:
         """
         if self.features is None:
             return None
-        return projection(dimension)(self.features).astype(np.float32)
+        project = projection(dimension)
+        if self._words is None or len(self._words) != project.width:
+            words = project(self.features).astype(np.float32)
+            object.__setattr__(self, "_words", words)  # asked for by every head
+            return words
+        return self._words
 
 
 class Rows(NamedTuple):
