@@ -9,7 +9,7 @@ TORCH := $(shell grep '^torch==' constraints.txt)
 
 # Unit tests run in two processes, on a terminal that has room for their long paths. LONG are left to
 # `make test-all`, and so are all tests of a real proxy but FIRST.
-UNIT := COLUMNS=120 $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
+UNIT := $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
 LONG := \
 	tests/replay/test_encoders.py \
 	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \

@@ -53,18 +53,17 @@ class Engine:
         self.zoo = zoo
         self.encoder = encoder
         self._seed = seed
-        self.state = self.empty_state()
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
         self._outlooks: dict[tuple[Any, ...], Outlook] = {}
-        self._usual: dict[str, Usual] = {}
-        self._usual_of: ZooState | None = None
+        self.resume(self.empty_state())
 
-    def begin_anew(self) -> None:
-        """Forget what was folded in so far."""
-        self.state = self.empty_state()
+    def resume(self, state: ZooState) -> None:
+        """Go on from a state in place of what was folded in so far."""
+        self.state = state
         self._outlooks.clear()
+        self._usual = self._averages()
 
     def empty_state(self) -> ZooState:
         """The state before any request."""
@@ -137,7 +136,7 @@ class Engine:
         version = self.state.use.version
         self.state.apply(entry)
         if isinstance(entry, Settled | Taught):
-            self._usual, self._usual_of = self._averages(), self.state
+            self._usual = self._averages()
         if self.state.use.version != version:  # not when a request waits for it
             self._outlooks.clear()
             self._outlook(self.zoo.candidates)
@@ -160,12 +159,14 @@ class Engine:
         satisfactions = self.state.policy.predict(prompt, list(prompt_tokens))
         known = self.state.lengths.multiples(prompt)
         multiples = dict(zip(self.zoo.candidates, known, strict=True))
-        if self._usual_of is not self.state:
-            self._usual, self._usual_of = self._averages(), self.state
-        usual = self._usual
         return tuple(
             self._estimate(
-                name, tokens, usual[name], multiples[name], most_completion_tokens, satisfaction
+                name,
+                tokens,
+                self._usual[name],
+                multiples[name],
+                most_completion_tokens,
+                satisfaction,
             )
             for (name, tokens), satisfaction in zip(
                 prompt_tokens.items(), satisfactions, strict=True

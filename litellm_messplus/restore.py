@@ -56,5 +56,5 @@ async def _load(
     if state.taught != await lessons.counts(database, engine.zoo.name, found.position):
         logger.warning("lessons of %s were forgotten; folding the whole log", engine.zoo.name)
         return 0
-    engine.state = state
+    engine.resume(state)
     return found.position

@@ -3,6 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amount = TypeVar("Amount", float, NDArray[np.float64])
+"""Of one call, or of several, as an array."""
 
 
 class CostUnit(StrEnum):
@@ -30,14 +37,15 @@ class Price:
 
     def of(
         self,
-        prompt_tokens: float,
-        completion_tokens: float,
+        prompt_tokens: Amount,
+        completion_tokens: Amount,
         *,
         cached_tokens: float = 0.0,
         reasoning_tokens: float = 0.0,
-        seconds: float = 0.0,
-    ) -> float:
-        """The cost of a call; cached and reasoning tokens are among the others, not beside them."""
+        seconds: Amount | float = 0.0,
+    ) -> Amount:
+        """The cost of a call, or of each of many; cached and reasoning tokens are among the others,
+        not beside them."""
         return (
             self.request
             + self.prompt * prompt_tokens

@@ -13,7 +13,7 @@ from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.store import tables
 from litellm_messplus.store.history import OUTCOME, History, find, history
 from litellm_messplus.store.reading import reading
-from litellm_messplus.store.rows import surface_from_bytes
+from litellm_messplus.store.rows import logged_surface
 
 Row = Mapping[str, Any]
 HIDDEN = frozenset({"features", "surface", "position", "key_hash"})
@@ -106,7 +106,7 @@ def _surface(request: RowMapping) -> tuple[tuple[float, ...] | None, str | None]
     data, version = request["surface"], request["surface_version"]
     if data is None:
         return None, "no numbers of the prompt are logged"
-    found = surface_from_bytes(data) if version == VERSION else None
+    found = logged_surface(data, version)
     if found is None:
         return None, f"the numbers of the prompt are {version}, this version reads {VERSION}"
     return tuple(map(float, found)), None

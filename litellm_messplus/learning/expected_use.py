@@ -58,11 +58,10 @@ class ExpectedUse:
 
     def cost(self, place: int, price: Price) -> Matrix:
         """Of the model at that place, shape (prompts,), in the unit of ``price``."""
-        return (
-            price.request
-            + price.prompt * self.prompt_tokens[:, place]
-            + price.completion * self.completion_tokens[:, place]
-            + price.second * self.seconds[:, place]
+        return price.of(
+            self.prompt_tokens[:, place],
+            self.completion_tokens[:, place],
+            seconds=self.seconds[:, place],
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:

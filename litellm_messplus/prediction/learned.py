@@ -90,7 +90,7 @@ def reading_of(predictor: Predictor) -> Reading:
 
 
 def _families(predictor: Predictor, place: int, seen: NDArray[np.float32]) -> tuple[Family, ...]:
-    weights, column = predictor.heads.weights[place], number_of_column()
+    weights, column = predictor.heads.combined.weights[place], number_of_column()
     low, high = np.percentile(seen, (LOW, HIGH), axis=0).astype(np.float32)
     step = ramps(high) - ramps(low)
     of_prompts = ramps(seen) * weights

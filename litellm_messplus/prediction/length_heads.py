@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.belief import Belief, Observed, Vector, observe
 from litellm_messplus.prediction.projection import projection
-from litellm_messplus.prediction.prompt import Average, Prompt, Rows
+from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows
 from litellm_messplus.prediction.surface import WIDTH
 
 LARGEST = 2.0
@@ -42,19 +42,12 @@ class LengthHeads:
 
     def multiples(self, prompt: Prompt) -> list[float]:
         """Of each model's answer to an average prompt."""
-        surface, words = prompt.ramps, prompt.words(self.average.dimension)
-        shifts = np.zeros(len(self.own), np.float32)
-        if surface is not None:
-            shifts += np.dot(self._weights, surface) - self._at_average
-        if words is not None:
-            shifts += np.dot(self.words.mean, words) - self._words_at_average
-        return [_multiple(shift) for shift in shifts.tolist()]
+        return [_multiple(shift) for shift in self._combined.of(prompt).tolist()]
 
     def multiples_of_many(self, surface: Vector, words: Vector) -> NDArray[np.float64]:
         """The same of several prompts, (prompts, WIDTH) and (prompts, words), neither measured from
         the average: shape (prompts, models)."""
-        surface, words = surface - self.average.surface, words - self.average.words
-        shifts = surface @ self._weights.T + (words @ self.words.mean)[:, None]
+        shifts = self._combined.of_many(surface - self.average.surface, words - self.average.words)
         multiples: NDArray[np.float64] = np.exp(
             np.clip(shifts, -LARGEST, LARGEST), dtype=np.float64
         )
@@ -95,14 +88,13 @@ class LengthHeads:
         return [self.shared, self.words, *self.own]
 
     def _combine(self) -> None:
-        """Shared and own heads as one, shape (models, WIDTH)."""
-        self._weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
-        self._at_average: Vector = np.dot(self._weights, self.average.surface)
-        self._words_at_average = np.dot(self.words.mean, self.average.words)
+        """Shared and own heads as one."""
+        weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
+        self._combined = Combined(weights, self.words.mean.copy(), self.average)
 
     def _shift(self, model: int, rows: Rows) -> float:
         words = float(self.words.mean @ rows.words)
-        return float(self._weights[model] @ rows.surface) + words
+        return float(self._combined.weights[model] @ rows.surface) + words
 
 
 def _multiple(shift: float) -> float:

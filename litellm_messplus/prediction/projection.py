@@ -32,14 +32,17 @@ class Projection:
         self.dimension = dimension
         self.width = min(dimension, WIDEST)
         self._signs = _signs(self.width, dimension) if dimension > WIDEST else None
-        self._last: tuple[Features | None, Vector] = None, np.zeros(self.width)
+        self._last: tuple[Features | None, Features] = None, np.zeros(self.width, np.float32)
 
-    def __call__(self, features: Features) -> Vector:
-        """Shape (width,). Raises ValueError for anything but ``dimension`` finite numbers."""
+    def __call__(self, features: Features) -> Features:
+        """Shape (width,), float32 as the heads are.
+
+        Raises ValueError for anything but ``dimension`` finite numbers.
+        """
         last, row = self._last
         if features is last:
             return row
-        row = self._row(features)
+        row = self._row(features).astype(np.float32)
         row.flags.writeable = False
         if not features.flags.writeable:  # else the same array may hold another prompt next
             self._last = features, row

@@ -1,7 +1,7 @@
 """A prompt as the heads take it: what the encoder made of it, and what is seen of it at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ class Prompt:
 
     features: Features | None
     surface: Surface | None = None
-    _words: Vector | None = field(default=None, init=False, repr=False)
 
     @property
     def is_read(self) -> bool:
@@ -38,14 +37,7 @@ class Prompt:
 
         Raises ValueError for anything but ``dimension`` finite numbers.
         """
-        if self.features is None:
-            return None
-        project = projection(dimension)
-        if self._words is None or len(self._words) != project.width:
-            words = project(self.features).astype(np.float32)
-            object.__setattr__(self, "_words", words)  # asked for by every head
-            return words
-        return self._words
+        return None if self.features is None else projection(dimension)(self.features)
 
 
 class Rows(NamedTuple):
@@ -54,6 +46,35 @@ class Rows(NamedTuple):
 
     surface: Vector
     words: Vector
+
+
+class Combined:
+    """Several models' linear heads as one, over prompts as they are: ``weights`` of shape (models,
+    WIDTH) and ``words`` of shape (at most 256,), which all models share. What they give of the
+    ``average`` prompt is taken off, not the average off every prompt."""
+
+    def __init__(self, weights: Vector, words: Vector, average: "Average") -> None:
+        self.weights = weights
+        self.words = words
+        self._dimension = average.dimension
+        self._at_average: Vector = np.dot(weights, average.surface)
+        self._words_at_average = np.dot(words, average.words)
+
+    def of(self, prompt: Prompt) -> Vector:
+        """Of each model for one prompt, shape (models,); what it does not tell gives zero."""
+        surface, words = prompt.ramps, prompt.words(self._dimension)
+        found = np.zeros(len(self.weights), np.float32)
+        if surface is not None:
+            found += np.dot(self.weights, surface) - self._at_average
+        if words is not None:
+            found += np.dot(self.words, words) - self._words_at_average
+        return found
+
+    def of_many(self, surface: Vector, words: Vector) -> Vector:
+        """The same of several prompts, (prompts, WIDTH) and (prompts, words), both differences from
+        the average: shape (prompts, models)."""
+        found: Vector = surface @ self.weights.T + (words @ self.words)[:, None]
+        return found
 
 
 class Average:

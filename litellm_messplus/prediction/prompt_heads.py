@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.belief import Belief, Observed, Vector, correct, observe
 from litellm_messplus.prediction.label import Label
 from litellm_messplus.prediction.projection import projection
-from litellm_messplus.prediction.prompt import Average, Prompt, Rows
+from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows
 from litellm_messplus.prediction.surface import WIDTH
 
 READERS = ((0.03, 0.015), (0.45, 0.22))
@@ -40,6 +40,8 @@ MEMORY = 500.0
 """Labels over which the experts' losses are kept in mind."""
 LEAST_INFORMATION = 0.02
 _EDGE = 0.01
+_FARTHEST = 30.0
+"""Log-odds beyond which nothing changes any more."""
 
 
 def within(probability: float) -> float:
@@ -53,7 +55,12 @@ def log_odds(probability: float) -> float:
 
 
 def logistic(log_odds: float) -> float:
-    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -30.0), 30.0)))
+    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -_FARTHEST), _FARTHEST)))
+
+
+def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of each, in any shape."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -_FARTHEST, _FARTHEST))))
 
 
 class Reader:
@@ -95,8 +102,7 @@ class Trust:
 
     def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
         """Charge every expert its log-loss on a label; ``base`` is what the means alone say."""
-        odds = np.clip(base + self.scales @ says, -30.0, 30.0)
-        guess = np.clip(1.0 / (1.0 + np.exp(-odds)), _EDGE, 1.0 - _EDGE)
+        guess = np.clip(logistics(base + self.scales @ says), _EDGE, 1.0 - _EDGE)
         loss = -label.value * np.log(guess) - (1.0 - label.value) * np.log(1.0 - guess)
         self.losses = self.losses * (1.0 - 1.0 / MEMORY) + label.weight * loss
         self._weigh()
@@ -128,19 +134,7 @@ class PromptHeads:
 
     def shifts(self, prompt: Prompt) -> Vector:
         """Log-odds that the prompt adds for each model, shape (models,), trust applied."""
-        surface, words = prompt.ramps, prompt.words(self.average.dimension)
-        shifts = np.zeros(self.models, np.float32)
-        if surface is not None:
-            shifts += np.dot(self.weights, surface) - self._at_average
-        if words is not None:
-            shifts += np.dot(self.word_weights, words) - self._words_at_average
-        return shifts
-
-    def shifts_of_many(self, surface: Vector, words: Vector) -> Vector:
-        """The same of several prompts, (prompts, WIDTH) and (prompts, words), both differences from
-        the average: shape (prompts, models)."""
-        shifts: Vector = surface @ self.weights.T + (words @ self.word_weights)[:, None]
-        return shifts
+        return self.combined.of(prompt)
 
     def learn(self, model: int, prompt: Prompt, base: float, label: Label) -> None:
         """A label of one model; ``base`` is what is expected of it on the average prompt, in
@@ -196,14 +190,12 @@ class PromptHeads:
             observe(parts, label.residual(guess), information)
 
     def _combine(self) -> None:
-        """All heads as one, as far as each is trusted: ``weights`` of shape (models, WIDTH)."""
+        """All heads as one, as far as each is trusted."""
         *surface, words = self.trust.of_heads.astype(np.float32)
-        self.weights: Vector = np.zeros((self.models, WIDTH), np.float32)
+        weights: Vector = np.zeros((self.models, WIDTH), np.float32)
         for place, reader in enumerate(self.readers):
             shared, own = surface[2 * place : 2 * place + 2]
-            self.weights += shared * reader.shared.mean
-            for row, belief in zip(self.weights, reader.own, strict=True):
+            weights += shared * reader.shared.mean
+            for row, belief in zip(weights, reader.own, strict=True):
                 row += own * belief.mean
-        self.word_weights: Vector = words * self.words.mean
-        self._at_average: Vector = np.dot(self.weights, self.average.surface)
-        self._words_at_average = np.dot(self.word_weights, self.average.words)
+        self.combined = Combined(weights, words * self.words.mean, self.average)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.projection import projection
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.prompt_heads import PromptHeads, log_odds
+from litellm_messplus.prediction.prompt_heads import PromptHeads, log_odds, logistics
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 
 KEPT = 200
@@ -76,17 +76,17 @@ class RecentPrompts:
         surface = self.ramps[:kept] - heads.average.surface
         surface[~self.is_seen[:kept]] = 0.0
         words = self.words[:kept] - heads.average.words
-        shifts = heads.shifts_of_many(surface, words).astype(np.float64)
+        shifts = heads.combined.of_many(surface, words).astype(np.float64)
         self.means = shifts.mean(axis=0)
         shifts -= self.means
         base = np.array([log_odds(rate) for rate in rates])
-        wanted = 1.0 / (1.0 + np.exp(-base))
+        wanted = logistics(base)
         for _ in range(STEPS):
-            guess = _logistic(base + self.offsets + shifts)
+            guess = logistics(base + self.offsets + shifts)
             slope = np.maximum((guess * (1.0 - guess)).mean(axis=0), 1e-3)
             step = (guess.mean(axis=0) - wanted) / slope
             self.offsets = np.clip(self.offsets - step, -FARTHEST, FARTHEST)
-        self.satisfaction = _logistic(base + self.offsets + shifts)
+        self.satisfaction = logistics(base + self.offsets + shifts)
 
     def plain(self) -> dict[str, Any]:
         """For a snapshot, beside ``arrays``."""
@@ -107,7 +107,3 @@ class RecentPrompts:
 
 
 _ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")
-
-
-def _logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0))))

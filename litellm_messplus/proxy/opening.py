@@ -29,7 +29,7 @@ async def open_database(settings: MessplusSettings, engines: dict[str, Engine]) 
                 database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
             )
             for engine in engines.values():
-                engine.begin_anew()
+                engine.resume(engine.empty_state())
             return await restore(database, engines)
     finally:
         await database.dispose()

@@ -18,11 +18,11 @@ from sqlalchemy import Row, Select, and_, column, func, select, table
 
 from litellm_messplus.prediction.conversation import Conversation
 from litellm_messplus.prediction.encoder import Encoder, Features
-from litellm_messplus.prediction.surface import VERSION, Surface, read_surface
+from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
-from litellm_messplus.store.rows import features_from_bytes, surface_from_bytes
+from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import call_energy, calls, requests
 
 VERDICTS = table("verdicts", column("call_id"), column("value"))
@@ -140,9 +140,10 @@ def _features(row: Row[Any], encoder: Encoder) -> Features | None:
 
 def _surface(row: Row[Any]) -> Surface | None:
     """As it was logged; of a text alone, what can be seen of that."""
-    if row.surface is not None and row.surface_version == VERSION:
-        return surface_from_bytes(row.surface)
-    return None if row.prompt is None else read_surface(Conversation.of_text(row.prompt))
+    logged = logged_surface(row.surface, row.surface_version)
+    if logged is not None or row.prompt is None:
+        return logged
+    return read_surface(Conversation.of_text(row.prompt))
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:

@@ -20,9 +20,7 @@ def draw(seed: int, stream: str, t: int) -> float:
     return (int.from_bytes(digest, "big") >> 11) / float(1 << 53)
 
 
-def every_candidate(
-    situation: Situation, probability: float, reason: str, price: float | None = None
-) -> Decision:
+def every_candidate(situation: Situation, probability: float, reason: str) -> Decision:
     """Call all healthy candidates; the user gets the answer of the largest, else of the most
     expensive."""
     ranked = sorted(
@@ -38,5 +36,4 @@ def every_candidate(
         expected_satisfaction=ranked[0].satisfaction,
         propensity=probability,
         reason=reason,
-        price=price,
     )

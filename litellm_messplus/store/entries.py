@@ -9,6 +9,7 @@ counts is not decided here: entries bring the newest of each source that was kno
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -26,7 +27,7 @@ from litellm_messplus.records import (
     RequestRecord,
     request_of,
 )
-from litellm_messplus.store.rows import features_from_bytes, surface_from_bytes
+from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.standing_labels import StandingLabels, given
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 
@@ -249,12 +250,10 @@ def _features(found: Row[Any]) -> Features | None:
 
 
 def _surface(found: Any) -> Surface | None:
-    """As it was logged, from a record or a row; None under another version than this one's."""
-    if found.surface is None or found.surface_version != VERSION:
-        return None
-    if isinstance(found.surface, bytes):
-        return surface_from_bytes(found.surface)
-    return found.surface  # type: ignore[no-any-return]
+    """As it was logged; a record that was not written yet has the numbers themselves."""
+    if isinstance(found.surface, np.ndarray):
+        return found.surface if found.surface_version == VERSION else None
+    return logged_surface(found.surface, found.surface_version)
 
 
 def _example(candidate: str | None, request: Any, features: Features | None) -> Example | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.surface import NUMBERS, Surface
+from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
     EnergyRecord,
@@ -59,9 +59,11 @@ def features_from_bytes(data: bytes) -> Features:
     return np.frombuffer(data, dtype="<f4")
 
 
-def surface_from_bytes(data: bytes) -> Surface | None:
-    """The numbers of a prompt that were logged; None where they are not as many as this version
-    has."""
+def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
+    """The numbers of a prompt that were logged; None where there are none, or not those of this
+    version."""
+    if data is None or version != VERSION:
+        return None
     numbers = features_from_bytes(data)
     return numbers if numbers.shape == (len(NUMBERS),) else None
 

@@ -16,7 +16,6 @@ import numpy as np
 from litellm_messplus.costs.price import CostUnit, Price
 from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.learning.entries import Example, Taught
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import LessonRecord
@@ -84,27 +83,6 @@ def read_batch(
             "what answers cost is not taught"
         )
     return Batch(source, tuple(records[-MOST:]), tuple(notes))
-
-
-def taught(record: LessonRecord, position: int) -> Taught:
-    """The entry of the fold that a record becomes."""
-    return Taught(
-        position,
-        record.zoo,
-        record.batch,
-        record.lesson_id,
-        Example(
-            record.request_id,
-            record.encoder,
-            record.features,
-            record.candidate,
-            False,
-            record.surface,
-        ),
-        record.prompt_characters,
-        record.completion_tokens,
-        record.value,
-    )
 
 
 def _read(source: str, encoder: Encoder, from_zoo: str | None) -> Recording:

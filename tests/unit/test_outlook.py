@@ -119,7 +119,7 @@ def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:
 def test_after_a_restart_it_is_the_same() -> None:
     engine = judged(build_engine(), 4 * FEWEST + 3)
     restarted = build_engine()
-    restarted.state = load(dump(engine.state), restarted.empty_state())
+    restarted.resume(load(dump(engine.state), restarted.empty_state()))
     assert frontier(restarted) == frontier(engine)
     for each in (engine, restarted):
         judged(each, 2 * EVERY, 5000)

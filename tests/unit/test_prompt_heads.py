@@ -145,7 +145,7 @@ def test_on_the_average_prompt_nothing_is_added() -> None:
     """What is common to all prompts is the running means'."""
     heads = taught(short_only, 300)
     rows = heads.average.difference(Prompt(None))
-    shifts = heads.shifts_of_many(rows.surface[None], rows.words[None])
+    shifts = heads.combined.of_many(rows.surface[None], rows.words[None])
     assert shifts.tolist() == [[0.0, 0.0]]
     assert heads.shifts(Prompt(None)).tolist() == [0.0, 0.0]
 
@@ -156,7 +156,7 @@ def test_several_prompts_at_once_are_as_each_alone() -> None:
     rows = [heads.average.difference(prompt) for prompt in prompts]
     surface, words = (np.array(column) for column in zip(*rows, strict=True))
     alone = np.array([heads.shifts(prompt) for prompt in prompts])
-    np.testing.assert_allclose(heads.shifts_of_many(surface, words), alone, atol=1e-5)
+    np.testing.assert_allclose(heads.combined.of_many(surface, words), alone, atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

@@ -140,7 +140,7 @@ def test_what_a_prompt_does_not_tell_stands_at_the_average() -> None:
     recent.add("r1", Prompt(pair(1.0, 0.0)), heads)
     recent.add("r2", Prompt(pair(0.0, 0.0)), heads)
     predicted(recent, heads, 0.5, 0.5, 0.5)
-    words = heads.word_weights @ (np.array([[1.0, 0.0], [0.0, 0.0]]) - heads.average.words).T
+    words = heads.combined.words @ (np.array([[1.0, 0.0], [0.0, 0.0]]) - heads.average.words).T
     odds = np.log(recent.satisfaction / (1.0 - recent.satisfaction))
     assert odds[0] - odds[1] == pytest.approx(np.full(3, words[0] - words[1]), abs=1e-4)
 

@@ -81,6 +81,6 @@ def test_the_first_request_its_feedback_and_its_explanation_are_as_shown(proxy: 
     shown = json.loads(run_as_shown(proxy, f"curl {PROXY_IN_PAGE}/messplus/requests", variables))
 
     assert headers["x-messplus-exploration"] == "true"
-    assert headers["x-messplus-model"] == "hosted_vllm/tiny-large"
+    assert headers["x-messplus-model"] == "hosted_vllm/tiny-small"
     assert json.loads(accepted)["request_id"] == variables["REQUEST_ID"]
     assert [label["value"] for label in shown["labels"]] == [1.0]

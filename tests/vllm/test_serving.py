@@ -30,18 +30,15 @@ def prices(config: Config) -> dict[str, tuple[float, float]]:
     }
 
 
-def test_the_first_request_is_explored_on_all_three_and_answered_by_the_largest(
-    client: httpx.Client, proxy: Proxy
-) -> None:
+def test_the_first_request_tries_a_model(client: httpx.Client, proxy: Proxy) -> None:
+    """Nothing is known of any yet; the draw for the first request of this zoo is the same for all."""
     answer = client.post("/v1/chat/completions", json=question("sort: 52 97 11"))
 
-    assert answer.json()["choices"][0]["message"]["content"] == "11 52 97"
     assert answer.headers["x-messplus-exploration"] == "true"
-    assert served_by(answer) == "tiny-large"
-    calls = proxy.wait_for_rows(CALLS, 3, answer.headers["x-messplus-request-id"])
-    assert {call["candidate"] for call in calls} == MODELS
-    assert {call["status"] for call in calls} == {"success"}
-    assert {call["role"] for call in calls} == {"served", "exploration"}
+    assert served_by(answer) == "tiny-small"
+    (call,) = proxy.wait_for_rows(CALLS, 1, answer.headers["x-messplus-request-id"])
+    assert (call["candidate"], call["role"]) == ("hosted_vllm/tiny-small", "served")
+    assert call["status"] == "success"
 
 
 def test_chat_is_answered_by_the_model_that_the_header_names(client: httpx.Client) -> None:
