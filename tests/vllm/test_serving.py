@@ -31,7 +31,7 @@ def prices(config: Config) -> dict[str, tuple[float, float]]:
 
 
 def test_the_first_request_tries_a_model(client: httpx.Client, proxy: Proxy) -> None:
-    """Nothing is known of any yet; the draw for the first request of this zoo is the same for all."""
+    """Nothing is known of any yet. The first draw of this zoo is the same on every machine."""
     answer = client.post("/v1/chat/completions", json=question("sort: 52 97 11"))
 
     assert answer.headers["x-messplus-exploration"] == "true"
