@@ -6,9 +6,10 @@ from typing import Protocol
 
 import pytest
 
-from litellm_messplus.learning import snapshot
+from litellm_messplus.learning import snapshot, zoo_state
 from litellm_messplus.learning.entries import Entry, Example
 from litellm_messplus.learning.zoo_state import ZooState
+from litellm_messplus.prediction.length_heads import LengthHeads
 from tests.unit.builders import (
     LARGE,
     POLICIES,
@@ -195,3 +196,16 @@ def test_folding_is_deterministic(folded: Fold) -> None:
         labelled(0.75, previous=0.25, example=example(SMALL, features=pair(0.1, 0.7))),
     ]
     assert bits(folded(*entries)) == bits(folded(*deepcopy(entries)))
+
+
+def test_lengths_are_learned_from_each_call_at_first_and_from_a_share_of_them_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(zoo_state, "CLOSELY", 10)
+    seen: list[float] = []
+    monkeypatch.setattr(LengthHeads, "learn", lambda *given: seen.append(given[-1]))
+    calls = 10 + 4 * zoo_state.EVERY
+
+    fold("adaptive", *(settled(position=place, example=example()) for place in range(calls)))
+
+    assert len(seen) == 9 + 4  # not from the first, before which there is no mean
