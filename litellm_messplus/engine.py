@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
+from litellm_messplus.draws import uniform
 from litellm_messplus.learning.entries import Decided, Entry, Settled, Taught
 from litellm_messplus.learning.expected_use import ExpectedUse
 from litellm_messplus.learning.policies import build_policy
@@ -22,7 +23,6 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
-from litellm_messplus.routing.exploration import draw
 from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.zoo import Zoo
@@ -111,8 +111,8 @@ class Engine:
                 most_completion_tokens,
             ),
             largest=self.zoo.largest,
-            exploration_draw=draw(self._seed, stream, t),
-            choice_draw=draw(self._seed, f"{stream}/choice", t),
+            exploration_draw=uniform(self._seed, stream, t),
+            choice_draw=uniform(self._seed, f"{stream}/choice", t),
             outlook=self._outlook(tuple(candidates)),
         )
 

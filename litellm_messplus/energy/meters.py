@@ -2,8 +2,8 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
 
+from litellm_messplus.dotted_path import load_attribute
 from litellm_messplus.energy.errors import NotMeasuredError
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.errors import ConfigurationError
@@ -50,9 +50,8 @@ def require_zeusd_client() -> None:
 
 def _of_third_party(path: str) -> Meter:
     """A meter, or what makes one when called without arguments."""
-    module, _, attribute = path.partition(":")
     try:
-        found: Any = getattr(importlib.import_module(module), attribute)
+        found = load_attribute(path)
         meter: Meter = found if _keeps_to_protocol(found) else found()
     except Exception as error:  # the code of others may raise anything
         raise ConfigurationError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from litellm_messplus.status.gauges import metric
 from litellm_messplus.status.report import Status
 from litellm_messplus.zoo import Zoo
 
@@ -12,8 +13,8 @@ def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
     for level in status.levels:
         grams = _grams_per_joule(zoos.get(level.zoo))
         if grams is not None and level.overall.cost.total is not None:
-            labels = f'zoo="{level.zoo}",service_level="{level.service_level}"'
-            found[f"messplus_carbon_grams{{{labels}}}"] = grams * level.overall.cost.total
+            name = metric("messplus_carbon_grams", zoo=level.zoo, service_level=level.service_level)
+            found[name] = grams * level.overall.cost.total
     return found
 
 

@@ -8,6 +8,12 @@ from litellm_messplus.status.report import LevelStatus, Status, WindowStatus
 Named = Iterator[tuple[str, float | None]]
 
 
+def metric(name: str, **labels: str) -> str:
+    """A metric's name with labels as Prometheus writes them."""
+    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"{name}{{{shown}}}"
+
+
 def gauges(status: Status) -> dict[str, float]:
     """Every figure that is known, by metric name with labels as Prometheus writes them.
 
@@ -95,8 +101,7 @@ def _of_judge(judge: JudgeStatus) -> Named:
 
 def _put(found: dict[str, float], name: str, labels: dict[str, str], value: float | None) -> None:
     if value is not None:
-        shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        found[f"{name}{{{shown}}}"] = value
+        found[metric(name, **labels)] = value
 
 
 def _escaped(text: str) -> str:

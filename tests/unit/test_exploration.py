@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.exploration import draw, exploration_probability
+from litellm_messplus.draws import uniform
+from litellm_messplus.routing.exploration import exploration_probability
 
 
 @pytest.mark.parametrize(
@@ -37,16 +38,13 @@ def test_probability_is_at_most_one_and_never_rises_with_t(t: int, c: float) -> 
 def test_a_draw_is_in_the_half_open_unit_interval_and_repeatable(
     seed: int, stream: str, t: int
 ) -> None:
-    first = draw(seed, stream, t)
+    first = uniform(seed, stream, t)
     assert 0.0 <= first < 1.0
-    assert draw(seed, stream, t) == first
+    assert uniform(seed, stream, t) == first
 
 
 def test_a_draw_is_the_same_in_another_process() -> None:
-    code = (
-        "from litellm_messplus.routing.exploration import draw;"
-        "print(repr(draw(7, 'zoo/default', 3)))"
-    )
+    code = "from litellm_messplus.draws import uniform;print(repr(uniform(7, 'zoo/default', 3)))"
     printed = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONHASHSEED": "12345"},
@@ -54,13 +52,13 @@ def test_a_draw_is_the_same_in_another_process() -> None:
         text=True,
         check=True,
     )
-    assert float(printed.stdout) == draw(7, "zoo/default", 3)
+    assert float(printed.stdout) == uniform(7, "zoo/default", 3)
 
 
 def test_draws_are_uniform() -> None:
     """Kolmogorov-Smirnov over one stream: at 20,000 draws, 1.95 / sqrt(n) is one in a thousand."""
     count = 20_000
-    drawn = sorted(draw(0, "zoo/default", t) for t in range(1, count + 1))
+    drawn = sorted(uniform(0, "zoo/default", t) for t in range(1, count + 1))
     furthest = max(
         max(value - rank / count, (rank + 1) / count - value) for rank, value in enumerate(drawn)
     )
@@ -70,14 +68,14 @@ def test_draws_are_uniform() -> None:
 @pytest.mark.parametrize(
     "others",
     [
-        [draw(1, "zoo/default", t) for t in range(1, 2001)],
-        [draw(0, "zoo/gold", t) for t in range(1, 2001)],
-        [draw(0, "zoo/default", t) for t in range(2, 2002)],
+        [uniform(1, "zoo/default", t) for t in range(1, 2001)],
+        [uniform(0, "zoo/gold", t) for t in range(1, 2001)],
+        [uniform(0, "zoo/default", t) for t in range(2, 2002)],
     ],
     ids=["another seed", "another stream", "the next t"],
 )
 def test_draws_do_not_hang_together(others: list[float]) -> None:
     """The correlation of 2,000 independent uniforms is below 0.08 but once in 3,000 times."""
-    drawn = [draw(0, "zoo/default", t) for t in range(1, 2001)]
+    drawn = [uniform(0, "zoo/default", t) for t in range(1, 2001)]
     covariance = sum((a - 0.5) * (b - 0.5) for a, b in zip(drawn, others, strict=True)) / 2000
     assert abs(covariance * 12) < 0.08
