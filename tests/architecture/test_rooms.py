@@ -38,9 +38,10 @@ ALLOWED = {
         *("counters", "errors", "label_kind", "proxy", "records", "settings", "store"),
     },
     "upkeep": {
-        *("encoders", "engine", "errors", "learning", "proxy", "records", "settings", "status"),
-        "store",
+        *("encoders", "engine", "errors", "learning", "proxy", "records", "restore", "settings"),
+        *("status", "store"),
     },
+    "retention": {"errors", "store"},
     "inspecting": {"store", "prediction", "errors"},
     "cli": {
         "demo",
@@ -54,6 +55,7 @@ ALLOWED = {
         "teaching",
         "importing",
         "upkeep",
+        "retention",
         "errors",
         "version",
     },
