@@ -112,6 +112,13 @@ class FeedbackDesk:
         SQLAlchemyError where the database does not take it.
         """
         self._admit(caller)
+        try:
+            return await self._accept(feedback, caller)
+        except UnknownRequestError:
+            self._counters.add("feedback_unknown")
+            raise
+
+    async def _accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         found = await self._finder.find(feedback.id, caller)
         call_id = feedback.call_id or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
