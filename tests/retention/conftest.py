@@ -23,7 +23,7 @@ settings.register_profile("unit", deadline=None, derandomize=True, database=None
 settings.load_profile("unit")
 
 TODAY = datetime.now(UTC)
-LONG_AGO = TODAY - timedelta(days=30)
+LONG_AGO = TODAY - timedelta(days=40)
 HOUR = timedelta(hours=1)
 
 
@@ -65,7 +65,7 @@ def by_the_hour(records: list[Record], begin: datetime = LONG_AGO) -> list[Recor
 
 
 def history(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> list[Record]:
-    """As `traffic`, the requests an hour apart, from a month ago on."""
+    """As `traffic`, the requests an hour apart, from some weeks ago on."""
     return by_the_hour(traffic(count, seed, prefix, zoo))
 
 

@@ -31,10 +31,20 @@ TABLES = {"requests": "request_id", "calls": "call_id", "labels": "label_id"}
 @pytest.fixture
 async def path(database: AsyncEngine, tmp_path: Path) -> Path:
     """A SQLite database with a log of thirty requests."""
-    await log.append(database, history(30))
+    return await _written(database, tmp_path, 30)
+
+
+@pytest.fixture
+async def long_path(database: AsyncEngine, tmp_path: Path) -> Path:
+    """One of eight hundred."""
+    return await _written(database, tmp_path, 800)
+
+
+async def _written(database: AsyncEngine, folder: Path, requests: int) -> Path:
+    await log.append(database, history(requests))
     await snapshot_now(database, build_zoo())
     await database.dispose()
-    return tmp_path / "messplus.db"
+    return folder / "messplus.db"
 
 
 def run(*given: object) -> Any:
@@ -128,16 +138,13 @@ STAGES: dict[str, Stage] = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_a_kill_loses_nothing_and_the_next_run_finishes(
-    database: AsyncEngine, tmp_path: Path, stage: str
+def test_a_kill_loses_nothing_and_the_next_run_finishes(
+    long_path: Path, tmp_path: Path, stage: str
 ) -> None:
-    await log.append(database, history(800))
-    await snapshot_now(database, build_zoo())
-    await database.dispose()
-    path, folder = tmp_path / "messplus.db", tmp_path / "archive"
+    path, folder = long_path, tmp_path / "archive"
     before = _everything(path, folder)
     process = _command(path, folder)
-    until(lambda: STAGES[stage](path, folder), 60)
+    until(lambda: process.poll() is not None or STAGES[stage](path, folder), 60)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "it was over before: the test is blunt"
 
