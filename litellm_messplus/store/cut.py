@@ -115,15 +115,19 @@ def _base_of(found: snapshots.Snapshot) -> Base:
 
 
 async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datetime) -> int:
-    """The position before the first request that is not; the head where all are."""
-    query = (
-        select(requests.c.position)
-        .where(requests.c.position > ends.start, requests.c.created_at >= before)
-        .order_by(requests.c.position)
-        .limit(1)
-    )
-    first: int | None = (await connection.execute(query)).scalar_one_or_none()
-    return ends.head if first is None else first - 1
+    """The position before the first request or lesson that is not; the head where all are."""
+    upto = ends.head
+    for table in (requests, lesson_rows):
+        query = (
+            select(table.c.position)
+            .where(table.c.position > ends.start, table.c.created_at >= before)
+            .order_by(table.c.position)
+            .limit(1)
+        )
+        first: int | None = (await connection.execute(query)).scalar_one_or_none()
+        if first is not None:
+            upto = min(upto, first - 1)
+    return upto
 
 
 async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str]:

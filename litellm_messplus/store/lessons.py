@@ -32,6 +32,16 @@ async def lasting(engine: AsyncEngine, zoo: str) -> Counter[str]:
         return await _lasting(connection, zoo)
 
 
+async def refuse_lasting(connection: AsyncConnection, zoo: str, batches: Sequence[str]) -> None:
+    """Raise MessplusError where the lessons of one of these batches are in the zoo's base."""
+    stay = sorted(set(batches) & (await _lasting(connection, zoo)).keys())
+    if stay:
+        raise MessplusError(
+            f"--forget: given {', '.join(stay)}, whose lessons are in the state that the log of "
+            f"{zoo} begins with since it was pruned; allowed: sources that were taught since then"
+        )
+
+
 async def _lasting(connection: AsyncConnection, zoo: str) -> Counter[str]:
     query = select(log_base.c.taught).where(log_base.c.zoo == zoo)
     return Counter((await connection.execute(query)).scalar_one_or_none() or {})
@@ -46,13 +56,7 @@ async def forget(engine: AsyncEngine, zoo: str, batches: Sequence[str]) -> int:
     """
     async with engine.begin() as connection:
         await log.lock(connection)
-        stay = sorted(set(batches) & (await _lasting(connection, zoo)).keys())
-        if stay:
-            raise MessplusError(
-                f"{', '.join(stay)}: these lessons are in the state that the log of {zoo} begins "
-                "with since it was pruned, and cannot be taken back; allowed: sources that were "
-                "taught since then"
-            )
+        await refuse_lasting(connection, zoo, batches)
         of_batches = (lessons.c.zoo == zoo) & lessons.c.batch.in_(batches)
         deleted = await connection.execute(delete(lessons).where(of_batches))
         await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))

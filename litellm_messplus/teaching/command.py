@@ -125,6 +125,8 @@ async def _forget(database: str, zoo: str, sources: Sequence[str], *, dry_run: b
             )
         batches = list(sources or known)
         if dry_run:
+            async with engine.connect() as connection:
+                await lessons.refuse_lasting(connection, zoo, batches)
             return sum(known[batch] for batch in batches)
         return await lessons.forget(engine, zoo, batches)
     finally:

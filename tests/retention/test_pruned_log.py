@@ -316,6 +316,17 @@ async def test_a_new_zoo_begins_where_the_log_starts(
     assert sum(engines["zoo"].state.requests.values()) == 20
 
 
+async def test_a_lesson_of_today_is_not_pruned_by_a_date_of_yesterday(
+    database: AsyncEngine, database_url: str
+) -> None:
+    young = replace(lesson(2), created_at=TODAY)
+    await log.append(database, [lesson(1), young, *history(5)])
+    await snapshot_now(database, build_zoo(policy="adaptive"))
+    await prune(database_url, ALL_OLD, None)
+    assert await count(database, "lessons") == 1
+    assert await count(database, "requests") == 5
+
+
 async def test_lessons_in_the_base_still_count(database: AsyncEngine, database_url: str) -> None:
     zoo = build_zoo(policy="adaptive")
     await log.append(database, [lesson(number) for number in range(5)])
