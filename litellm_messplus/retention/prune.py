@@ -30,8 +30,9 @@ LEAST_AGE = timedelta(days=1)
 """Of what is pruned: calls have ended by then, and what keys did in the last day is counted."""
 SETTLE_SECONDS = 5.0
 """Between moving the start and deleting, in which workers read what they have yet to fold in."""
-PAUSE_SECONDS = 0.02
-"""Between two transactions, at least: SQLite wakes nobody who waits for its lock."""
+PAUSE_SECONDS = 0.12
+"""Between two transactions, at least: whoever waits for SQLite's lock tries every 0.1 s at last,
+and would miss a shorter pause again and again. With 0.02 s, labels waited up to 1.7 s."""
 
 
 @dataclass(frozen=True, slots=True)
