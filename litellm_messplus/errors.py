@@ -35,6 +35,10 @@ class UnknownRequestError(MessplusError):
     is told to nobody."""
 
 
+class RequestGoneError(UnknownRequestError):
+    """The request was pruned. Clients get the same answer as for an id that nobody knows."""
+
+
 class TooOftenError(MessplusError):
     """A key asks for more than its share; ``retry_seconds`` says when to come again."""
 

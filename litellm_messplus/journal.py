@@ -15,10 +15,11 @@ from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
-from litellm_messplus.learning import snapshot
+from litellm_messplus.keeping import keep
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.restore import restore
+from litellm_messplus.store import base, log
 from litellm_messplus.store.database_file import DatabaseFileGoneError
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 from litellm_messplus.store.recent_requests import RecentRequests
@@ -78,6 +79,7 @@ class Journal:
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
+        self._log_start = 0
         self._recent = RecentRequests()
         self._turn_ends = 0.0
         self._backlog: deque[_Waiting] = deque()
@@ -175,7 +177,9 @@ class Journal:
         once, in transactions of a record or two, it cost the proxy a quarter of its throughput."""
         due = len(self._backlog)
         if due == 0:
-            await self._fold(await log.head(self._database))
+            ends = await log.ends(self._database)
+            if not await self._begun_anew(ends.start):
+                await self._fold(ends.head)
         while due > 0:
             size = min(BATCH, due)
             await self._write_batch(size)
@@ -224,7 +228,7 @@ class Journal:
         try:
             if is_next and entries is not None:
                 await self._fold_known(entries, appended.last)
-            else:
+            elif is_next or not await self._begun_anew(appended.start):
                 kinds = {type(record) for record in records} if is_next else EVERY_KIND
                 await self._fold(appended.last, kinds)
         finally:  # committed is committed: what could not be read back now is folded in later
@@ -240,6 +244,19 @@ class Journal:
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
         waiting.refuse(error)
+
+    async def _begun_anew(self, start: int) -> bool:
+        """Whether the engines had to be restored: the log starts later now, and what they had yet
+        to read of it is gone. A worker that was away for longer than a prune takes meets that."""
+        if start == self._log_start:
+            return False
+        bases = await base.positions(self._database)
+        is_behind = any(bases.get(name, 0) > self.position for name in self._engines)
+        if is_behind:
+            self._counters.failure("restored_after_pruning", "the log was pruned ahead of here")
+            self.position = await restore(self._database, self._engines)
+        self._log_start = start
+        return is_behind
 
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
         """Read the log up to a position, and fold it in."""
@@ -270,17 +287,8 @@ class Journal:
             await self._save_snapshots()
 
     async def _save_snapshots(self) -> None:
-        """Of every zoo, as of now. The bytes are made in a thread: they take some milliseconds."""
+        """Of every zoo, as of now."""
         position = self.position
-        for name, engine in self._engines.items():
-            taken = snapshot.taken(engine.state)
-            await snapshots.save(
-                self._database,
-                snapshots.Snapshot(
-                    zoo=name,
-                    position=position,
-                    fingerprint=snapshot.fingerprint(engine.zoo, engine.encoder.name),
-                    state=await asyncio.to_thread(snapshot.pack, *taken),
-                ),
-            )
+        for engine in self._engines.values():
+            await keep(self._database, engine, position)
         self._snapshot_position = position

@@ -2,27 +2,41 @@
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine, fold
+from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.learning import snapshot
-from litellm_messplus.store import lessons, log, snapshots
+from litellm_messplus.store import base, lessons, log, snapshots
+from litellm_messplus.store.base import Base
 from litellm_messplus.store.entries import read_entries
 
 logger = logging.getLogger(__name__)
 
 
 async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
-    """Bring fresh engines to the head of the log; returns its position.
+    """Bring engines to the head of the log; returns its position.
 
-    Each goes on from the newest snapshot that fits its settings, or folds the whole log.
+    Each goes on from the newest snapshot that fits its settings; else from its base, where the log
+    was pruned; else it folds the whole log. Raises ConfigurationError where a base does not fit.
     """
+    while True:
+        bases = await base.positions(database)
+        head = await _restore(database, engines)
+        if bases == await base.positions(database):
+            return head
+        logger.warning("the log was pruned while it was folded: folding it again from there")
+
+
+async def _restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
     taken = {name: await _newest_snapshot(database, engine) for name, engine in engines.items()}
-    head = await log.head(database)
+    ends = await log.ends(database)
     reached = {
-        name: await _load(database, engine, taken[name], head) for name, engine in engines.items()
+        name: await _load(database, engine, taken[name], ends) for name, engine in engines.items()
     }
+    head = ends.head
     async for entry in read_entries(database, min(reached.values(), default=head), head):
         if entry.position > reached.get(entry.zoo, head):
             fold(engines, entry)
@@ -35,11 +49,19 @@ async def _newest_snapshot(database: AsyncEngine, engine: Engine) -> snapshots.S
 
 
 async def _load(
-    database: AsyncEngine, engine: Engine, found: snapshots.Snapshot | None, head: int
+    database: AsyncEngine, engine: Engine, found: snapshots.Snapshot | None, ends: log.Ends
 ) -> int:
-    """Up to where the engine's state has come by its snapshot, which was read before the head."""
-    if found is None:
-        return 0
+    """Up to where the engine's state has come by its snapshot, which was read before the head, or
+    by what the log begins with."""
+    if found is not None and await _resumed(database, engine, found, ends.head):
+        return found.position
+    return begin(engine, await base.read(database, engine.zoo.name), ends.start)
+
+
+async def _resumed(
+    database: AsyncEngine, engine: Engine, found: snapshots.Snapshot, head: int
+) -> bool:
+    """Whether the snapshot is what the log says up to there, as far as can be told."""
     if found.position > head:
         logger.warning(
             "the snapshot of %s at %d is ahead of the log, which ends at %d (was an older copy of "
@@ -47,14 +69,79 @@ async def _load(
             *(engine.zoo.name, found.position, head),
         )
         await snapshots.drop_ahead(database, engine.zoo.name)
-        return 0
+        return False
     try:
         state = snapshot.load(found.state, engine.empty_state())
     except (ValueError, KeyError, OSError):
         logger.exception("the snapshot at %d is unreadable; folding the whole log", found.position)
-        return 0
+        return False
     if state.taught != await lessons.counts(database, engine.zoo.name, found.position):
         logger.warning("lessons of %s were forgotten; folding the whole log", engine.zoo.name)
-        return 0
+        return False
     engine.resume(state)
+    return True
+
+
+def begin(engine: Engine, found: Base | None, start: int) -> int:
+    """Bring an engine to where the log of its zoo begins: to its base, or empty; returns up to
+    where that is folded. ``start`` is where the log starts.
+
+    Raises ConfigurationError where the base does not fit the settings, or cannot be read.
+    """
+    if found is None:
+        engine.resume(engine.empty_state())
+        return start
+    if found.fingerprint != snapshot.fingerprint(engine.zoo, engine.encoder.name):
+        raise _other_settings(engine, found)
+    try:
+        engine.resume(snapshot.load(found.state, engine.empty_state()))
+    except (ValueError, KeyError, OSError) as error:
+        allowed = (
+            f"a state that can be read ({error}): restore it from a backup, or {_way_out(found)}"
+        )
+        raise ConfigurationError(
+            f"the base of zoo {found.zoo} in log_base", "unreadable bytes", allowed
+        ) from error
     return found.position
+
+
+def _other_settings(engine: Engine, found: Base) -> ConfigurationError:
+    """Names the settings that were changed since the log was pruned, and what to do."""
+    now = snapshot.settings_of(engine.zoo, engine.encoder.name)
+    then = found.settings or {}
+    changed = [name for name in now if name in then and now[name] != then[name]]
+    return ConfigurationError(
+        " and ".join(_key(found.zoo, name) for name in changed) or f"messplus.zoos.{found.zoo}",
+        _shown(now, changed) or "other settings",
+        f"{_shown(then, changed) or 'those'} that the log was pruned under on "
+        f"{found.created_at:%Y-%m-%d}: without the pruned requests, the state cannot be computed "
+        f"anew. Put it back, or {_way_out(found)}",
+    )
+
+
+def _key(zoo: str, name: str) -> str:
+    """Where an operator finds the setting."""
+    match name:
+        case "encoder":
+            return "messplus.encoder"
+        case "candidates":
+            return f"model_list, the candidates of {zoo}"
+        case "format" | "surface":
+            return f"litellm-messplus, its {name} of the state"
+        case _:
+            return f"messplus.zoos.{zoo}.{name}"
+
+
+def _shown(settings: Mapping[str, Any], names: list[str]) -> str:
+    return " and ".join(_words(settings[name]) for name in names)
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _way_out(found: Base) -> str:
+    return (
+        "let the zoo learn anew from the requests that are left: messplus prune --begin-anew "
+        f"{found.zoo}"
+    )

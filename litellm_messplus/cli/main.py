@@ -11,6 +11,7 @@ from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.explain import explain
 from litellm_messplus.cli.feedback import feedback
 from litellm_messplus.cli.profile import profile
+from litellm_messplus.cli.prune import prune
 from litellm_messplus.cli.replay import replay
 from litellm_messplus.cli.requests import requests
 from litellm_messplus.cli.status import status
@@ -65,6 +66,7 @@ app.command()(encoders)
 app.command()(explain)
 app.command()(feedback)
 app.command()(profile)
+app.command()(prune)
 app.command()(requests)
 app.command()(status)
 app.command()(teach)

@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
+from litellm_messplus.errors import RequestGoneError
 from litellm_messplus.importing.formats import Format
 from litellm_messplus.importing.joining import Joined, Weigh, join
 from litellm_messplus.importing.readers import Read, read_file
@@ -123,4 +124,9 @@ async def _append(engine: AsyncEngine, records: Sequence[LabelRecord]) -> None:
         raise ImportingError(
             "another import wrote some of these labels just now, and nothing was written; allowed: "
             "the same command again"
+        ) from None
+    except RequestGoneError:
+        raise ImportingError(
+            "some of these requests were pruned just now, and nothing was written; allowed: the "
+            "same command again"
         ) from None

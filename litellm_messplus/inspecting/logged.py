@@ -57,7 +57,7 @@ async def logged_in(database: str, given: str) -> Logged:
         if told is None:
             raise NotFoundError(
                 f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
-                "x-messplus-request-id header, of a request in this database"
+                "x-messplus-request-id header, of a request in this database that is not pruned"
             )
         return _of_history(told, await _counting(engine, told.request["request_id"]))
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from hashlib import sha256
 from typing import Any
 from zipfile import BadZipFile
@@ -20,24 +21,29 @@ FORMAT = 9
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
-def fingerprint(zoo: Zoo, encoder: str) -> str:
-    """Of everything beside the log that the state depends on; 64 hexadecimal digits.
+def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
+    """Everything beside the log that the state depends on, by the name that an operator knows.
 
     The promises are not part of it: the log keeps the alpha that was in force.
     """
     settings = zoo.settings
-    parts = [
-        FORMAT,
-        VERSION,
-        encoder,
-        zoo.candidates,
-        settings.policy,
-        settings.labels.precedence,
-        settings.learning_rate,
-        settings.momentum,
-        settings.weight_decay,
-        settings.exploration_wait_seconds,
-    ]
+    return {
+        "format": FORMAT,
+        "surface": VERSION,
+        "encoder": encoder,
+        "candidates": list(zoo.candidates),
+        "policy": settings.policy,
+        "labels.precedence": list(settings.labels.precedence),
+        "learning_rate": settings.learning_rate,
+        "momentum": settings.momentum,
+        "weight_decay": settings.weight_decay,
+        "exploration_wait_seconds": settings.exploration_wait_seconds,
+    }
+
+
+def fingerprint(zoo: Zoo, encoder: str) -> str:
+    """Of these settings; 64 hexadecimal digits."""
+    parts = list(settings_of(zoo, encoder).values())
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -81,6 +87,15 @@ def predictor_of(data: bytes) -> Predictor | None:
     found = Predictor(list(plain["estimators"]), len(arrays["average_words"]))
     found.load(plain["policy"]["predictor"], arrays)
     return found
+
+
+def taught_in(data: bytes) -> Counter[str]:
+    """How many lessons of each batch a state holds.
+
+    Raises ValueError or KeyError for bytes that are no such state; all of them are read.
+    """
+    plain, _ = _read(data)
+    return Counter(plain["taught"])
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -13,7 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
+from litellm_messplus.errors import (
+    RequestGoneError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+)
 from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.label_kind import LabelKind
@@ -112,6 +117,16 @@ class FeedbackDesk:
         SQLAlchemyError where the database does not take it.
         """
         self._admit(caller)
+        try:
+            return await self._accept(feedback, caller)
+        except RequestGoneError as error:  # pruned since it was found
+            self._counters.add("feedback_unknown")
+            raise UnknownRequestError(feedback.id) from error
+        except UnknownRequestError:
+            self._counters.add("feedback_unknown")
+            raise
+
+    async def _accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         found = await self._finder.find(feedback.id, caller)
         call_id = feedback.call_id or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)

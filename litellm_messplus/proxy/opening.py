@@ -5,6 +5,7 @@ import asyncio
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
+from litellm_messplus.keeping import keep_new
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import precedence
@@ -30,7 +31,10 @@ async def open_database(settings: MessplusSettings, engines: dict[str, Engine]) 
             )
             for engine in engines.values():
                 engine.resume(engine.empty_state())
-            return await restore(database, engines)
+            position = await restore(database, engines)
+            for engine in engines.values():
+                await keep_new(database, engine, position)
+            return position
     finally:
         await database.dispose()
 

@@ -29,6 +29,7 @@ from litellm_messplus.proxy.other_workers import OtherWorkers
 from litellm_messplus.proxy.prompt_tokens import PromptTokens
 from litellm_messplus.proxy.request_finder import RequestFinder
 from litellm_messplus.proxy.response_bias import ResponseBias
+from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.routes import build_routes
 from litellm_messplus.proxy.token_buckets import TokenBuckets
@@ -122,6 +123,7 @@ class Parts:
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
         self.watch = StatusWatch(reading, engines, self._features, counters)
+        self._retention = Retention(settings, counters)
         self.joining = Background()
         self._database = database
 
@@ -142,11 +144,13 @@ class Parts:
         self._judges.start()
         self._response_bias.start()
         self.energy.start()
+        self._retention.start()
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         try:
             await self.joining.close()
+            await self._retention.close()
             await self.watch.close()
             await self._judges.close()
             await self._response_bias.close()

@@ -8,6 +8,7 @@ from litellm_messplus.costs.electricity import dollars_per_joule, grams_per_joul
 from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.settings.base import Alpha, NotNegative, Positive, Settings, Share
 from litellm_messplus.settings.labels import LabelsSettings
+from litellm_messplus.settings.retention import RetentionSettings
 
 DEFAULT_LEVEL = "default"
 PAPER_ONLY = frozenset(
@@ -238,6 +239,9 @@ class MessplusSettings(Settings):
         default=10_000,
         description="Log records between two snapshots of the state, of a megabyte or so each; a "
         "start folds those since the newest, about 10,000 a second.",
+    )
+    retention: RetentionSettings | None = Field(
+        default=None, description="How long requests are kept; left out, all are."
     )
     store_text: bool = Field(
         default=False, description="Whether prompts and answers are kept in the database."

@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.tables import calls, labels, log_head, requests
 
 OUTCOME = table(
     "request_outcomes",
@@ -16,6 +16,8 @@ OUTCOME = table(
     column("is_measured", Boolean()),
 )
 """The view, as far as it is read here."""
+KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
+"""Pruned requests are gone, also while their rows are still being deleted."""
 MOST_LABELS = 200
 """Of a request, those that are shown: the newest."""
 
@@ -47,7 +49,7 @@ async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> 
     )
     query = select(
         requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level
-    ).where(is_meant, true() if key_hash is None else requests.c.key_hash == key_hash)
+    ).where(is_meant, KEPT, true() if key_hash is None else requests.c.key_hash == key_hash)
     query = query.order_by(requests.c.position.desc()).limit(1)
     async with engine.connect() as connection:
         found = (await connection.execute(query)).first()
@@ -80,7 +82,7 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
         async def rows(query: Any) -> list[RowMapping]:
             return list((await connection.execute(query)).mappings())
 
-        found = await rows(select(requests).where(requests.c.request_id == request_id))
+        found = await rows(select(requests).where(requests.c.request_id == request_id, KEPT))
         if not found:
             return None
         of_request = calls.c.request_id == request_id

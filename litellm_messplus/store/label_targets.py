@@ -9,6 +9,7 @@ from sqlalchemy import Column, Select, func, null, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.records import served_call_id
+from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.tables import calls, labels, requests
 
 AT_ONCE = 500
@@ -61,12 +62,12 @@ async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) ->
 def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
     """Each answers with the id, the call's where it is another than the served one, the request."""
     for column in (requests.c.request_id, requests.c.litellm_call_id):
-        yield select(column, null(), *_of_request()).where(column.in_(ids))
+        yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
     answered = calls.c.response_id
     yield (
         select(answered, calls.c.call_id, *_of_request())
         .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(answered.in_(ids))
+        .where(answered.in_(ids), KEPT)
     )
 
 

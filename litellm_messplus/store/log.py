@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Table, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import BrokenLogError
-from litellm_messplus.records import Record
+from litellm_messplus.errors import BrokenLogError, RequestGoneError
+from litellm_messplus.records import LessonRecord, Record, RequestRecord
 from litellm_messplus.store import database_file
 from litellm_messplus.store.database_file import DatabaseFile
 from litellm_messplus.store.rows import TABLE_OF, row
-from litellm_messplus.store.tables import log_head
+from litellm_messplus.store.tables import log_head, requests
 
 SYNCHRONOUS = "synchronous"
 """Where a connection keeps what was set: a new one knows nothing."""
@@ -21,10 +21,20 @@ SYNCHRONOUS = "synchronous"
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The positions that a batch took: after ``before``, up to ``last``."""
+    """The positions that a batch took: after ``before``, up to ``last``; and where the log starts
+    since it was pruned."""
 
     before: int
     last: int
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Requests and lessons up to ``start`` are pruned; ``head`` is the newest record's position."""
+
+    start: int
+    head: int
 
 
 async def append(
@@ -36,8 +46,9 @@ async def append(
     The head of the log is one row, locked from here to the commit: writers in any number of
     processes take turns, so a reader never sees a position before a lower one.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written. And
-    DatabaseFileGoneError where SQLite would write, or has written, into a deleted file.
+    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses, and RequestGoneError for a
+    record of a pruned request; then nothing is written. And DatabaseFileGoneError where SQLite
+    would write, or has written, into a deleted file.
     """
     async with engine.begin() as connection:
         file = _file(connection)
@@ -46,17 +57,36 @@ async def append(
         found = await connection.execute(
             update(log_head)
             .values(position=log_head.c.position + len(records))
-            .returning(log_head.c.position)
+            .returning(log_head.c.start, log_head.c.position)
         )
-        last = _known(found.scalar_one_or_none())
-        before = last - len(records)
+        ends = _known(found.one_or_none())
+        before = ends.head - len(records)
+        if ends.start > 0:
+            await _refuse_pruned(connection, records, ends.start)
         for table, rows in _by_table(records, before).items():
             await connection.execute(insert(table), rows)
         if file is not None:
             file.check()
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
-    return Appended(before, last)
+    return Appended(before, ends.head, ends.start)
+
+
+async def _refuse_pruned(
+    connection: AsyncConnection, records: Sequence[Record], start: int
+) -> None:
+    """What is said of a pruned request would be in no fold. Pruning moves the start under the same
+    lock as the head, so a record is refused or kept, and never lost."""
+    new = {record.request_id for record in records if isinstance(record, RequestRecord)}
+    told = {record.request_id for record in records if not isinstance(record, LessonRecord)} - new
+    if not told:
+        return
+    query = select(requests.c.request_id).where(
+        requests.c.request_id.in_(told), requests.c.position > start
+    )
+    gone = told.difference((await connection.execute(query)).scalars())
+    if gone:
+        raise RequestGoneError(min(gone))
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:
@@ -78,26 +108,42 @@ async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
         connection.info[SYNCHRONOUS] = level
 
 
+async def lock(connection: AsyncConnection) -> Ends:
+    """Keep writers out of the log until the transaction ends. The first statement of it: SQLite
+    would not let a transaction write that read before."""
+    found = await connection.execute(
+        update(log_head)
+        .values(position=log_head.c.position)
+        .returning(log_head.c.start, log_head.c.position)
+    )
+    return _known(found.one_or_none())
+
+
 async def head(engine: AsyncEngine) -> int:
     """Position of the newest record; 0 for an empty log.
 
     Raises BrokenLogError where there is none, and DatabaseFileGoneError.
     """
+    return (await ends(engine)).head
+
+
+async def ends(engine: AsyncEngine) -> Ends:
+    """Both ends of the log. Raises as ``head`` does."""
     async with engine.connect() as connection:
         file = _file(connection)
         if file is not None:
             file.check()
-        position = (await connection.execute(select(log_head.c.position))).scalar_one_or_none()
-    return _known(position)
+        query = select(log_head.c.start, log_head.c.position)
+        return _known((await connection.execute(query)).one_or_none())
 
 
-def _known(position: int | None) -> int:
-    if position is None:
+def _known(found: Any) -> Ends:
+    if found is None:
         raise BrokenLogError(
             "the table log_head is empty, which says where the log ends: restore the database from "
             "a backup, or move it away to begin anew"
         )
-    return position
+    return Ends(found.start, found.position)
 
 
 def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[dict[str, Any]]]:

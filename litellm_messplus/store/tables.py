@@ -60,6 +60,12 @@ log_head = Table(
     metadata,
     Column("id", Integer, primary_key=True, comment="Always 1: the table has one row."),
     _required("position", Position, "Position of the newest record in the log."),
+    _required(
+        "start",
+        Position,
+        "Requests and lessons up to here are pruned; 0 where nothing was.",
+        server_default="0",
+    ),
     comment="Hands out log positions: a writer holds this row until it commits, so that records "
     "become visible in the order of their positions.",
 )
@@ -261,6 +267,8 @@ lessons = Table(
     comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
 )
 
+SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
+
 snapshots = Table(
     "snapshots",
     metadata,
@@ -269,5 +277,20 @@ snapshots = Table(
     _required("fingerprint", String(64), "Of the settings that the fold depends on."),
     _required("created_at", UtcDateTime, "When it was taken, UTC."),
     _required("state", LargeBinary, "Predictor, queues and running means."),
+    _optional("settings", JSON, SETTINGS),
     comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
+)
+
+log_base = Table(
+    "log_base",
+    metadata,
+    Column("zoo", String(255), primary_key=True, comment="The zoo whose state it is."),
+    _required("position", Position, "The log is folded up to here."),
+    _required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    _optional("settings", JSON, SETTINGS),
+    _required("taught", JSON, "How many lessons of each batch are in the state."),
+    _required("created_at", UtcDateTime, "When it was kept, UTC."),
+    _required("state", LargeBinary, "Predictor, queues and running means."),
+    comment="What pruned rows have left behind: the fold of a zoo goes on from here, for the rows "
+    "before it are not all there any more.",
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.errors import MessplusError
@@ -89,6 +90,7 @@ async def _write(database: str, records: Sequence[LessonRecord]) -> None:
     engine = create_engine(database)
     try:
         await migrate(engine)
+        await _refuse_known(engine, records)
         await log.append(engine, records, is_durable=True)
     except IntegrityError as error:
         raise TeachingError(
@@ -96,6 +98,18 @@ async def _write(database: str, records: Sequence[LessonRecord]) -> None:
         ) from error
     finally:
         await engine.dispose()
+
+
+async def _refuse_known(engine: AsyncEngine, records: Sequence[LessonRecord]) -> None:
+    """Of lessons that are pruned, no row says any more that they were taught."""
+    for zoo in {record.zoo for record in records}:
+        given = {record.batch for record in records if record.zoo == zoo}
+        known = sorted(given & (await lessons.lasting(engine, zoo)).keys())
+        if known:
+            raise TeachingError(
+                f"given {', '.join(known)}, which was taught before the log was pruned, and lasts; "
+                "allowed: each once"
+            )
 
 
 async def _forget(database: str, zoo: str, sources: Sequence[str], *, dry_run: bool) -> int:
@@ -111,6 +125,8 @@ async def _forget(database: str, zoo: str, sources: Sequence[str], *, dry_run: b
             )
         batches = list(sources or known)
         if dry_run:
+            async with engine.connect() as connection:
+                await lessons.refuse_lasting(connection, zoo, batches)
             return sum(known[batch] for batch in batches)
         return await lessons.forget(engine, zoo, batches)
     finally:

@@ -7,6 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.learning.entries import Entry
+from litellm_messplus.restore import begin
+from litellm_messplus.store import base, log
 from litellm_messplus.store.entries import PAGE, read_entries
 
 
@@ -20,21 +22,31 @@ SHOWN = 3
 
 class Fold:
     """Fresh engines, and how far they have come. What cannot be folded in is passed over, as the
-    proxy does, and counted in ``failed``; the first few are in ``failures``."""
+    proxy does, and counted in ``failed``; the first few are in ``failures``. ``begins`` says where
+    each zoo's fold goes on, once the log was pruned."""
 
     def __init__(self, database: AsyncEngine, engines: Mapping[str, Engine]) -> None:
         self.engines = engines
         self.position = 0
+        self.begins: dict[str, int] = {}
         self.failed = 0
         self.failures: list[str] = []
         self._database = database
+
+    async def begin(self) -> None:
+        """Bring each engine to where the log of its zoo begins. Raises ConfigurationError where a
+        base does not fit the configuration."""
+        start = (await log.ends(self._database)).start
+        for name, engine in self.engines.items():
+            self.begins[name] = begin(engine, await base.read(self._database, name), start)
+        self.position = min(self.begins.values(), default=0)
 
     async def to(self, position: int) -> AsyncIterator[Entry]:
         """Fold on up to there; gives each entry of these zoos once it is folded in. Raises
         UnreadableLogError."""
         async for entry in self._entries(position):
             engine = self.engines.get(entry.zoo)
-            if engine is None:
+            if engine is None or entry.position <= self.begins.get(entry.zoo, 0):
                 continue
             try:
                 engine.apply(entry)

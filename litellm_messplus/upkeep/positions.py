@@ -24,22 +24,36 @@ async def check_positions(database: AsyncEngine) -> list[Finding]:
             func.min(taken.c.position),
             func.max(taken.c.position),
             select(log_head.c.position).scalar_subquery(),
+            func.coalesce(select(log_head.c.start).scalar_subquery(), 0),
         )
-        records, distinct, first, last, head = (await connection.execute(query)).one()
-        wrong = list(_bounds(first or 1, last or 0, head))
+        records, distinct, first, last, head, start = (await connection.execute(query)).one()
+        wrong = list(_bounds(first or 1, last or 0, head, start))
         if records > distinct:
             wrong.append(await _shared(connection, taken))
     if wrong:
         return wrong
-    empty = (head or 0) - distinct
     findings = [Finding(CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")]
-    if empty:
+    if start:
+        findings.append(_pruned(start, is_done=(first or head) > start))
+    empty = (head or 0) - distinct
+    if empty and not start:
         told = (
             f"{empty} of {head} positions are empty, as `messplus teach --forget` leaves them (and "
             "rows that were deleted by hand)"
         )
         findings.append(Finding(CHECK, Outcome.NOTE, told))
     return findings
+
+
+def _pruned(start: int, *, is_done: bool) -> Finding:
+    told = f"requests and lessons up to {start} are pruned"
+    if is_done:
+        return Finding(CHECK, Outcome.NOTE, told)
+    return Finding(
+        CHECK,
+        Outcome.NOTE,
+        f"{told}, and rows of them are still there: the next `messplus prune` deletes them",
+    )
 
 
 def _everywhere() -> Subquery:
@@ -51,7 +65,7 @@ def _everywhere() -> Subquery:
     ).subquery("taken")
 
 
-def _bounds(first: int, last: int, head: int | None) -> Iterator[Finding]:
+def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Finding]:
     if head is None:
         yield Finding(
             CHECK,
@@ -65,6 +79,13 @@ def _bounds(first: int, last: int, head: int | None) -> Iterator[Finding]:
             Outcome.WRONG,
             f"log_head says that the log ends at {head}, and there is a record at {last}",
             f"stop the proxy, then: UPDATE log_head SET position = {last}",
+        )
+    elif start > head:
+        yield Finding(
+            CHECK,
+            Outcome.WRONG,
+            f"log_head says that the log is pruned up to {start}, and ends at {head}",
+            "restore the database from a backup",
         )
     if first < 1:
         yield Finding(

@@ -5,8 +5,11 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import reading
+from litellm_messplus.upkeep.bases import CHECK as BASES
+from litellm_messplus.upkeep.bases import check_bases
 from litellm_messplus.upkeep.configured import Configured
 from litellm_messplus.upkeep.file import ADVICE, check_file
 from litellm_messplus.upkeep.finding import Finding, Outcome, Report
@@ -53,10 +56,14 @@ async def _of_the_fold(
     taken = await newest_snapshots(database, configured.engines)
     fold = Fold(database, configured.engines)
     try:
-        findings = await check_snapshots(database, fold, taken, await log.head(database))
+        await fold.begin()
+        findings = await check_bases(database)
+        findings += await check_snapshots(database, fold, taken, await log.head(database))
         if ask is None:
             return [*findings, Finding("queues", Outcome.SKIPPED, NO_URL)]
         return findings + await check_queues(database, fold, ask)
+    except ConfigurationError as error:
+        return [Finding(BASES, Outcome.WRONG, f"no start is possible: {error}")]
     except UnreadableLogError as error:
         return [Finding("fold", Outcome.WRONG, str(error), ADVICE)]
 

@@ -38,9 +38,10 @@ ALLOWED = {
         *("counters", "errors", "label_kind", "proxy", "records", "settings", "store"),
     },
     "upkeep": {
-        *("encoders", "engine", "errors", "learning", "proxy", "records", "settings", "status"),
-        "store",
+        *("encoders", "engine", "errors", "learning", "proxy", "records", "restore", "settings"),
+        *("status", "store"),
     },
+    "retention": {"errors", "store"},
     "inspecting": {"store", "prediction", "errors"},
     "cli": {
         "demo",
@@ -54,6 +55,7 @@ ALLOWED = {
         "teaching",
         "importing",
         "upkeep",
+        "retention",
         "errors",
         "version",
     },
@@ -70,11 +72,15 @@ SPINE = {
     "engine": {"costs", "draws", "learning", "prediction", "routing", "settings", "zoo"},
     "errors": set(),
     "identity": set(),
-    "journal": {"arrivals", "counters", "engine", "errors", "learning", "records", "store"},
+    "journal": {
+        *("arrivals", "counters", "engine", "errors", "keeping", "learning", "records", "restore"),
+        "store",
+    },
+    "keeping": {"engine", "learning", "store"},
     "label_kind": set(),
     "plugin": {"proxy"},
     "records": {"label_kind", "prediction"},
-    "restore": {"engine", "learning", "store"},
+    "restore": {"engine", "errors", "learning", "store"},
     "version": set(),
     "zoo": {"costs", "settings"},
 }

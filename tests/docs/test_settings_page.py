@@ -17,6 +17,7 @@ from litellm_messplus.settings.labels import (
     JudgeSettings,
     LabelsSettings,
 )
+from litellm_messplus.settings.retention import RetentionSettings
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
     MessplusSettings,
@@ -30,6 +31,7 @@ SETTINGS = Document(ROOT / "docs" / "settings.md")
 
 SETTING_MODELS: dict[str, type[BaseModel]] = {
     "": MessplusSettings,
+    "retention.": RetentionSettings,
     "zoos.<zoo>.": ZooSettings,
     "zoos.<zoo>.electricity.": ElectricitySettings,
     "zoos.<zoo>.service_levels.<level>.": ServiceLevelSettings,

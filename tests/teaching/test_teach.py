@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from litellm_messplus.learning import snapshot
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.records import Record
 from litellm_messplus.restore import restore
+from litellm_messplus.retention import prune as pruning
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
@@ -354,3 +357,46 @@ def test_an_answer_that_nobody_judged_is_no_lesson(config: Path, tmp_path: Path)
     teach(config, str(path))
 
     assert count(config) == 3
+
+
+def prune(config: Path) -> None:
+    """The log of lessons alone, as if all were taught long ago."""
+    asyncio.run(save_snapshot(config, start(config)))
+    with closing(sqlite3.connect(config.with_name("messplus.db"))) as connection:
+        connection.execute("UPDATE lessons SET created_at = '2025-01-01 00:00:00.000000'")
+        connection.commit()
+    command = ["prune", "--database", url_of(config), "--before", "2026-01-01", "--drop"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert count(config) == 0
+
+
+@pytest.mark.parametrize("asked", [[], ["--dry-run"]])
+def test_lessons_that_were_pruned_last(
+    config: Path, source: str, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+    teach(config, source)
+    known = snapshot.dump(start(config).state)
+    prune(config)
+
+    for result in (teach(config, source, "--forget", *asked), teach(config, "--forget", *asked)):
+        assert result.exit_code == 1
+        assert "whose lessons are in the state" in str(result.exception)
+    if not asked:
+        again = teach(config, source)
+        assert "which was taught before the log was pruned" in str(again.exception)
+    assert snapshot.dump(start(config).state) == known
+
+
+def test_lessons_that_were_taught_since_then_are_taken_back(
+    config: Path, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+    other = str(write_synthetic(tmp_path / "other.csv", synthetic(30)))
+    teach(config, source)
+    prune(config)
+    known = snapshot.dump(start(config).state)
+    assert teach(config, other).exit_code == 0
+    assert snapshot.dump(start(config).state) != known
+    assert teach(config, other, "--forget").exit_code == 0
+    assert snapshot.dump(start(config).state) == known

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.counters import Counters
 from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
 from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy import feedback as module
 from litellm_messplus.proxy import key_influence as influence_module
 from litellm_messplus.proxy.authentication import Caller
@@ -23,6 +24,7 @@ from litellm_messplus.proxy.token_buckets import TokenBuckets
 from litellm_messplus.records import Record
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
+from litellm_messplus.store.call_verdicts import CallVerdicts
 from tests.unit.builders import build_engine, label, request, served_call
 from tests.unit.folding import bits, fold_all, only_zoo
 
@@ -149,6 +151,25 @@ async def test_anothers_request_cannot_be_judged(database: AsyncEngine, desk: De
     with pytest.raises(UnknownRequestError):
         await desk.judge(0.0, caller=Caller("carol", is_admin=False))
     assert (await desk.judge(0.0, caller=ADMIN)).outcome == "counted"
+
+
+async def test_a_request_that_is_pruned_while_it_is_judged_is_as_one_that_nobody_knows(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict is in the log, or refused; it is never acknowledged and in no fold."""
+    await log.append(database, [request(), served_call()])
+
+    async def pruned_meanwhile(*given: Any) -> CallVerdicts:
+        async with database.begin() as connection:
+            await connection.exec_driver_sql("UPDATE log_head SET start = position")
+        return CallVerdicts(0)
+
+    monkeypatch.setattr(feedback, "call_verdicts", pruned_meanwhile)
+    for given in ("r1", "chatcmpl-r1", "never"):
+        with pytest.raises(UnknownRequestError, match=f"^{given}$"):
+            await desk.judge(0.0, given)
+    assert await labels_in(database) == 0
+    assert desk.counters.as_dict()["feedback_unknown"] == 3
 
 
 def asked_by(key: str, count: int) -> list[Record]:

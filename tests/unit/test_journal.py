@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -23,12 +24,14 @@ from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.journal import Journal
+from litellm_messplus.keeping import keep
 from litellm_messplus.learning import snapshot
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import restore
+from litellm_messplus.store import cut as pruning
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.entries import Kinds, read_entries
+from litellm_messplus.store.entries import Kinds, decided, read_entries
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import build_engine, label, pair, point, request, served_call, traffic
 from tests.unit.folding import bits, fold_all, only_zoo, taught
@@ -647,3 +650,24 @@ async def test_only_the_newest_snapshots_are_kept(database: AsyncEngine, engine:
 async def newest_snapshot(database: AsyncEngine, engine: Engine) -> snapshots.Snapshot | None:
     fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
     return await snapshots.newest(database, engine.zoo.name, fingerprint)
+
+
+async def test_a_worker_that_a_prune_has_overtaken_goes_on_from_the_base(
+    database: AsyncEngine, database_url: str, zoo: Zoo, counters: Counters
+) -> None:
+    """It was away while others wrote, and what it had yet to read is gone."""
+    engine, ahead = build_engine(zoo), build_engine(zoo)
+    await log.append(database, traffic(20))
+    position = await restore(database, only_zoo(ahead))
+    await keep(database, ahead, position)
+    await pruning.move_start(database, await pruning.find_cut(database, datetime.now(UTC)))
+    async with database.begin() as connection:
+        for table in ("requests", "calls", "labels", "snapshots"):
+            await connection.exec_driver_sql(f"DELETE FROM {table}")
+    async with running(build(database, engine, counters)) as journal:
+        journal.write(request("new", t=21))
+        await journal.flush()
+        ahead.apply(decided(request("new", t=21), position + 1))
+        assert bits(engine) == bits(ahead)
+        assert journal.position == position + 1
+    assert counters.as_dict() == {"restored_after_pruning": 1}

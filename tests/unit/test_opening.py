@@ -12,14 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.learning import snapshot
 from litellm_messplus.proxy import opening
 from litellm_messplus.proxy.opening import open_database
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import database as store
-from litellm_messplus.store import log
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.refusals import is_away
-from tests.unit.builders import build_engine, traffic
+from tests.unit.builders import build_engine, build_zoo, traffic
 from tests.unit.folding import bits, fold_all, only_zoo
 
 
@@ -109,3 +110,20 @@ async def test_a_log_without_its_head_is_refused_in_words(
 )
 def test_what_may_come_back_is_away(error: Exception, expected: bool) -> None:
     assert is_away(error) is expected
+
+
+async def test_a_start_under_changed_settings_keeps_its_state(
+    database: AsyncEngine, database_url: str
+) -> None:
+    """The newest snapshot is then of the settings in force: a pruned log begins with it."""
+    await log.append(database, traffic(20))
+    engine = build_engine()
+    position = await open_database(settings_of(database_url), engines_of(engine))
+    (kept,) = await snapshots.newest_of_each_zoo(database)
+    assert (kept.position, kept.state) == (position, bits(engine))
+    assert kept.settings == snapshot.settings_of(engine.zoo, engine.encoder.name)
+
+    other = build_engine(build_zoo(labels={"precedence": ["judge"]}))
+    await open_database(settings_of(database_url), engines_of(other))
+    (kept,) = await snapshots.newest_of_each_zoo(database)
+    assert kept.fingerprint == snapshot.fingerprint(other.zoo, other.encoder.name)

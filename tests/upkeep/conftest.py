@@ -13,11 +13,11 @@ import yaml
 
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning import snapshot
+from litellm_messplus.keeping import keep
 from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.unit.builders import traffic
 
@@ -76,10 +76,8 @@ async def _write(path: Path) -> None:
     records = [record for zoo in POLICIES for record in traffic(REQUESTS, prefix=zoo, zoo=zoo)]
     cut = len(records) * 3 // 4
     await log.append(database, records[:cut])
-    for name, engine in (await started(config)).items():
-        fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
-        state = snapshot.dump(engine.state)
-        await snapshots.save(database, snapshots.Snapshot(name, cut, fingerprint, state))
+    for engine in (await started(config)).values():
+        await keep(database, engine, cut)
     await log.append(database, records[cut:])
     await database.dispose()
 

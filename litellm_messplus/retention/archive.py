@@ -1,0 +1,125 @@
+"""The archive: Parquet files with the columns of the tables, one folder a table.
+
+A file is complete when it has its name: it is written under another one, brought to the disk, read
+back and compared first. A file that is there is never replaced.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
+
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.store.pruned_rows import Part
+from litellm_messplus.store.tables import UtcDateTime
+
+TYPES: Mapping[type, pl.DataType] = {
+    UtcDateTime: pl.Datetime("us", "UTC"),
+    JSON: pl.String(),
+    LargeBinary: pl.Binary(),
+    Boolean: pl.Boolean(),
+    Float: pl.Float64(),
+    BigInteger: pl.Int64(),
+    Integer: pl.Int64(),
+    Text: pl.String(),
+    String: pl.String(),
+}
+UNFINISHED = ".unfinished"
+"""Ending of a file that is being written; one that is left over is written anew."""
+
+
+class ArchiveError(MessplusError):
+    """The archive cannot be written, or would not hold what is to be deleted."""
+
+
+class Archive:
+    """The files in a folder, which is made where it is not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, table: Table, part: Part) -> Path:
+        """Of the rows of a table in a part, named by the last position: in the order of the log."""
+        return self._folder / table.name / f"{part.upto:012d}.parquet"
+
+    def has(self, table: Table, part: Part) -> bool:
+        """Whether the file is there, and so complete."""
+        return self.path(table, part).is_file()
+
+    def write(self, table: Table, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the file, under another name for now, and bring it to the disk."""
+        unfinished = self._unfinished(table, part)
+        try:
+            unfinished.parent.mkdir(parents=True, exist_ok=True)
+            with unfinished.open("wb") as file:
+                frame(table, rows).write_parquet(file)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ArchiveError(f"the archive {self._folder} cannot be written: {error}") from error
+
+    def finish(self, table: Table, part: Part) -> None:
+        """Give the file its name, for good."""
+        path = self.path(table, part)
+        self._unfinished(table, part).rename(path)
+        for folder in (path.parent, self._folder):
+            _to_disk(folder)
+
+    def check(self, table: Table, part: Part, keys: set[str]) -> None:
+        """Read the file back. Raises ArchiveError where it lacks one of these rows."""
+        path = self.path(table, part)
+        if not path.is_file():
+            path = self._unfinished(table, part)
+        (key,) = table.primary_key.columns
+        try:
+            found = set(pl.read_parquet(path, columns=[key.name])[key.name])
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise ArchiveError(
+                f"{path}: cannot be read back ({error}); nothing of it is deleted"
+            ) from error
+        missing = len(keys - found)
+        if missing:
+            raise ArchiveError(
+                f"{path} lacks {missing} of {len(keys)} rows that were to be deleted, so they were "
+                "not; if the folder is another database's archive, give one of this database alone"
+            )
+
+    def _unfinished(self, table: Table, part: Part) -> Path:
+        path = self.path(table, part)
+        return path.with_name(path.name + UNFINISHED)
+
+
+def frame(table: Table, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The rows with their columns as in the table; JSON as its text."""
+    return pl.DataFrame(
+        {column.name: [_value(column, row) for row in rows] for column in table.columns},
+        schema={column.name: TYPES[type(column.type)] for column in table.columns},
+    )
+
+
+def _value(column: Column[Any], row: Mapping[str, Any]) -> Any:
+    value = row[column.name]
+    return json.dumps(value) if isinstance(column.type, JSON) and value is not None else value
+
+
+def _to_disk(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,168 @@
+"""Pruning a database, beside a proxy in service or without one.
+
+Three steps, each of which may be cut off: the start of the log moves, with the states that stand
+for what was before; what is before it is written to files, and read back; then it is deleted, in
+short transactions. The next run finishes what an earlier one began.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.retention.archive import Archive
+from litellm_messplus.store import base, log, pruned_rows
+from litellm_messplus.store.cut import Cut, find_cut, move_start
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.prune_lock import alone
+from litellm_messplus.store.pruned_rows import PRUNED, Part
+from litellm_messplus.store.reading import reading
+
+LEAST_AGE = timedelta(days=1)
+"""Of what is pruned: calls have ended by then, and what keys did in the last day is counted."""
+SETTLE_SECONDS = 5.0
+"""Between moving the start and deleting, in which workers read what they have yet to fold in."""
+PAUSE_SECONDS = 0.12
+"""Between two transactions, at least: whoever waits for SQLite's lock tries every 0.1 s at last,
+and would miss a shorter pause again and again. With 0.02 s, labels waited up to 1.7 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What went: requests and lessons at positions in (``start``, ``upto``] with ``rows`` by table.
+    ``held`` says, by zoo, where its state ends, which holds back more. Of a dry run, what would."""
+
+    database: str
+    before: datetime
+    start: int
+    upto: int
+    rows: Mapping[str, int]
+    held: Mapping[str, int]
+    is_dry_run: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "before": self.before.isoformat(), "rows": dict(self.rows)}
+
+
+def checked(before: datetime) -> datetime:
+    """The date, in UTC. Raises ConfigurationError where it is too young."""
+    before = before.replace(tzinfo=UTC) if before.tzinfo is None else before.astimezone(UTC)
+    if before > datetime.now(UTC) - LEAST_AGE:
+        raise ConfigurationError(
+            "--before", before.isoformat(), "a time at least a day ago: younger requests are judged"
+        )
+    return before
+
+
+async def dry_run(database: str, before: datetime, forgotten: Sequence[str] = ()) -> Pruned:
+    """Say what `prune` would do. Raises UnreadableDatabaseError."""
+    before = checked(before)
+    async with reading(database) as engine:
+        cut = await find_cut(engine, before, forgotten)
+        rows = await pruned_rows.counts(engine, Part(0, cut.upto))
+        return _pruned(engine, before, cut, cut.upto, rows, is_dry_run=True)
+
+
+async def prune(
+    database: str,
+    before: datetime,
+    archive: Path | None,
+    forgotten: Sequence[str] = (),
+) -> Pruned:
+    """Move what was decided ``before`` then to the ``archive``, or delete it where that is None.
+
+    Raises UnreadableDatabaseError, BusyPruningError and ArchiveError; what is begun stays begun.
+    """
+    before = checked(before)
+    async with _writing(database) as engine, alone(engine):
+        return await _prune(engine, before, archive, forgotten)
+
+
+async def begin_anew(database: str, zoo: str) -> bool:
+    """Forget the state that the pruned rows of a zoo left behind: its next start knows the rows
+    that are left, and nothing else. False where they left none."""
+    async with _writing(database) as engine:
+        return await base.drop(engine, zoo)
+
+
+@asynccontextmanager
+async def _writing(database: str) -> AsyncIterator[AsyncEngine]:
+    async with reading(database):  # which makes no database, and says what is wrong with one
+        pass
+    engine = create_engine(database if "://" in database else f"sqlite+aiosqlite:///{database}")
+    try:
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+async def _prune(
+    engine: AsyncEngine, before: datetime, archive: Path | None, forgotten: Sequence[str]
+) -> Pruned:
+    files = None if archive is None else Archive(archive)
+    start = (await log.ends(engine)).start
+    rows = await _delete_before(engine, start, files)
+    cut = await find_cut(engine, before, forgotten)
+    upto = await move_start(engine, cut)
+    if upto > start:
+        await asyncio.sleep(SETTLE_SECONDS)
+        rows += await _delete_before(engine, upto, files)
+    return _pruned(engine, before, cut, upto, rows)
+
+
+async def _delete_before(engine: AsyncEngine, start: int, files: Archive | None) -> Counter[str]:
+    """Everything before the start of the log, part by part."""
+    deleted: Counter[str] = Counter()
+    while (part := await pruned_rows.first_part(engine, start)) is not None:
+        deleted += Counter(await pruned_rows.counts(engine, part))
+        if files is not None:
+            await _archive(engine, part, files)
+        await _delete(engine, part)
+    return deleted
+
+
+async def _archive(engine: AsyncEngine, part: Part, files: Archive) -> None:
+    """Have a file of every table that has rows in the part, and be sure of each, before any row
+    goes. A file that an earlier run has finished may hold more: some of its rows are deleted."""
+    written = []
+    for table in PRUNED:
+        keys = await pruned_rows.keys(engine, table, part)
+        if not keys:
+            continue
+        if not files.has(table, part):
+            files.write(table, part, await pruned_rows.rows(engine, table, part))
+            written.append(table)
+        files.check(table, part, keys)
+    for table in written:
+        files.finish(table, part)
+
+
+async def _delete(engine: AsyncEngine, part: Part) -> None:
+    while True:
+        began = time.monotonic()
+        if not await pruned_rows.delete_some(engine, part):
+            return
+        await asyncio.sleep(max(PAUSE_SECONDS, time.monotonic() - began))
+
+
+def _pruned(
+    engine: AsyncEngine,
+    before: datetime,
+    cut: Cut,
+    upto: int,
+    rows: Mapping[str, int],
+    *,
+    is_dry_run: bool = False,
+) -> Pruned:
+    shown = engine.url.render_as_string()
+    by_table = {table.name: rows.get(table.name, 0) for table in PRUNED}
+    return Pruned(shown, before, cut.start, upto, by_table, cut.held, is_dry_run)

@@ -1,0 +1,101 @@
+"""The rows of pruned requests and lessons: found, read and deleted in parts of bounded size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, lessons, requests
+
+SPAN = 20_000
+"""Positions of the log in one part, which bounds the memory that reading it takes."""
+CHUNK = 100
+"""Requests, or lessons, deleted in one transaction: labels wait for it on SQLite."""
+ABOUT_REQUESTS = (calls, labels, gradings, call_energy)
+PRUNED = (requests, *ABOUT_REQUESTS, lessons)
+"""Every table that rows go from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Requests and lessons at positions in (``after``, ``upto``], with all that is said of them
+    wherever it lies. A run that goes on where another ended finds the same parts."""
+
+    after: int
+    upto: int
+
+
+async def first_part(engine: AsyncEngine, start: int) -> Part | None:
+    """The first one before the start of the log that has rows left; None where none has."""
+    found = []
+    async with engine.connect() as connection:
+        for table in (requests, lessons):
+            query = select(func.min(table.c.position)).where(table.c.position <= start)
+            found.append((await connection.execute(query)).scalar_one())
+    first = min((position for position in found if position is not None), default=None)
+    if first is None:
+        return None
+    after = (first - 1) // SPAN * SPAN
+    return Part(after, min(after + SPAN, start))
+
+
+async def rows(engine: AsyncEngine, table: Table, part: Part) -> list[dict[str, Any]]:
+    """All rows of the part in a table, in the order of the log."""
+    async with engine.connect() as connection:
+        query = select(table).where(_in_part(table, part)).order_by(table.c.position)
+        return [dict(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def keys(engine: AsyncEngine, table: Table, part: Part) -> set[str]:
+    """The primary keys of these rows."""
+    async with engine.connect() as connection:
+        query = select(*table.primary_key.columns).where(_in_part(table, part))
+        return set((await connection.execute(query)).scalars())
+
+
+async def counts(engine: AsyncEngine, part: Part) -> Mapping[str, int]:
+    """How many rows each table has in the part."""
+    async with engine.connect() as connection:
+        return {
+            table.name: (
+                await connection.execute(
+                    select(func.count()).select_from(table).where(_in_part(table, part))
+                )
+            ).scalar_one()
+            for table in PRUNED
+        }
+
+
+async def delete_some(engine: AsyncEngine, part: Part) -> int:
+    """Delete a chunk in one transaction: requests with all that is said of them, or lessons.
+    Returns how many rows that were; 0 where the part has none left."""
+    for table, about in ((requests, ABOUT_REQUESTS), (lessons, ())):
+        (key,) = table.primary_key.columns
+        # Read first and by itself: SQLite takes the writer's lock for what is deleted alone.
+        chosen = await _first_keys(engine, table, part)
+        if not chosen:
+            continue
+        async with engine.begin() as connection:
+            deleted = 0
+            for other in about:
+                of_these = delete(other).where(other.c.request_id.in_(chosen))
+                deleted += (await connection.execute(of_these)).rowcount
+            deleted += (await connection.execute(delete(table).where(key.in_(chosen)))).rowcount
+        return deleted
+    return 0
+
+
+async def _first_keys(engine: AsyncEngine, table: Table, part: Part) -> list[str]:
+    query = select(*table.primary_key.columns).where(_in_part(table, part))
+    async with engine.connect() as connection:
+        found = await connection.execute(query.order_by(table.c.position).limit(CHUNK))
+        return list(found.scalars())
+
+
+def _in_part(table: Table, part: Part) -> ColumnElement[bool]:
+    if table in ABOUT_REQUESTS:
+        within: Select[Any] = select(requests.c.request_id).where(_in_part(requests, part))
+        return table.c.request_id.in_(within)
+    return (table.c.position > part.after) & (table.c.position <= part.upto)

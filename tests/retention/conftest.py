@@ -1,0 +1,82 @@
+"""A log whose requests are of many days, and the state of each zoo as a proxy would keep it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.keeping import keep
+from litellm_messplus.records import Record, RequestRecord
+from litellm_messplus.restore import restore
+from litellm_messplus.retention import prune as pruning
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.zoo import Zoo
+from tests.unit.builders import POLICIES, build_engine, build_zoo, traffic
+from tests.unit.folding import bits, only_zoo
+
+settings.register_profile("unit", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.load_profile("unit")
+
+TODAY = datetime.now(UTC)
+LONG_AGO = TODAY - timedelta(days=40)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads the log beside these tests."""
+    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(pruning, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
+    engine = create_engine(database_url)
+    await migrate(engine)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture(params=POLICIES)
+def zoo(request: pytest.FixtureRequest) -> Zoo:
+    return build_zoo(policy=request.param)
+
+
+def by_the_hour(records: list[Record], begin: datetime = LONG_AGO) -> list[Record]:
+    """The records, with the requests an hour apart."""
+    hours = 0
+    dated: list[Record] = []
+    for record in records:
+        if isinstance(record, RequestRecord):
+            record = replace(record, created_at=begin + hours * HOUR)
+            hours += 1
+        dated.append(record)
+    return dated
+
+
+def history(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> list[Record]:
+    """As `traffic`, the requests an hour apart, from some weeks ago on."""
+    return by_the_hour(traffic(count, seed, prefix, zoo))
+
+
+async def snapshot_now(database: AsyncEngine, zoo: Zoo) -> None:
+    """What a proxy writes at its stop."""
+    engine = build_engine(zoo)
+    await keep(database, engine, await restore(database, only_zoo(engine)))
+
+
+async def state_of(database: AsyncEngine, zoo: Zoo) -> bytes:
+    """What a start comes to, to the bit."""
+    engine = build_engine(zoo)
+    assert await restore(database, only_zoo(engine)) == await log.head(database)
+    return bits(engine)

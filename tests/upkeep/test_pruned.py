@@ -1,0 +1,66 @@
+"""`messplus verify` of a pruned database: the fold begins at the base, and is the same state."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.main import app
+from litellm_messplus.retention import prune as pruning
+from tests.upkeep.conftest import Damage, configuration
+
+DATE = datetime(2026, 1, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def pruned(database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+    found = asyncio.run(pruning.prune(str(database), DATE, None))
+    assert found.rows["requests"] > 20
+    return database
+
+
+def verify(config: Path) -> tuple[int, list[dict[str, Any]]]:
+    result = CliRunner().invoke(app, ["verify", "--config", str(config), "--json"])
+    return result.exit_code, json.loads(result.stdout)["findings"]
+
+
+def told(findings: list[dict[str, Any]], check: str) -> str:
+    return "; ".join(each["told"] for each in findings if each["check"] == check)
+
+
+def test_a_pruned_database_is_sound(pruned: Path, config: Path) -> None:
+    status, findings = verify(config)
+    assert status == 0, findings
+    assert "zoo: the fold begins at" in told(findings, "bases")
+    assert "are pruned" in told(findings, "positions")
+    assert told(findings, "snapshots").count("to the bit") == 2
+
+
+def test_a_changed_label_after_the_base_is_found(
+    pruned: Path, config: Path, damage: Damage
+) -> None:
+    damage("UPDATE snapshots SET position = (SELECT position FROM log_head) WHERE zoo = 'old'")
+    status, findings = verify(config)
+    assert status == 1
+    assert "is not the fold of the log" in told(findings, "snapshots")
+
+
+def test_a_base_that_does_not_fit_is_named(pruned: Path, config: Path) -> None:
+    changed = configuration(pruned)
+    changed["messplus"]["zoos"]["old"]["learning_rate"] = 0.5
+    config.write_text(yaml.safe_dump(changed))
+    status, findings = verify(config)
+    assert status == 1
+    assert "messplus.zoos.old.learning_rate" in told(findings, "bases")
+
+
+def test_rows_that_a_prune_left_are_noted(pruned: Path, config: Path, damage: Damage) -> None:
+    damage("UPDATE log_head SET start = start + 40")
+    _, findings = verify(config)
+    assert "the next `messplus prune` deletes them" in told(findings, "positions")
