@@ -1,19 +1,19 @@
-"""Appending to the log: every record gets the next position, in one transaction a batch."""
+"""Appending to the log: every record gets the next position, and every request the next number of
+its service level, in one transaction a batch."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Table, insert, select, update
+from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
 from litellm_messplus.store import database_file
 from litellm_messplus.store.database_file import DatabaseFile
-from litellm_messplus.store.rows import TABLE_OF, row
-from litellm_messplus.store.tables import log_head
+from litellm_messplus.store.rows import TABLE_OF, Row, row
+from litellm_messplus.store.tables import log_head, requests
 
 SYNCHRONOUS = "synchronous"
 """Where a connection keeps what was set: a new one knows nothing."""
@@ -50,13 +50,35 @@ async def append(
         )
         last = _known(found.scalar_one_or_none())
         before = last - len(records)
-        for table, rows in _by_table(records, before).items():
+        rows_of = _by_table(records, before)
+        await _number(connection, rows_of.get(requests, ()))
+        for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
         if file is not None:
             file.check()
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
     return Appended(before, last)
+
+
+async def _number(connection: AsyncConnection, decided: Sequence[Row]) -> None:
+    """Give requests the next numbers of their service levels, in the order of their positions.
+
+    Nobody else numbers meanwhile, for the head of the log is locked. The highest number is the last
+    entry of an index, and needs no counter beside the rows that could come to say another.
+    """
+    levels = {(request["zoo"], request["service_level"]) for request in decided}
+    highest = {level: await _highest_t(connection, *level) for level in levels}
+    for request in decided:
+        level = request["zoo"], request["service_level"]
+        request["t"] = highest[level] = highest[level] + 1
+
+
+async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
+    query = select(func.max(requests.c.t)).where(
+        requests.c.zoo == zoo, requests.c.service_level == service_level
+    )
+    return (await connection.execute(query)).scalar_one() or 0
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:
@@ -100,8 +122,8 @@ def _known(position: int | None) -> int:
     return position
 
 
-def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[dict[str, Any]]]:
-    grouped: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[Row]]:
+    grouped: dict[Table, list[Row]] = defaultdict(list)
     for position, record in enumerate(records, start=before + 1):
         grouped[TABLE_OF[type(record)]].append(row(record, position))
     return grouped

@@ -72,7 +72,7 @@ requests = Table(
     _required("created_at", UtcDateTime, "When it was decided, UTC."),
     _required("zoo", String(255), "The `model_name` that was asked for."),
     _required("service_level", String(255), "The promise that it counts towards."),
-    _required("t", BigInteger, "Its number within the service level, from 1."),
+    _required("t", BigInteger, "Its number within the service level, from 1, without gaps."),
     _required("alpha", Float, "The share promised at that time."),
     _required("policy", String(64), "The policy that decided."),
     _required(
@@ -149,6 +149,13 @@ requests = Table(
         "float32, read by the heads beside the features.",
     ),
     _optional("surface_version", String(64), "What the numbers of the surface mean."),
+    _optional(
+        "expected_t",
+        BigInteger,
+        "The number that it was decided with, of which its draws are: another one than `t` where "
+        "several workers decided at once; NULL where it was `t`.",
+    ),
+    Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
