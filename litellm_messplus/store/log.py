@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
-from litellm_messplus.store import database_file
+from litellm_messplus.store import database_file, notices
 from litellm_messplus.store.database_file import DatabaseFile
 from litellm_messplus.store.rows import TABLE_OF, Row, row
 from litellm_messplus.store.tables import log_head, requests
@@ -43,12 +43,7 @@ async def append(
         file = _file(connection)
         if connection.dialect.name == "sqlite":
             await _synchronize(connection, is_durable)
-        found = await connection.execute(
-            update(log_head)
-            .values(position=log_head.c.position + len(records))
-            .returning(log_head.c.position)
-        )
-        last = _known(found.scalar_one_or_none())
+        last = await _advance(connection, len(records))
         before = last - len(records)
         rows_of = _by_table(records, before)
         await _number(connection, rows_of.get(requests, ()))
@@ -59,6 +54,17 @@ async def append(
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
     return Appended(before, last)
+
+
+async def _advance(connection: AsyncConnection, count: int) -> int:
+    """Move the head of the log and lock it; others are told of it with the commit."""
+    told = [notices.notice()] if connection.dialect.name == "postgresql" else []
+    found = await connection.execute(
+        update(log_head)
+        .values(position=log_head.c.position + count)
+        .returning(log_head.c.position, *told)
+    )
+    return _known(found.scalar_one_or_none())
 
 
 async def _number(connection: AsyncConnection, decided: Sequence[Row]) -> None:

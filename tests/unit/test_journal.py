@@ -18,6 +18,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus import following
 from litellm_messplus import journal as module
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
@@ -41,7 +42,7 @@ Append = Callable[[AsyncEngine, Sequence[Record]], Any]
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FOLLOW_SECONDS", 0.02)
+    monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.02)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(module, "CLOSE_SECONDS", 1.0)
 
