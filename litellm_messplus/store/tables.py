@@ -278,3 +278,19 @@ snapshots = Table(
     _required("state", LargeBinary, "Predictor, queues and running means."),
     comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
 )
+
+worker_counters = Table(
+    "worker_counters",
+    metadata,
+    Column(
+        "worker",
+        String(64),
+        primary_key=True,
+        comment="The id of a worker process; `ended` stands for all that are gone.",
+    ),
+    _required("started_at", UtcDateTime, "When it began to count, UTC."),
+    _required("updated_at", UtcDateTime, "When it was last heard of, UTC."),
+    _required("counts", JSON, "What it counted, by name."),
+    comment="What the workers of all proxies on this database counted; a worker that is gone is "
+    "added to the row `ended`, which begins anew when none runs.",
+)
