@@ -23,6 +23,7 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database_file import DatabaseFileGoneError
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 from litellm_messplus.store.history import arrived_ids
+from litellm_messplus.store.numbering import Numbering
 from litellm_messplus.store.recent_requests import RecentRequests
 from litellm_messplus.store.refusals import is_the_records_fault
 
@@ -79,6 +80,7 @@ class Journal:
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
         self._recent = RecentRequests()
+        self._numbering = Numbering()
         self._turn_ends = 0.0
         self._backlog: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
@@ -245,6 +247,7 @@ class Journal:
             self._database,
             [waiting.record for waiting in batch],
             is_durable=any(waiting.is_durable for waiting in batch),
+            numbering=self._numbering,
         )
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:

@@ -5,13 +5,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Table, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
 from litellm_messplus.store import database_file, notices
 from litellm_messplus.store.database_file import DatabaseFile
+from litellm_messplus.store.numbering import Numbering
 from litellm_messplus.store.rows import TABLE_OF, Row, row
 from litellm_messplus.store.tables import log_head, requests
 
@@ -28,17 +29,33 @@ class Appended:
 
 
 async def append(
-    engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
+    engine: AsyncEngine,
+    records: Sequence[Record],
+    *,
+    is_durable: bool = False,
+    numbering: Numbering | None = None,
 ) -> Appended:
     """Write the records in the order given. Those that are not durable survive the process, and
     may be lost with the machine's power until a durable batch follows.
 
     The head of the log is one row, locked from here to the commit: writers in any number of
-    processes take turns, so a reader never sees a position before a lower one.
+    processes take turns, so a reader never sees a position before a lower one. ``numbering`` is of
+    a writer that appends again and again.
 
     Raises sqlalchemy.exc.SQLAlchemyError where the database refuses; then nothing is written. And
     DatabaseFileGoneError where SQLite would write, or has written, into a deleted file.
     """
+    numbering = numbering or Numbering()
+    try:
+        return await _append(engine, records, is_durable, numbering)
+    except BaseException:
+        numbering.forget()
+        raise
+
+
+async def _append(
+    engine: AsyncEngine, records: Sequence[Record], is_durable: bool, numbering: Numbering
+) -> Appended:
     async with engine.begin() as connection:
         file = _file(connection)
         if connection.dialect.name == "sqlite":
@@ -46,13 +63,14 @@ async def append(
         last = await _advance(connection, len(records))
         before = last - len(records)
         rows_of = _by_table(records, before)
-        await _number(connection, rows_of.get(requests, ()))
+        highest = await numbering.number(connection, rows_of.get(requests, ()), before)
         for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
         if file is not None:
             file.check()
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
+    numbering.committed(last, highest)
     return Appended(before, last)
 
 
@@ -65,26 +83,6 @@ async def _advance(connection: AsyncConnection, count: int) -> int:
         .returning(log_head.c.position, *told)
     )
     return _known(found.scalar_one_or_none())
-
-
-async def _number(connection: AsyncConnection, decided: Sequence[Row]) -> None:
-    """Give requests the next numbers of their service levels, in the order of their positions.
-
-    Nobody else numbers meanwhile, for the head of the log is locked. The highest number is the last
-    entry of an index, and needs no counter beside the rows that could come to say another.
-    """
-    levels = {(request["zoo"], request["service_level"]) for request in decided}
-    highest = {level: await _highest_t(connection, *level) for level in levels}
-    for request in decided:
-        level = request["zoo"], request["service_level"]
-        request["t"] = highest[level] = highest[level] + 1
-
-
-async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
-    query = select(func.max(requests.c.t)).where(
-        requests.c.zoo == zoo, requests.c.service_level == service_level
-    )
-    return (await connection.execute(query)).scalar_one() or 0
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:

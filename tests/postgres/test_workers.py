@@ -21,7 +21,7 @@ pytestmark = pytest.mark.end_to_end
 
 WORKERS = ("--num_workers", "2", "--timeout_worker_healthcheck", "60")
 COUNTED = "explorations_left_out"
-"""With every request: it explores two models, and one call at a time is allowed."""
+"""Counts every request: it explores two models, and one call at a time is allowed."""
 
 
 @dataclass
@@ -141,12 +141,14 @@ def test_a_worker_that_is_killed_loses_no_label_and_no_count(cluster: Cluster) -
     traffic, watch = Traffic(cluster.proxies, goes_on=True), Watch(cluster)
     until(lambda: len(traffic.acknowledged) > 20, 60, lambda: cluster.log)
     until(lambda: watch.last.get(COUNTED, 0) > 10, 60, lambda: cluster.log)
+    known = {row["worker"] for row in running_workers(cluster)}
     (victim, *_) = children_of(cluster.proxies[0].process_id, "spawn_main")
     before, count = len(traffic.acknowledged), watch.last[COUNTED]
     os.kill(victim, signal.SIGKILL)
     until(lambda: not is_running(victim), 10)
     until(lambda: len(traffic.acknowledged) > before + 40, 60, lambda: cluster.log)
     until(lambda: watch.last[COUNTED] > count + 20, 60, lambda: cluster.log)
+    until(lambda: {row["worker"] for row in running_workers(cluster)} - known, START_SECONDS)
     traffic.end()
     watch.end()
 
@@ -168,7 +170,7 @@ def test_a_database_that_is_killed_under_load_fails_no_request_and_loses_no_labe
     until(lambda: len(traffic.acknowledged) > before + 40, 60, lambda: cluster.log)
     traffic.end()
 
-    assert (dict(traffic.refused), traffic.broken) == ({}, 0)
+    assert (dict(traffic.refused), traffic.broken, traffic.unrouted) == ({}, 0, 0)
     assert_every_acknowledged_label_is_there(cluster.proxies[0], traffic)
 
 

@@ -15,7 +15,8 @@ class Traffic:
     """Until it is told to stop. What one proxy answers is judged at the next one.
 
     Where ``goes_on`` is false, a client ends with its first broken connection: the proxy is gone.
-    ``refused`` counts the answers to requests that were not 200, ``broken`` the connections.
+    ``refused`` counts the answers to requests that were not 200, ``broken`` the connections,
+    ``unrouted`` the answers without our headers.
     """
 
     def __init__(self, proxies: Sequence[Proxy], *, goes_on: bool = False) -> None:
@@ -23,6 +24,7 @@ class Traffic:
         self.answered = 0
         self.refused: Counter[int] = Counter()
         self.broken = 0
+        self.unrouted = 0
         self._proxies = proxies
         self._goes_on = goes_on
         self._stop = threading.Event()
@@ -55,7 +57,10 @@ class Traffic:
             self.refused[answer.status_code] += 1
             return
         self.answered += 1
-        request_id = answer.headers["x-messplus-request-id"]
+        request_id = answer.headers.get("x-messplus-request-id")
+        if request_id is None:  # a worker that starts without its database routes nothing
+            self.unrouted += 1
+            return
         satisfied = "huge" in answer.text or len(prompt) % 3 == 0
         verdict = {"id": request_id, "satisfied": satisfied}
         if judging.post("/messplus/feedback", json=verdict).status_code == 200:

@@ -117,7 +117,7 @@ def failing(times: int, error: Exception = AWAY) -> Append:
     """An append to a database that is away for the first few attempts."""
     append, left = log.append, times
 
-    async def away(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
+    async def away(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         nonlocal left
         if left > 0:
             left -= 1
@@ -147,7 +147,7 @@ async def test_records_handed_over_together_share_a_transaction(
     append = log.append
 
     async def counted(
-        database: AsyncEngine, records: Sequence[Record], **how: bool
+        database: AsyncEngine, records: Sequence[Record], **how: Any
     ) -> log.Appended:
         batches.append(len(records))
         return await append(database, records, **how)
@@ -182,7 +182,7 @@ async def test_a_durable_write_does_not_return_before_the_commit(
 ) -> None:
     append, entered, let_go = log.append, asyncio.Event(), asyncio.Event()
 
-    async def held(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
+    async def held(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         entered.set()
         await let_go.wait()
         return await append(database, records, **how)
@@ -328,7 +328,7 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
     append = log.append
 
     async def postgres(
-        database: AsyncEngine, records: Sequence[Record], **how: bool
+        database: AsyncEngine, records: Sequence[Record], **how: Any
     ) -> log.Appended:
         if any(isinstance(r, RequestRecord) and len(r.litellm_call_id) > 255 for r in records):
             raise DBAPIError("INSERT", {}, AsyncpgError("22001"))
