@@ -146,9 +146,7 @@ async def test_records_handed_over_together_share_a_transaction(
     batches: list[int] = []
     append = log.append
 
-    async def counted(
-        database: AsyncEngine, records: Sequence[Record], **how: Any
-    ) -> log.Appended:
+    async def counted(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         batches.append(len(records))
         return await append(database, records, **how)
 
