@@ -64,6 +64,7 @@ def cluster(
         config = zoo_config(
             upstream.url, folder, zoo={**PAPER, "c": 10.0}, concurrent_explorations=1
         )
+        config["messplus"]["deadline_seconds"] = 10.0  # on a busy machine, too, all is routed
         config["messplus"]["database"] = database
         config["general_settings"]["master_key"] = "sk-of-both-proxies"
         proxies.append(Proxy(config, folder, arguments=WORKERS))
