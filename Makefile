@@ -26,7 +26,7 @@ COVERAGE := $(if $(COVER),--cov --cov-report=term:skip-covered --cov-fail-under=
 WHEEL_VENV := dist/venv
 DATABASE :=
 
-.PHONY: run demo test test-all test-vllm check wheel bench clean
+.PHONY: run demo test test-all test-postgres test-vllm check wheel bench clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/messplus up
@@ -41,6 +41,10 @@ test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real p
 test-all: $(INSTALLED) ## The tests that `make test` leaves out: long ones, and of more real proxies.
 	$(UNIT) $(LONG)
 	$(VENV)/bin/pytest -m end_to_end $(FIRST:%=--deselect=%)
+
+test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.
+	$(VENV)/bin/pytest tests/postgres
+	$(VENV)/bin/pytest --postgres tests/end_to_end/test_feedback.py tests/end_to_end/test_serving.py
 
 test-vllm: $(INSTALLED) $(VLLM_INSTALLED) ## The tiny zoo on three real vLLM servers, without a GPU: minutes.
 	$(VENV)/bin/pytest -m vllm tests/vllm

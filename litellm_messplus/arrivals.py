@@ -51,11 +51,19 @@ class Arrivals:
             if not self._waiting[who]:
                 del self._waiting[who]
 
+    @property
+    def expected(self) -> frozenset[str]:
+        """The ids that somebody waits for."""
+        return frozenset(self._expected)
+
     def came(self, records: Iterable[Record]) -> None:
         """These are in the log, and folded in."""
-        if not self._expected:
-            return
-        for name in _ids(records):
+        if self._expected:
+            self.arrived(_ids(records))
+
+    def arrived(self, ids: Iterable[str]) -> None:
+        """Records with these ids are in the log, and folded in."""
+        for name in ids:
             for arrived in self._expected.get(name, ()):
                 arrived.set()
 

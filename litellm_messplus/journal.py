@@ -15,6 +15,7 @@ from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
+from litellm_messplus.following import Following
 from litellm_messplus.keeping import keep
 from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
@@ -22,6 +23,8 @@ from litellm_messplus.restore import restore
 from litellm_messplus.store import base, log
 from litellm_messplus.store.database_file import DatabaseFileGoneError
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
+from litellm_messplus.store.history import arrived_ids
+from litellm_messplus.store.numbering import Numbering
 from litellm_messplus.store.recent_requests import RecentRequests
 from litellm_messplus.store.refusals import is_the_records_fault
 
@@ -31,8 +34,6 @@ BATCH = 500
 """Records written in one transaction."""
 LONGEST_BACKLOG = 100_000
 """Records held while the database is away; what comes on top is dropped and counted."""
-FOLLOW_SECONDS = 1.0
-"""How often to look for what other workers wrote."""
 RETRY_SECONDS = 0.5
 TURN_SECONDS = 0.002
 """How long folding keeps the event loop before requests get their turn."""
@@ -81,9 +82,12 @@ class Journal:
         self._snapshot_position = position
         self._log_start = 0
         self._recent = RecentRequests()
+        self._numbering = Numbering()
         self._turn_ends = 0.0
         self._backlog: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
+        self._is_due = False
+        self._following = Following(database, counters, self._wake.set)
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -95,12 +99,15 @@ class Journal:
     def start(self) -> None:
         """Begin writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
+        self._following.start()
 
     def write(self, record: Record) -> None:
         """Hand over a record; it is written within the flush interval."""
         self._add(_Waiting(record))
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self._wake.set)
+            self._timer = asyncio.get_running_loop().call_later(
+                self._flush_seconds, self._write_now
+            )
 
     async def write_durably(self, record: Record) -> None:
         """Return when the record, and all handed over before, are committed and folded in.
@@ -110,7 +117,7 @@ class Journal:
         """
         written = asyncio.get_running_loop().create_future()
         self._add(_Waiting(record, written, is_durable=True))
-        self._wake.set()
+        self._write_now()
         await asyncio.shield(written)
 
     async def flush(self) -> None:
@@ -120,15 +127,16 @@ class Journal:
         last = self._backlog[-1]
         if last.written is None:
             last.written = asyncio.get_running_loop().create_future()
-        self._wake.set()
+        self._write_now()
         await asyncio.shield(last.written)
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop; one that was never started stops at once."""
         self._closing = True
-        self._wake.set()
+        self._write_now()
         if self._task is None:
             return
+        await self._following.close()
         try:
             await asyncio.wait_for(self._task, CLOSE_SECONDS)
         except TimeoutError:
@@ -145,25 +153,49 @@ class Journal:
         else:
             self._backlog.append(waiting)
 
+    def _write_now(self) -> None:
+        self._is_due = True
+        self._wake.set()
+
     async def _run(self) -> None:
         while self._backlog or not self._closing:
-            with suppress(TimeoutError):
-                # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
-                async with asyncio.timeout(FOLLOW_SECONDS):
-                    await self._wake.wait()
-            self._wake.clear()
-            self._timer = None
+            is_told = await self._woken()
             try:
-                await self._flush()
+                if is_told:
+                    await self._follow_to(self._following.upto)
+                else:
+                    await self._flush()
             except DatabaseFileGoneError as error:
                 self._refuse_durable(error)
                 await asyncio.sleep(RETRY_SECONDS)
-                self._wake.set()
+                self._write_now()
             except Exception:
                 waiting = len(self._backlog)
                 self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
                 await asyncio.sleep(RETRY_SECONDS)
-                self._wake.set()
+                self._write_now()
+
+    async def _woken(self) -> bool:
+        """Wait for something to do; whether that is no more than what others wrote.
+
+        A notice writes nothing: records that wait keep their flush interval.
+        """
+        is_told = False
+        with suppress(TimeoutError):
+            # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
+            async with asyncio.timeout(self._following.seconds):
+                await self._wake.wait()
+            is_told = not self._is_due
+        self._wake.clear()
+        if not is_told:
+            self._is_due, self._timer = False, None
+        return is_told
+
+    async def _follow_to(self, upto: int) -> None:
+        """Fold in what others wrote. Of its own records, too, a worker is told: they are in."""
+        if upto > self.position:
+            await self._fold(upto)
+            await self._save_due_snapshots()
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
         """Nobody waits for a file that may never come back; what is handed over is kept for it."""
@@ -219,6 +251,7 @@ class Journal:
             self._database,
             [waiting.record for waiting in batch],
             is_durable=any(waiting.is_durable for waiting in batch),
+            numbering=self._numbering,
         )
 
     async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
@@ -260,10 +293,14 @@ class Journal:
 
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
         """Read the log up to a position, and fold it in."""
+        before = self.position
         self._turn_ends = time.perf_counter() + TURN_SECONDS
         async for entry in read_entries(self._database, self.position, upto, kinds):
             self._recent.saw(entry)
             await self._apply(entry)
+        self._following.looked()
+        if expected := self.arrivals.expected:  # of other workers: nobody here is told of them
+            self.arrivals.arrived(await arrived_ids(self._database, expected, before, upto))
         self.position = max(self.position, upto)
 
     async def _fold_known(self, entries: Sequence[Entry], upto: int) -> None:

@@ -48,15 +48,17 @@ class CostSource(StrEnum):
 class RequestRecord:
     """One user call and the decision that was made for it.
 
-    ``features`` is None where they did not come in time; ``encode_seconds`` is how long they took,
-    from asking to having them, ``encode_joules`` their energy above idle, where it is measured.
+    ``expected_t`` is the number that the decision was made with: the log gives the request its
+    ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
+    None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
+    having them, ``encode_joules`` their energy above idle, where it is measured.
     """
 
     request_id: str
     created_at: datetime
     zoo: str
     service_level: str
-    t: int
+    expected_t: int
     alpha: float
     policy: str
     litellm_call_id: str

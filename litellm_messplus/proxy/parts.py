@@ -1,6 +1,7 @@
 """The parts of the plugin: put together, started, and stopped in an order that loses nothing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -32,6 +33,7 @@ from litellm_messplus.proxy.response_bias import ResponseBias
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.routes import build_routes
+from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.proxy.token_buckets import TokenBuckets
 from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.settings.schema import MessplusSettings
@@ -122,7 +124,8 @@ class Parts:
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
-        self.watch = StatusWatch(reading, engines, self._features, counters)
+        self._shared_counters = SharedCounters(database, counters, self._encoder_did)
+        self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
         self._database = database
@@ -140,6 +143,7 @@ class Parts:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
         self._features.start()
         self.journal.start()
+        self._shared_counters.start()
         self.watch.start()
         self._judges.start()
         self._response_bias.start()
@@ -163,7 +167,12 @@ class Parts:
         except Exception:
             self.counters.failure("shutdown_failures", "calls under way were not waited for")
         await self.journal.close()
+        await self._shared_counters.close()
         await self._database.dispose()
+
+    def _encoder_did(self) -> dict[str, float]:
+        did = asdict(self._features.statistics())
+        return {name: float(value) for name, value in did.items() if value is not None}
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")

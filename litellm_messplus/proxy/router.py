@@ -145,7 +145,7 @@ class RequestRouter:
             created_at=datetime.now(UTC),
             zoo=engine.zoo.name,
             service_level=level.name,
-            t=situation.t,
+            expected_t=situation.t,
             alpha=level.alpha,
             policy=engine.zoo.settings.policy,
             litellm_call_id=request.litellm_call_id,

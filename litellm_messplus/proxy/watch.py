@@ -3,18 +3,17 @@ minute."""
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.counters import Counters
-from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.learning.adaptive import AdaptivePolicy
 from litellm_messplus.prediction.learned import reading_of
 from litellm_messplus.proxy.background import Background
 from litellm_messplus.proxy.carbon import carbon_gauges
 from litellm_messplus.proxy.price_gauges import price_gauges
+from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
 from litellm_messplus.proxy.shared_reading import SharedReadings
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
@@ -38,13 +37,13 @@ class StatusWatch:
         self,
         database: AsyncEngine,
         engines: Mapping[str, Engine],
-        features: FeatureService,
         counters: Counters,
+        shared: SharedCounters,
     ) -> None:
         self._database = database
         self._engines = engines
-        self._features = features
         self._counters = counters
+        self._shared = shared
         self._alerts = AlertLog()
         self._background = Background()
         self._readings = SharedReadings()
@@ -63,7 +62,7 @@ class StatusWatch:
         """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
 
         async def status() -> Status:
-            return await read_status(self._database, window, self._live(), self._counters.as_dict())
+            return await read_status(self._database, window, self._live(), await self._running())
 
         return await self._readings.get(("status", window), status)
 
@@ -83,16 +82,20 @@ class StatusWatch:
 
         return await self._readings.get("learned", found)
 
+    async def counters(self) -> dict[str, int]:
+        """What failed or was left out at any worker, by name."""
+        return counters_of((await self._shared.sums()).everyone)
+
     async def metrics(self) -> str:
-        """The status, the counters and the encoder's own in Prometheus's text format."""
+        """The status, the counters and the encoders' own in Prometheus's text format."""
         status = await self._figures()
         zoos = {name: engine.zoo for name, engine in self._engines.items()}
         found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
-        for name, count in self._counters.as_dict().items():
+        counts = (await self._shared.sums()).everyone
+        for name, count in counters_of(counts).items():
             found[f'messplus_counter{{name="{name}"}}'] = float(count)
-        for name, count in asdict(self._features.statistics()).items():
-            if count is not None:
-                found[f"messplus_encoder_{name}"] = float(count)
+        for name, value in measured_of(counts).items():
+            found[f"messplus_encoder_{name}"] = value
         return "".join(f"{name} {value:g}\n" for name, value in found.items())
 
     async def _run(self) -> None:
@@ -111,11 +114,15 @@ class StatusWatch:
                 self._database,
                 WINDOW,
                 self._live(),
-                self._counters.as_dict(),
+                await self._running(),
                 with_calibration=False,
             )
 
         return await self._readings.get("figures", figures)
+
+    async def _running(self) -> dict[str, int]:
+        """Of the workers that run: an alert is over when the worker that had the failure is."""
+        return counters_of((await self._shared.sums()).running)
 
     def _live(self) -> dict[tuple[str, str], LiveLevel]:
         return {

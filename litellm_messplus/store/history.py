@@ -1,9 +1,10 @@
 """Looking requests up: by any id that a client may hold."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true
+from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true, union
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.rows import storable
@@ -54,6 +55,23 @@ async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> 
     async with engine.connect() as connection:
         found = (await connection.execute(query)).first()
     return None if found is None else Found(*found)
+
+
+async def arrived_ids(
+    engine: AsyncEngine, expected: Collection[str], after: int, upto: int
+) -> set[str]:
+    """Those of the expected ids that the log holds at positions in (after, upto]."""
+    in_requests = (requests.c.position > after, requests.c.position <= upto)
+    in_calls = (calls.c.position > after, calls.c.position <= upto)
+    query = union(
+        select(requests.c.request_id).where(*in_requests, requests.c.request_id.in_(expected)),
+        select(requests.c.litellm_call_id).where(
+            *in_requests, requests.c.litellm_call_id.in_(expected)
+        ),
+        select(calls.c.response_id).where(*in_calls, calls.c.response_id.in_(expected)),
+    )
+    async with engine.connect() as connection:
+        return set((await connection.execute(query)).scalars())
 
 
 async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:

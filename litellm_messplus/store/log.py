@@ -1,4 +1,5 @@
-"""Appending to the log: every record gets the next position, in one transaction a batch."""
+"""Appending to the log: every record gets the next position, and every request the next number of
+its service level, in one transaction a batch."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
 from litellm_messplus.records import LessonRecord, Record, RequestRecord
-from litellm_messplus.store import database_file
+from litellm_messplus.store import database_file, notices
 from litellm_messplus.store.database_file import DatabaseFile
-from litellm_messplus.store.rows import TABLE_OF, row
+from litellm_messplus.store.numbering import Numbering
+from litellm_messplus.store.rows import TABLE_OF, Row, row
 from litellm_messplus.store.tables import log_head, requests
 
 SYNCHRONOUS = "synchronous"
@@ -38,37 +40,54 @@ class Ends:
 
 
 async def append(
-    engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
+    engine: AsyncEngine,
+    records: Sequence[Record],
+    *,
+    is_durable: bool = False,
+    numbering: Numbering | None = None,
 ) -> Appended:
     """Write the records in the order given. Those that are not durable survive the process, and
     may be lost with the machine's power until a durable batch follows.
 
     The head of the log is one row, locked from here to the commit: writers in any number of
-    processes take turns, so a reader never sees a position before a lower one.
+    processes take turns, so a reader never sees a position before a lower one. ``numbering`` is of
+    a writer that appends again and again.
 
     Raises sqlalchemy.exc.SQLAlchemyError where the database refuses, and RequestGoneError for a
     record of a pruned request; then nothing is written. And DatabaseFileGoneError where SQLite
     would write, or has written, into a deleted file.
     """
+    numbering = numbering or Numbering()
+    try:
+        return await _append(engine, records, is_durable, numbering)
+    except BaseException:
+        numbering.forget()
+        raise
+
+
+async def _append(
+    engine: AsyncEngine, records: Sequence[Record], is_durable: bool, numbering: Numbering
+) -> Appended:
     async with engine.begin() as connection:
         file = _file(connection)
         if connection.dialect.name == "sqlite":
             await _synchronize(connection, is_durable)
-        found = await connection.execute(
-            update(log_head)
-            .values(position=log_head.c.position + len(records))
-            .returning(log_head.c.start, log_head.c.position)
-        )
-        ends = _known(found.one_or_none())
+        ends = await _advance(connection, len(records))
         before = ends.head - len(records)
-        if ends.start > 0:
+        is_pruned = ends.start > 0
+        if is_pruned:
             await _refuse_pruned(connection, records, ends.start)
-        for table, rows in _by_table(records, before).items():
+        rows_of = _by_table(records, before)
+        highest = await numbering.number(
+            connection, rows_of.get(requests, ()), before, is_pruned=is_pruned
+        )
+        for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
         if file is not None:
             file.check()
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
+    numbering.committed(ends.head, highest)
     return Appended(before, ends.head, ends.start)
 
 
@@ -87,6 +106,17 @@ async def _refuse_pruned(
     gone = told.difference((await connection.execute(query)).scalars())
     if gone:
         raise RequestGoneError(min(gone))
+
+
+async def _advance(connection: AsyncConnection, count: int) -> Ends:
+    """Move the head of the log and lock it; others are told of it with the commit."""
+    told = [notices.notice()] if connection.dialect.name == "postgresql" else []
+    found = await connection.execute(
+        update(log_head)
+        .values(position=log_head.c.position + count)
+        .returning(log_head.c.start, log_head.c.position, *told)
+    )
+    return _known(found.one_or_none())
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:
@@ -146,8 +176,8 @@ def _known(found: Any) -> Ends:
     return Ends(found.start, found.position)
 
 
-def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[dict[str, Any]]]:
-    grouped: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[Row]]:
+    grouped: dict[Table, list[Row]] = defaultdict(list)
     for position, record in enumerate(records, start=before + 1):
         grouped[TABLE_OF[type(record)]].append(row(record, position))
     return grouped

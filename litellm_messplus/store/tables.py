@@ -78,7 +78,7 @@ requests = Table(
     _required("created_at", UtcDateTime, "When it was decided, UTC."),
     _required("zoo", String(255), "The `model_name` that was asked for."),
     _required("service_level", String(255), "The promise that it counts towards."),
-    _required("t", BigInteger, "Its number within the service level, from 1."),
+    _required("t", BigInteger, "Its number within the service level, from 1, without gaps."),
     _required("alpha", Float, "The share promised at that time."),
     _required("policy", String(64), "The policy that decided."),
     _required(
@@ -155,6 +155,13 @@ requests = Table(
         "float32, read by the heads beside the features.",
     ),
     _optional("surface_version", String(64), "What the numbers of the surface mean."),
+    _optional(
+        "expected_t",
+        BigInteger,
+        "The number that it was decided with, of which its draws are: another one than `t` where "
+        "several workers decided at once; NULL where it was `t`.",
+    ),
+    Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
@@ -293,4 +300,20 @@ log_base = Table(
     _required("state", LargeBinary, "Predictor, queues and running means."),
     comment="What pruned rows have left behind: the fold of a zoo goes on from here, for the rows "
     "before it are not all there any more.",
+)
+
+worker_counters = Table(
+    "worker_counters",
+    metadata,
+    Column(
+        "worker",
+        String(64),
+        primary_key=True,
+        comment="The id of a worker process; `ended` stands for all that are gone.",
+    ),
+    _required("started_at", UtcDateTime, "When it began to count, UTC."),
+    _required("updated_at", UtcDateTime, "When it was last heard of, UTC."),
+    _required("counts", JSON, "What it counted, by name."),
+    comment="What the workers of all proxies on this database counted; a worker that is gone is "
+    "added to the row `ended`, which begins anew when none runs.",
 )

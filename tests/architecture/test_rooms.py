@@ -71,10 +71,11 @@ SPINE = {
     "draws": set(),
     "engine": {"costs", "draws", "learning", "prediction", "routing", "settings", "zoo"},
     "errors": set(),
+    "following": {"counters", "store"},
     "identity": set(),
     "journal": {
-        *("arrivals", "counters", "engine", "errors", "keeping", "learning", "records", "restore"),
-        "store",
+        *("arrivals", "counters", "engine", "errors", "following", "keeping", "learning"),
+        *("records", "restore", "store"),
     },
     "keeping": {"engine", "learning", "store"},
     "label_kind": set(),

@@ -142,7 +142,7 @@ def _request(number: int) -> RequestRecord:
         created_at=FIRST_DAY + timedelta(days=number * DAYS // REQUESTS, minutes=number),
         zoo=ZOO,
         service_level=level,
-        t=number + 1,
+        expected_t=number + 1,
         alpha=ALPHA[level],
         policy="paper",
         litellm_call_id=f"call-{number}",

@@ -29,6 +29,7 @@ from tests.unit.builders import (
     energy,
     label,
     pair,
+    request,
     served_call,
     traffic,
 )
@@ -358,3 +359,21 @@ async def test_a_start_during_a_prune_begins_again(
 
     monkeypatch.setattr(restoring, "_newest_snapshot", prune_meanwhile)
     assert await state_of(database, zoo) == state
+
+
+async def test_numbers_go_on_where_no_request_of_a_level_is_left(
+    database: AsyncEngine, database_url: str, zoo: Zoo
+) -> None:
+    await log.append(database, history(REQUESTS))
+    await snapshot_now(database, zoo)
+    await prune(database_url, ALL_OLD + HOUR, None)
+    assert await count(database, "requests") == 0
+
+    await log.append(
+        database,
+        [request(name, expected_t=REQUESTS + place) for place, name in enumerate("ab", start=1)],
+    )
+
+    async with database.connect() as connection:
+        numbers = (await connection.execute(select(requests.c.t))).scalars().all()
+    assert numbers == [REQUESTS + 1, REQUESTS + 2]

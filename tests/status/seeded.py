@@ -59,7 +59,7 @@ def add(history: History, case: Case) -> None:
         litellm_call_id=f"c{number:05}",
         service_level=case.level,
         alpha=case.alpha,
-        t=number + 1,
+        expected_t=number + 1,
         policy="adaptive",
         encode_seconds=0.002,
         encode_joules=number / 100 if case.level == "default" and number % 3 else None,

@@ -1,5 +1,6 @@
 """A real LiteLLM proxy process with the plugin, driven over real HTTP."""
 
+import hashlib
 import os
 import secrets
 import signal
@@ -13,11 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 import yaml
+from sqlalchemy import make_url
 
+from tests.support import postgres
 from tests.support.ports import free_port
 
 START_SECONDS = 240.0
+POSTGRES = "MESSPLUS_TEST_POSTGRES"
+"""The URL of a server on which proxies get databases of their own; set by `--postgres`."""
 Config = dict[str, Any]
 PAPER: Config = {"alpha": 0.7, "policy": "paper", "V": 100.0}
 """A zoo whose every choice can be worked out by hand."""
@@ -35,11 +41,22 @@ def zoo_config(
         "litellm_settings": {"callbacks": ["litellm_messplus.plugin.instance"]},
         "general_settings": {"master_key": f"sk-{secrets.token_hex(16)}"},
         "messplus": {
-            "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
+            "database": database_url(folder),
             "zoos": {"zoo": zoo or PAPER},
             **section,
         },
     }
+
+
+def database_url(folder: Path) -> str:
+    """A file in the folder; with `--postgres`, a database of its own on that server."""
+    server = os.environ.get(POSTGRES)
+    if server is None:
+        return f"sqlite+aiosqlite:///{folder}/messplus.db"
+    name = "proxy_" + hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    if not postgres.query(server, "SELECT 1 FROM pg_database WHERE datname = :name", name=name):
+        postgres.query(server, f"CREATE DATABASE {name}")
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
 def deployment(group: str, model: str, url: str, price: float, **params: Any) -> Config:
@@ -85,7 +102,7 @@ class Proxy:
 
     def start(self) -> "Proxy":
         self.launch()
-        until(self._is_ready, START_SECONDS, lambda: self.log[-4000:])
+        until(self.is_ready, START_SECONDS, lambda: self.log[-4000:])
         return self
 
     def launch(self) -> subprocess.Popen[bytes]:
@@ -120,11 +137,20 @@ class Proxy:
         )
 
     def database(self) -> sqlite3.Connection:
+        """The file itself: what reads or writes it is about SQLite."""
+        if not self._is_sqlite:
+            pytest.skip("about the file of a SQLite database")
         connection = sqlite3.connect(self.folder / "messplus.db")
         connection.row_factory = sqlite3.Row
         return connection
 
     def rows(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
+        """What a query gives, with a `?` for each parameter."""
+        if not self._is_sqlite:
+            named = {f"p{place}": value for place, value in enumerate(parameters)}
+            for name in named:
+                query = query.replace("?", f":{name}", 1)
+            return postgres.query(self.config["messplus"]["database"], query, **named)
         connection = self.database()
         try:
             return [dict(row) for row in connection.execute(query, parameters)]
@@ -135,6 +161,10 @@ class Proxy:
         """Until the query gives at least so many rows: outcomes are written in batches."""
         until(lambda: len(self.rows(query, *parameters)) >= count, 15.0, lambda: self.log[-4000:])
         return self.rows(query, *parameters)
+
+    @property
+    def _is_sqlite(self) -> bool:
+        return str(self.config["messplus"]["database"]).startswith("sqlite")
 
     def _end(self, sign: signal.Signals) -> int:
         if self._process is None:
@@ -148,7 +178,7 @@ class Proxy:
             process.wait()
             raise
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
         if self._process is not None and self._process.poll() is not None:
             raise AssertionError(f"the proxy ended at its start:\n{self.log[-4000:]}")
         try:

@@ -1,5 +1,6 @@
 """Zoos, records and entries with sensible defaults: a test names only what it is about."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -128,7 +129,7 @@ def request(request_id: str = "r1", **changed: Any) -> RequestRecord:
         created_at=NOW,
         zoo="zoo",
         service_level="default",
-        t=1,
+        expected_t=1,
         alpha=0.6,
         policy="paper",
         litellm_call_id=f"litellm-{request_id}",
@@ -281,17 +282,19 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
     before and after the call ended, second verdicts, none at all.
     """
     random = Random(f"{seed}/{prefix}")
+    numbers: Counter[str] = Counter()
     records: list[Record] = []
     for number in range(1, count + 1):
         request_id = f"{prefix}{number}"
         explores = random.random() < 0.4
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
         level = random.choice(["default", "gold"])
+        numbers[level] += 1
         words = " ".join(str(random.randrange(1000)) for _ in range(random.randrange(12)))
         asked = request(
             request_id,
             zoo=zoo,
-            t=number,
+            expected_t=numbers[level],
             features=features,
             surface=read_surface(Conversation.of_text(words)),
             surface_version=random.choice([VERSION, VERSION, "surface-0"]),

@@ -17,6 +17,7 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
@@ -27,6 +28,7 @@ from litellm_messplus.store.tables import metadata
 from tests.unit.builders import request, traffic
 
 SURFACE = ("surface", "surface_version")
+NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
 
 async def refusal(url: str) -> ConfigurationError:
@@ -209,6 +211,11 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
         return [dict(row) for row in (await connection.execute(text(query))).mappings()]
 
 
+def without_numbers(rows: list[dict[str, Any]]) -> None:
+    """Take out the numbers that one worker expected, which were those that it got."""
+    assert all(row.pop("expected_t") == row["t"] for row in rows)
+
+
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
     """SQLite writes the table anew to let features be NULL: nothing may be lost on the way."""
     schema = "SELECT name, sql FROM sqlite_master WHERE type != 'table' ORDER BY name"
@@ -221,7 +228,7 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    added = ("encode_seconds", "encode_joules", *SURFACE)
+    added = ("encode_seconds", "encode_joules", *SURFACE, "expected_t")
     assert new == [{**row, **dict.fromkeys(added)} for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
@@ -237,8 +244,10 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     database: AsyncEngine,
 ) -> None:
     everyone = "SELECT * FROM requests ORDER BY position"
-    await log.append(database, [*traffic(5), request("metered", encode_joules=0.25)])
+    metered = request("metered", encode_joules=0.25, service_level="metered")
+    await log.append(database, [*traffic(5), metered])
     new = await everything(database, everyone)
+    without_numbers(new)
     await revision_of(database, "0005")
     old = await everything(database, everyone)
     await migrate(database)
@@ -246,7 +255,7 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
     assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == old
     assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys(("encode_joules", *SURFACE))} for row in old
+        {**row, **dict.fromkeys(("encode_joules", *SURFACE, "expected_t"))} for row in old
     ]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)
 
@@ -256,10 +265,10 @@ async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
 ) -> None:
     everyone = "SELECT * FROM requests ORDER BY position"
     seen = np.arange(len(NUMBERS), dtype=np.float32)
-    await log.append(
-        database, [request("unseen"), request("seen", surface=seen, surface_version="surface-1")]
-    )
+    second = request("seen", surface=seen, surface_version="surface-1", expected_t=2)
+    await log.append(database, [request("unseen"), second])
     new = await everything(database, everyone)
+    without_numbers(new)
     await revision_of(database, "0008")
     old = await everything(database, everyone)
     await migrate(database)
@@ -268,5 +277,31 @@ async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
     assert kept == [(None, None), (seen.tobytes(), "surface-1")]
     assert new == old
     assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys(SURFACE)} for row in old
+        {**row, **dict.fromkeys((*SURFACE, "expected_t"))} for row in old
     ]
+
+
+async def test_numbers_that_workers_gave_twice_are_told_apart_and_kept(
+    database: AsyncEngine,
+) -> None:
+    """Of a log from before they were unique; a log that one worker wrote stays as it is."""
+    numbered = [request(name, expected_t=n) for n, name in enumerate("abcd", start=1)]
+    await log.append(database, [*numbered, request("gold", service_level="gold")])
+    await revision_of(database, "0014")
+    async with database.begin() as connection:
+        await connection.execute(text("UPDATE requests SET t = 2 WHERE request_id IN ('c', 'd')"))
+    old = await everything(database, "SELECT * FROM requests ORDER BY position")
+    await migrate(database)
+
+    assert [tuple(row.values()) for row in await everything(database, NUMBERED)] == [
+        *(("a", 1, None), ("b", 2, None), ("c", 3, 2), ("d", 4, 2), ("gold", 1, None)),
+    ]
+    await revision_of(database, "0014")
+    assert await everything(database, "SELECT * FROM requests ORDER BY position") == old
+
+
+async def test_a_number_that_is_taken_is_refused_by_the_database(database: AsyncEngine) -> None:
+    await log.append(database, [request("a"), request("b")])
+    async with database.connect() as connection:
+        with pytest.raises(IntegrityError):
+            await connection.execute(text("UPDATE requests SET t = 1 WHERE request_id = 'b'"))

@@ -19,6 +19,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus import following
 from litellm_messplus import journal as module
 from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
@@ -44,7 +45,7 @@ Append = Callable[[AsyncEngine, Sequence[Record]], Any]
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FOLLOW_SECONDS", 0.02)
+    monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.02)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(module, "CLOSE_SECONDS", 1.0)
 
@@ -119,7 +120,7 @@ def failing(times: int, error: Exception = AWAY) -> Append:
     """An append to a database that is away for the first few attempts."""
     append, left = log.append, times
 
-    async def away(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
+    async def away(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         nonlocal left
         if left > 0:
             left -= 1
@@ -148,9 +149,7 @@ async def test_records_handed_over_together_share_a_transaction(
     batches: list[int] = []
     append = log.append
 
-    async def counted(
-        database: AsyncEngine, records: Sequence[Record], **how: bool
-    ) -> log.Appended:
+    async def counted(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         batches.append(len(records))
         return await append(database, records, **how)
 
@@ -184,7 +183,7 @@ async def test_a_durable_write_does_not_return_before_the_commit(
 ) -> None:
     append, entered, let_go = log.append, asyncio.Event(), asyncio.Event()
 
-    async def held(database: AsyncEngine, records: Sequence[Record], **how: bool) -> log.Appended:
+    async def held(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
         entered.set()
         await let_go.wait()
         return await append(database, records, **how)
@@ -330,7 +329,7 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
     append = log.append
 
     async def postgres(
-        database: AsyncEngine, records: Sequence[Record], **how: bool
+        database: AsyncEngine, records: Sequence[Record], **how: Any
     ) -> log.Appended:
         if any(isinstance(r, RequestRecord) and len(r.litellm_call_id) > 255 for r in records):
             raise DBAPIError("INSERT", {}, AsyncpgError("22001"))
@@ -665,9 +664,9 @@ async def test_a_worker_that_a_prune_has_overtaken_goes_on_from_the_base(
         for table in ("requests", "calls", "labels", "snapshots"):
             await connection.exec_driver_sql(f"DELETE FROM {table}")
     async with running(build(database, engine, counters)) as journal:
-        journal.write(request("new", t=21))
+        journal.write(request("new", expected_t=21))
         await journal.flush()
-        ahead.apply(decided(request("new", t=21), position + 1))
+        ahead.apply(decided(request("new", expected_t=21), position + 1))
         assert bits(engine) == bits(ahead)
         assert journal.position == position + 1
     assert counters.as_dict() == {"restored_after_pruning": 1}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, event, select
+from sqlalchemy import Connection, event, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -19,6 +19,7 @@ from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.numbering import Numbering
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.unit.builders import (
@@ -123,10 +124,82 @@ async def test_writers_in_two_processes_share_one_sequence(
     assert batches == [(start, start + 2) for start in range(0, 60, 2)]
 
 
+async def test_no_number_is_given_twice_though_two_workers_expected_the_same(
+    database: AsyncEngine, database_url: str
+) -> None:
+    """Each worker counts what it knows of: here, that is none of the other's."""
+    other = create_engine(database_url)
+
+    async def write(engine: AsyncEngine, prefix: str) -> None:
+        for n in range(1, 16):
+            await log.append(engine, [request(f"{prefix}{n}", expected_t=n)])
+
+    await asyncio.gather(write(database, "a"), write(other, "b"))
+    await other.dispose()
+
+    found = await rows(database, requests)
+    assert [each.t for each in found] == list(range(1, 31))
+    assert sorted(each.expected_t for each in found) == sorted([*range(1, 16)] * 2)
+
+
+async def test_each_service_level_of_each_zoo_has_numbers_of_its_own(
+    database: AsyncEngine,
+) -> None:
+    levels = [("zoo", "default"), ("zoo", "gold"), ("other", "gold"), ("zoo", "gold")]
+    for batch in (levels, levels[:1]):
+        await log.append(
+            database,
+            [
+                request(f"{len(batch)}-{n}", zoo=zoo, service_level=level)
+                for n, (zoo, level) in enumerate(batch)
+            ],
+        )
+
+    assert [each.t for each in await rows(database, requests)] == [1, 1, 1, 2, 2]
+
+
+async def test_a_batch_that_was_refused_takes_no_number(database: AsyncEngine) -> None:
+    await log.append(database, [request("a")])
+    with pytest.raises(IntegrityError):
+        await log.append(database, [request("b"), request("a")])
+    await log.append(database, [request("c")])
+
+    assert [each.t for each in await rows(database, requests)] == [1, 2]
+
+
+async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_between(
+    database: AsyncEngine,
+) -> None:
+    here, there = Numbering(), Numbering()
+    for turn, numbering in enumerate([here, here, there, here, here, there, there, here]):
+        level = "gold" if turn == 2 else "default"
+        record = request(f"r{turn}", service_level=level)
+        await log.append(database, [record, label(f"r{turn}")], numbering=numbering)
+
+    found = [(each.service_level, each.t) for each in await rows(database, requests)]
+    numbers = iter(range(1, 8))
+    assert found == [("gold", 1) if n == 2 else ("default", next(numbers)) for n in range(8)]
+
+
+async def test_a_number_that_was_taken_behind_a_writers_back_is_asked_for_again(
+    database: AsyncEngine,
+) -> None:
+    """As after a repair by hand, at the same position: what a writer remembers is wrong once."""
+    numbering = Numbering()
+    await log.append(database, [request("a")], numbering=numbering)
+    async with database.begin() as connection:
+        await connection.execute(update(requests).values(t=2))
+    with pytest.raises(IntegrityError):
+        await log.append(database, [request("b")], numbering=numbering)
+    await log.append(database, [request("b")], numbering=numbering)
+
+    assert [each.t for each in await rows(database, requests)] == [2, 3]
+
+
 async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> None:
     features, surface = pair(0.1, -0.7), read_surface(Conversation.of_text("ünï 17 cødé"))
     record = request(
-        t=2**40,
+        expected_t=2**40,
         features=features,
         surface=surface,
         surface_version=VERSION,

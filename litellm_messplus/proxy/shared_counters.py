@@ -1,0 +1,126 @@
+"""The counters of all workers as one sum, whichever of them is asked.
+
+Behind one port any worker may answer, so what one counts alone would rise and fall from one scrape
+to the next. Each saves its own now and then; what is shown was saved first, so whoever answers next
+shows no less. Without a database a worker shows its own, and what it last knew of the others.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.counters import Counters
+from litellm_messplus.identity import new_id
+from litellm_messplus.proxy.background import Background
+from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
+
+SAVE_SECONDS = 2.0
+"""How often to save what was counted: so much a worker that is killed may forget."""
+SIGN_OF_LIFE_SECONDS = 20.0
+"""How often to save though nothing failed: a worker that is silent for a minute counts as gone."""
+ANSWER_SECONDS = 2.0
+"""How long who asks for the sum waits for the database."""
+MEASURED = "encoder."
+"""Begins the names of what the encoder did. That changes with every request, so it is saved with
+the signs of life, and when somebody asks."""
+
+
+class SharedCounters:
+    """One a worker; ``measured`` gives what the encoder did since the start, by name."""
+
+    def __init__(
+        self, database: AsyncEngine, counters: Counters, measured: Callable[[], Mapping[str, float]]
+    ) -> None:
+        self._counters = counters
+        self._measured = measured
+        self._row = WorkerCounters(database, new_id())
+        self._background = Background()
+        self._turn = asyncio.Lock()
+        self._is_started = False
+        self._saved: Counts = {}
+        self._saved_at = 0.0
+        self._others = Sums({}, {})
+
+    def start(self) -> None:
+        """Begin saving, in the running event loop: the database is there."""
+        self._is_started = True
+        self._background.start(self._run(), "messplus-counters")
+
+    async def close(self) -> None:
+        """Save for the last time: what this worker counted stays in the sum of those that go on."""
+        await self._background.close()
+        if not self._is_started:
+            return
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), self._turn:
+                await self._row.end(self._counts(), datetime.now(UTC))
+        except Exception:  # the others will do it when this worker is silent
+            self._counters.failure("counters_unsaved", "the counters were not saved at the stop")
+
+    async def sums(self) -> Sums:
+        """Of everyone, this worker as it is now."""
+        if self._is_started:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    return await self._exchange()
+            except Exception:
+                self._counters.failure("counters_unsaved", "other workers' counters were not read")
+        counts = self._counts()
+        return Sums(_sum(self._others.everyone, counts), _sum(self._others.running, counts))
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if self._is_due():
+                    async with asyncio.timeout(SIGN_OF_LIFE_SECONDS):
+                        await self._exchange()
+            except Exception:
+                self._counters.failure("counters_unsaved", "the counters were not saved")
+            await asyncio.sleep(SAVE_SECONDS)
+
+    def _is_due(self) -> bool:
+        is_silent = time.monotonic() - self._saved_at >= SIGN_OF_LIFE_SECONDS
+        return is_silent or self._counters.as_dict() != counters_of(self._saved)
+
+    async def _exchange(self) -> Sums:
+        async with self._turn:
+            counts = self._counts()
+            sums = await self._row.exchange(counts, datetime.now(UTC))
+            self._saved, self._saved_at = counts, time.monotonic()
+            self._others = Sums(_less(sums.everyone, counts), _less(sums.running, counts))
+            return sums
+
+    def _counts(self) -> Counts:
+        measured = {f"{MEASURED}{name}": value for name, value in self._measured().items()}
+        return {**self._counters.as_dict(), **measured}
+
+
+def counters_of(counts: Counts) -> dict[str, int]:
+    """What failed or was left out, by name."""
+    named = {name: count for name, count in counts.items() if not name.startswith(MEASURED)}
+    return {name: int(named[name]) for name in sorted(named) if named[name]}
+
+
+def measured_of(counts: Counts) -> dict[str, float]:
+    """What the encoders did, by name."""
+    return {
+        name.removeprefix(MEASURED): value
+        for name, value in counts.items()
+        if name.startswith(MEASURED)
+    }
+
+
+def _sum(first: Counts, second: Counts) -> Counts:
+    total = Counter(first)
+    total.update(second)
+    return total
+
+
+def _less(first: Counts, second: Counts) -> Counts:
+    rest = Counter(first)
+    rest.subtract(second)
+    return rest

@@ -1,0 +1,162 @@
+"""A real Postgres server of the tests' own, on a free port, from whatever is installed."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import make_url, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from tests.support.ports import free_port
+
+USER = "postgres"
+"""Whom the server runs as where the tests run as root: it refuses to be root."""
+START_SECONDS = 60
+
+
+def missing() -> str | None:
+    """Why no server can be started here; None where one can."""
+    if _programs() is None:
+        return "Postgres is not installed (Debian: apt-get install postgresql)"
+    if find_spec("asyncpg") is None:
+        return "asyncpg is not installed (pip install 'litellm-messplus[postgres]')"
+    return None
+
+
+def _programs() -> Path | None:
+    """The folder that `initdb` and `postgres` are in; Debian keeps them out of the PATH."""
+    found = shutil.which("initdb")
+    folders = [Path(found).parent] if found else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((each for each in folders if (each / "postgres").exists()), None)
+
+
+@dataclass
+class Postgres:
+    """Its data lie in ``folder``. As an operator would have it: every commit reaches the disk."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _server: subprocess.Popen[bytes] | None = None
+    _names: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def create(self) -> None:
+        """Make its files, and start."""
+        programs = _programs()
+        if programs is None:
+            raise RuntimeError(missing())
+        options = ("--auth=trust", f"--username={USER}", "--no-sync", "--encoding=UTF8")
+        subprocess.run(
+            [programs / "initdb", *options, "--locale=C", self.folder / "data"],
+            check=True,
+            capture_output=True,
+            **self._as_somebody(),
+        )
+        self.start()
+
+    def start(self) -> None:
+        programs = _programs()
+        assert programs is not None
+        arguments = {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self.folder,
+        }
+        options = [f"--{name}={value}" for name, value in arguments.items()]
+        with (self.folder / "server.log").open("ab") as log:
+            self._server = subprocess.Popen(
+                [programs / "postgres", "-D", self.folder / "data", *options],
+                stdout=log,
+                stderr=log,
+                **self._as_somebody(),
+            )
+        asyncio.run(self._answers())
+
+    def stop(self) -> None:
+        """As an operator would, at once: whoever is connected is cut off."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Every process of it, as a machine's failure would: the first has no time to tell the
+        others, which end by themselves."""
+        self._end(signal.SIGKILL)
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        return asyncio.run(self.new_database())
+
+    async def new_database(self) -> str:
+        """The same inside an event loop."""
+        name = f"test_{next(self._names)}"
+        await fetch(self.url(), f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url(self, name: str = "postgres") -> str:
+        return f"postgresql+asyncpg://{USER}@127.0.0.1:{self.port}/{name}"
+
+    def execute(self, statement: str) -> list[dict[str, Any]]:
+        """Run one statement as the administrator, and commit."""
+        return query(self.url(), statement)
+
+    async def _answers(self) -> None:
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                try:
+                    await fetch(self.url(), "SELECT 1")
+                    return
+                except Exception:
+                    if self._server is None or self._server.poll() is not None:
+                        raise AssertionError((self.folder / "server.log").read_text()) from None
+                    await asyncio.sleep(0.05)
+
+    def _end(self, sign: signal.Signals) -> None:
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.send_signal(sign)
+        server.wait(timeout=60)
+
+    def _as_somebody(self) -> dict[str, Any]:
+        return {"user": USER, "cwd": self.folder} if os.geteuid() == 0 else {"cwd": self.folder}
+
+
+@contextmanager
+def postgres_server() -> Iterator[Postgres]:
+    """A server for the block; its files are removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="messplus-postgres-"))  # pytest's folders are private
+    server = Postgres(folder)
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, USER)
+        server.create()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def query(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows that a statement gives, committed; outside of any event loop."""
+    return asyncio.run(fetch(url, statement, **values))
+
+
+async def fetch(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows that a statement gives, committed."""
+    engine = create_async_engine(make_url(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    try:
+        async with engine.connect() as connection:
+            found = await connection.execute(text(statement), values)
+            return [dict(row) for row in found.mappings()] if found.returns_rows else []
+    finally:
+        await engine.dispose()
