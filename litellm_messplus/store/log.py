@@ -1,4 +1,5 @@
-"""Appending to the log: every record gets the next position, in one transaction a batch."""
+"""Appending to the log: every record gets the next position, in one transaction a batch, and the
+sums over the log change with it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
-from litellm_messplus.store import database_file
+from litellm_messplus.store import database_file, summaries
 from litellm_messplus.store.database_file import DatabaseFile
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
@@ -50,8 +51,11 @@ async def append(
         )
         last = _known(found.scalar_one_or_none())
         before = last - len(records)
-        for table, rows in _by_table(records, before).items():
+        batch = _by_table(records, before)
+        changed = await summaries.difference(connection, batch)
+        for table, rows in batch.items():
             await connection.execute(insert(table), rows)
+        await summaries.add(connection, changed)
         if file is not None:
             file.check()
     if file is not None and is_durable:
