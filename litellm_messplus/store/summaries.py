@@ -92,7 +92,8 @@ async def add(connection: AsyncConnection, changed: Sums) -> None:
     """Write differences to the tables of sums."""
     by_table: dict[Table, list[dict[str, Any]]] = defaultdict(list)
     for (table, key), figures in changed.items():
-        by_table[table].append(_row(table, key, figures))
+        if any(figures.values()):
+            by_table[table].append(_row(table, key, figures))
     for table, rows in by_table.items():
         await connection.execute(_adding(table, connection.dialect.name), rows)
 
