@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.labels.response_bias import Audit
-from litellm_messplus.status import queries
+from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import journal_alerts
 from litellm_messplus.status.audit import response_bias
 from litellm_messplus.status.calibration import ZooCalibration
@@ -87,9 +87,9 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
     async with database.connect() as connection:
         await _hold_still(connection)
         return Rows(
-            overall=await _span(connection),
-            last=await _span(connection, await queries.window_start(connection, window)),
-            calls=await queries.calls_of_candidates(connection),
+            overall=await _overall(connection),
+            last=await _last(connection, window),
+            calls=await summed.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
             audits=await audits(connection),
@@ -99,7 +99,17 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
         )
 
 
-async def _span(connection: AsyncConnection, start: queries.Start | None = None) -> Span:
+async def _overall(connection: AsyncConnection) -> Span:
+    return Span(
+        totals=await summed.totals(connection),
+        without_cost=await summed.calls_without_cost(connection),
+        sources=await summed.sources(connection),
+        overheads=await summed.overheads(connection),
+    )
+
+
+async def _last(connection: AsyncConnection, window: int) -> Span:
+    start = await queries.window_start(connection, window)
     return Span(
         totals=await queries.totals(connection, start),
         without_cost=await queries.calls_without_cost(connection, start),

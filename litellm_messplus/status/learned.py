@@ -22,7 +22,7 @@ from litellm_messplus.prediction.learned import Reading, reading_of
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.store.reading import reading
-from litellm_messplus.store.tables import requests, snapshots
+from litellm_messplus.store.tables import request_sums, requests, snapshots
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
@@ -121,9 +121,9 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
     """By zoo and service level; those with fewer than ``FEWEST`` requests of which every candidate
     was healthy are left out."""
     pairs = (
-        select(requests.c.zoo, requests.c.service_level)
+        select(request_sums.c.zoo, request_sums.c.service_level)
         .distinct()
-        .order_by(requests.c.zoo, requests.c.service_level)
+        .order_by(request_sums.c.zoo, request_sums.c.service_level)
     )
     found = []
     for zoo, level in (await connection.execute(pairs)).all():
@@ -134,7 +134,7 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
             .limit(NEWEST)
         )
         rows = (await connection.execute(query)).all()
-        names = max((list(row.estimated_cost) for row in rows), key=len)
+        names = max((list(row.estimated_cost) for row in rows), key=len, default=[])
         full = [row for row in rows if set(row.estimated_cost) == set(names)]
         if len(full) >= FEWEST and len(names) > 1:
             found.append(

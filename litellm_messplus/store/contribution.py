@@ -175,6 +175,7 @@ def _of_call(logged: Logged, call: Row, verdict: Row | None) -> Figures:
     known = {"cost": cost, **{name: call[name] for name in ("prompt_tokens", "completion_tokens")}}
     figures |= {name: figure for name, figure in known.items() if figure is not None}
     if succeeded and call["candidate"] is not None and not call["is_cache_hit"]:
+        figures["own"] = 1
         if cost is not None:
             figures |= {"priced": 1, "priced_cost": cost}
         figures |= _of_verdict(verdict, "judged")

@@ -87,6 +87,7 @@ LOGGED_CALL_SUMS = """
         SUM(calls.completion_tokens) AS completion_tokens,
         SUM(CASE WHEN calls.status = 'success' AND calls.cost IS NULL THEN 1 ELSE 0 END)
             AS unstated,
+        SUM(CASE WHEN {own} THEN 1 ELSE 0 END) AS own,
         COUNT(CASE WHEN {own} THEN COALESCE(energy.cost, calls.cost) END) AS priced,
         COALESCE(SUM(CASE WHEN {own} THEN COALESCE(energy.cost, calls.cost) END), 0)
             AS priced_cost,
@@ -366,10 +367,11 @@ def _tables() -> Iterator[tuple[str, list[Any], str]]:
                 "unstated", sa.Integer(), "Successful calls whose cost nobody stated at their end."
             ),
             _required(
-                "priced",
+                "own",
                 sa.Integer(),
-                "A model's own answers, not repeated by a cache, of known cost.",
+                "A model's own answers: successful, and not repeated by a cache.",
             ),
+            _required("priced", sa.Integer(), "Own answers of known cost."),
             _required("priced_cost", sa.Float(), "What those cost."),
             _required("judged", sa.Integer(), "Own answers with a verdict."),
             _required("weight", sa.Float(), "Sum of these verdicts' weights."),
