@@ -29,6 +29,7 @@ from litellm_messplus.status.single import best_single
 from litellm_messplus.status.sources import Sources, labels_of, sources
 from litellm_messplus.status.windows import window_status
 from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
+from litellm_messplus.store.one_moment import one_moment
 from litellm_messplus.store.response_bias import audits
 
 WINDOW = 500
@@ -75,8 +76,8 @@ async def read_status(
     With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
     plugin's own; without them nothing is said of the journal. The calibration takes longer than
     all the rest, and neither alerts nor metrics need it.
-    Raises ValueError for a window below 1, and sqlalchemy.exc.SQLAlchemyError or OSError where
-    the database does not answer.
+    Raises ValueError for a window below 1, ReadingTakesTooLongError, and
+    sqlalchemy.exc.SQLAlchemyError or OSError where the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
@@ -84,8 +85,7 @@ async def read_status(
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
-    async with database.connect() as connection:
-        await _hold_still(connection)
+    async with database.connect() as connection, one_moment(connection):
         return Rows(
             overall=await _overall(connection),
             last=await _last(connection, window),
@@ -123,18 +123,6 @@ async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
     async for call in judged_calls(connection):
         prequential.add(call)
     return prequential.calibration()
-
-
-async def _hold_still(connection: AsyncConnection) -> None:
-    """Let all queries see the log as of one moment, so that the figures agree with each other.
-
-    Postgres would compile the larger ones to machine code, which takes it longer than they do.
-    """
-    if connection.dialect.name == "sqlite":
-        await connection.exec_driver_sql("BEGIN")
-    else:
-        await connection.execution_options(isolation_level="REPEATABLE READ")
-        await connection.exec_driver_sql("SET LOCAL jit = off")
 
 
 def build_status(

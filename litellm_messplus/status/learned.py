@@ -21,6 +21,7 @@ from litellm_messplus.learning.snapshot import predictor_of
 from litellm_messplus.prediction.learned import Reading, reading_of
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
+from litellm_messplus.store.one_moment import one_moment
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.tables import request_sums, requests, snapshots
 
@@ -93,13 +94,17 @@ async def learned_of(database: str) -> Learned:
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """
-    async with reading(database) as engine, engine.connect() as connection:
+    async with (
+        reading(database) as engine,
+        engine.connect() as connection,
+        one_moment(connection),
+    ):
         return learned(await expected(connection), await _readings(connection))
 
 
 async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
     """What the log tells, beside what running engines know."""
-    async with database.connect() as connection:
+    async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
     return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
 
