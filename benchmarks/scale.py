@@ -106,10 +106,14 @@ async def measure(url: str, count: int) -> dict[str, Any]:
     if database.dialect.name == "postgresql":
         await _analyze(database)
     await database.dispose()
+    return {"requests": count, "made_seconds": made, **await figures(url, scaled)}
+
+
+async def figures(url: str, scaled: Scaled) -> dict[str, Any]:
+    """What is read of the log that was made there."""
     proxy, database = Proxy(url), create_engine(url)
     await proxy.snapshot(database, scaled.position - TAIL)
-    found: dict[str, Any] = {"requests": count, "made_seconds": made}
-    found["start_seconds"] = await _timed(proxy.start)
+    found: dict[str, Any] = {"start_seconds": await _timed(proxy.start)}
     found["history_seconds"] = await _timed(lambda: requests_in(url, Wanted()))
     found |= await _of_a_running_proxy(proxy, scaled)
     found |= await _questions(database)

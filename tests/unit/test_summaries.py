@@ -1,9 +1,11 @@
 """The tables of sums say what the log says, after whatever was written in whatever batches."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.records import Record
+from litellm_messplus.status import queries
+from litellm_messplus.status import summed as summed_up
+from litellm_messplus.status.overhead import overheads
+from litellm_messplus.status.sources import sources
 from litellm_messplus.store import log, precedence
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.summaries import SUMS
@@ -27,8 +33,10 @@ from litellm_messplus.store.tables import (
     request_sums,
     requests,
 )
+from tests.docs.markdown import ROOT, Document
 from tests.unit.builders import energy, label, request, served_call
-from tests.unit.summing import assert_sums_are_the_logs, eventful, write
+from tests.unit.summing import assert_sums_are_the_logs, eventful, rows, write
+from tests.unit.test_database import revision_of
 
 POSTGRES = "MESSPLUS_TEST_POSTGRES"
 """Names a URL of an empty Postgres database, where there is one to test on."""
@@ -68,6 +76,20 @@ async def test_the_sums_are_the_logs_after_any_sequence(summed: AsyncEngine, see
     await write(summed, eventful(8, seed), Random(seed))
 
     await assert_sums_are_the_logs(summed)
+
+
+async def test_the_migration_adds_up_the_log_that_is_there(summed: AsyncEngine) -> None:
+    await write(summed, eventful(25, 3), Random(3))
+    async with summed.connect() as connection:
+        before = [await rows(connection, table, table.name) for table in SUMS]
+
+    await revision_of(summed, "0012")
+    await migrate(summed)
+
+    await assert_sums_are_the_logs(summed)
+    async with summed.connect() as connection:
+        after = [await rows(connection, table, table.name) for table in SUMS]
+    assert [found.keys() for found in after] == [found.keys() for found in before]
 
 
 RULES = (
@@ -169,3 +191,60 @@ async def answered(database: AsyncEngine) -> tuple[int, int, float]:
     async with database.connect() as connection:
         found = (await connection.execute(query)).one()
     return int(found[0]), int(found[1]), round(float(found[2]), 9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_status_of_the_whole_time_is_that_of_a_window_over_all(
+    summed: AsyncEngine, seed: int
+) -> None:
+    """The window asks the log itself, request by request."""
+    await write(summed, eventful(25, seed), Random(seed))
+
+    async with summed.connect() as connection:
+        everything = await queries.window_start(connection, 10_000)
+        assert set(everything.values()) == {0}
+        pairs: list[tuple[Mapping[Any, Any], Mapping[Any, Any]]] = [
+            (await summed_up.totals(connection), await queries.totals(connection, everything)),
+            (await summed_up.overheads(connection), await overheads(connection, everything)),
+            (await summed_up.sources(connection), await sources(connection, everything)),
+            (
+                await summed_up.calls_without_cost(connection),
+                await queries.calls_without_cost(connection, everything),
+            ),
+        ]
+    for of_sums, of_log in pairs:
+        assert len(of_log) == 4
+        assert plain(of_sums) == plain(of_log)
+
+
+def plain(found: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Numbers but for rounding, in an order of their own."""
+    return {key: _near(value) for key, value in found.items()}
+
+
+def _near(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _near(each) for name, each in asdict(value).items()}
+    if isinstance(value, tuple):
+        return [_near(each) for each in value]
+    return round(value, 9) if isinstance(value, float) else value
+
+
+async def test_what_candidates_calls_came_to_is_what_each_call_says(summed: AsyncEngine) -> None:
+    await write(summed, eventful(40, 7), Random(7))
+    sql = next(
+        block.code
+        for block in Document(ROOT / "docs" / "status.md").blocks
+        if block.headings[-1] == "Each candidate alone"
+    )
+
+    async with summed.connect() as connection:
+        asked = (await connection.execute(text(sql))).all()
+        found = await summed_up.calls_of_candidates(connection)
+
+    assert len(asked) > 6
+    assert {
+        (*key, each.candidate): (each.labelled, _near(each.rate), _near(each.mean_cost))
+        for key, of_level in found.items()
+        for each in of_level
+    } == {tuple(row[:3]): (row[3], _near(row[4]), _near(row[5])) for row in asked}
