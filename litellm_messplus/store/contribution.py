@@ -62,7 +62,7 @@ class Logged:
 
 def day_of(moment: Any) -> date:
     """The date, UTC."""
-    day: date = moment.astimezone(UTC).date()
+    day: date = (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).date()
     return day
 
 
@@ -107,7 +107,9 @@ def _add(sums: Sums, where: tuple[Table, Key], figures: Figures) -> None:
 
 def _of_request(logged: Logged, verdicts: Mapping[str, Row]) -> Figures:
     request, served = logged.request, logged.served
-    figures: Figures = {"requests": 1, "explorations": int(request["is_exploration"])}
+    figures: Figures = {"requests": 1}
+    if request["is_exploration"]:
+        figures["explorations"] = 1
     if logged.labels:
         call_id = served_call_id(request["request_id"])
         figures["labelled"] = int(any(label["call_id"] == call_id for label in logged.labels))
@@ -118,7 +120,7 @@ def _of_request(logged: Logged, verdicts: Mapping[str, Row]) -> Figures:
     exploration_cost = sum(cost for call in explored if (cost := logged.cost(call)) is not None)
     served_cost = None if served is None else logged.cost(served)
     cost = (served_cost or 0.0) + exploration_cost
-    figures |= {"cost": cost, "exploration_cost": exploration_cost}
+    figures["cost"], figures["exploration_cost"] = cost, exploration_cost
     if served is None:
         return figures
     if served_cost is not None:
@@ -166,14 +168,18 @@ def _of_time(request: Row, seconds: float) -> Figures:
 
 def _of_call(logged: Logged, call: Row, verdict: Row | None) -> Figures:
     succeeded, cost = call["status"] == CallStatus.SUCCESS, logged.cost(call)
-    figures: Figures = {
-        "calls": 1,
-        "failures": int(not succeeded),
-        "calls_without_cost": int(cost is None),
-        "unstated": int(succeeded and call["cost"] is None),
-    }
-    known = {"cost": cost, **{name: call[name] for name in ("prompt_tokens", "completion_tokens")}}
-    figures |= {name: figure for name, figure in known.items() if figure is not None}
+    figures: Figures = {"calls": 1}
+    if not succeeded:
+        figures["failures"] = 1
+    elif call["cost"] is None:
+        figures["unstated"] = 1
+    if cost is None:
+        figures["calls_without_cost"] = 1
+    else:
+        figures["cost"] = cost
+    for name in ("prompt_tokens", "completion_tokens"):
+        if (tokens := call[name]) is not None:
+            figures[name] = tokens
     if succeeded and call["candidate"] is not None and not call["is_cache_hit"]:
         figures["own"] = 1
         if cost is not None:

@@ -13,6 +13,7 @@ from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.records import Record
 from litellm_messplus.store import database_file, summaries
 from litellm_messplus.store.database_file import DatabaseFile
+from litellm_messplus.store.remembered import remembered
 from litellm_messplus.store.rows import TABLE_OF, row
 from litellm_messplus.store.tables import log_head
 
@@ -52,12 +53,14 @@ async def append(
         last = _known(found.scalar_one_or_none())
         before = last - len(records)
         batch = _by_table(records, before)
-        changed = await summaries.difference(connection, batch)
+        recent = remembered(engine.sync_engine)
+        changed, known = await summaries.difference(connection, batch, recent.take(before))
         for table, rows in batch.items():
             await connection.execute(insert(table), rows)
         await summaries.add(connection, changed)
         if file is not None:
             file.check()
+    recent.keep(known, last)
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
     return Appended(before, last)

@@ -73,7 +73,9 @@ async def ranks_of(connection: AsyncConnection) -> dict[str, Ranks]:
 async def _read(
     connection: AsyncConnection, ids: Collection[str], found: dict[str, Logged]
 ) -> None:
-    rows = [row._mapping for row in await connection.execute(_EVERYTHING, {"ids": ids})]
+    names = ("part", *_COLUMNS)
+    result = await connection.execute(_EVERYTHING, {"ids": ids})
+    rows = [dict(zip(names, row, strict=True)) for row in result]
     found |= {row["request_id"]: Logged(row) for row in rows if row["part"] == requests.name}
     said = []
     for row in rows:

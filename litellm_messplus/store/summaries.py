@@ -41,22 +41,27 @@ from litellm_messplus.store.tables import (
 SUMS = (request_sums, call_sums, label_sums, grading_sums)
 HIGHEST = "newest_graded"
 """The one column that is no sum: the higher of two stays."""
+_NO_FIGURES: Figures = {}
 
 Batch = Mapping[Table, Sequence[Row]]
 """Rows about to be written, by their table."""
 
 
-async def difference(connection: AsyncConnection, batch: Batch) -> Sums:
-    """What the rows will change in the sums; to be asked before they are written, while no other
-    writer can come between."""
+async def difference(
+    connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
+) -> tuple[Sums, Mapping[str, Logged]]:
+    """What the rows will change in the sums, and all that is then logged about their requests; to
+    be asked before they are written, while no other writer can come between."""
     known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
     older = {
-        row["request_id"]: None
+        row["request_id"]
         for table in (calls, call_energy, labels, gradings)
         for row in batch.get(table, ())
         if row["request_id"] not in known
     }
-    before = await logged_requests(connection, older) if older else {}
+    before = {request_id: remembered[request_id] for request_id in older & remembered.keys()}
+    if older := older - before.keys():
+        before |= await logged_requests(connection, sorted(older))
     is_judged = batch.get(labels) or any(each.labels for each in before.values())
     ranks = await ranks_of(connection) if is_judged else {}
     was = {request_id: _contribution(logged, ranks) for request_id, logged in before.items()}
@@ -67,8 +72,8 @@ async def difference(connection: AsyncConnection, batch: Batch) -> Sums:
         add_change(changed, was.get(request_id, {}), _contribution(logged, ranks))
     for grading in batch.get(gradings, ()):
         if (of := known.get(grading["request_id"])) is not None:
-            add_change(changed, {}, of_grading(grading, of.request["zoo"]))
-    return changed
+            _add_grading(changed, of_grading(grading, of.request["zoo"]))
+    return changed, known
 
 
 def _contribution(logged: Logged, ranks: Mapping[str, Ranks]) -> Sums:
@@ -101,16 +106,35 @@ async def add(connection: AsyncConnection, changed: Sums) -> None:
 def add_change(changed: Sums, before: Sums, after: Sums) -> None:
     """Add to ``changed`` what makes ``after`` of ``before``. What is the same leaves no trace, not
     even a rounding's."""
-    for where in {**before, **after}:
-        was, now = before.get(where, {}), after.get(where, {})
-        if was == now:
-            continue
+    for where, now in after.items():
+        was = before.get(where, _NO_FIGURES)
+        if now != was:
+            _add_difference(changed.setdefault(where, {}), was, now)
+    for where, was in before.items():
+        if where not in after:
+            _add_difference(changed.setdefault(where, {}), was, _NO_FIGURES)
+
+
+def _add_difference(found: Figures, was: Figures, now: Figures) -> None:
+    """In the writer's way, so each figure is looked at once: few become less or go."""
+    for name, figure in now.items():
+        old = was.get(name)
+        if old is None:
+            found[name] = found.get(name, 0) + figure
+        elif figure != old:
+            found[name] = found.get(name, 0) + (figure - old)
+    for name, old in was.items():
+        if name not in now:
+            found[name] = found.get(name, 0) - old
+
+
+def _add_grading(changed: Sums, sums: Sums) -> None:
+    for where, figures in sums.items():
         found = changed.setdefault(where, {})
-        for name in {**was, **now}:
-            if name == HIGHEST:
-                found[name] = max(found.get(name, 0), now[name])
-            elif was.get(name) != now.get(name):
-                found[name] = found.get(name, 0) + now.get(name, 0) - was.get(name, 0)
+        highest = max(found.pop(HIGHEST, 0), figures.pop(HIGHEST, 0))
+        _add_difference(found, _NO_FIGURES, figures)
+        if highest:
+            found[HIGHEST] = highest
 
 
 def _row(table: Table, key: tuple[Any, ...], figures: Figures) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Logs in which everything happens that sums may get wrong, and the sums held to their views."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -52,10 +52,10 @@ def batches(records: list[Record], random: Random) -> Iterator[list[Record]]:
         records = records[size:]
 
 
-async def write(database: AsyncEngine, records: list[Record], random: Random) -> None:
-    """Append the records in batches."""
+async def write(writers: Sequence[AsyncEngine], records: list[Record], random: Random) -> None:
+    """Append the records in batches, by any of the writers to one database."""
     for batch in batches(records, random):
-        await log.append(database, batch)
+        await log.append(random.choice(writers), batch)
 
 
 async def rows(connection: AsyncConnection, table: Table, name: str) -> dict[Any, dict[str, Any]]:

@@ -22,7 +22,9 @@ from litellm_messplus.status import summed as summed_up
 from litellm_messplus.status.overhead import overheads
 from litellm_messplus.status.sources import sources
 from litellm_messplus.store import log, precedence
+from litellm_messplus.store.contribution import Logged
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.remembered import MOST_LABELS, Remembered
 from litellm_messplus.store.summaries import SUMS
 from litellm_messplus.store.tables import (
     call_energy,
@@ -67,19 +69,59 @@ async def empty(database: AsyncEngine) -> None:
         await connection.execute(text("UPDATE log_head SET position = 0"))
 
 
+async def test_what_another_process_wrote_between_is_read(summed: AsyncEngine) -> None:
+    """A label that was there before its call, and a call that another one made."""
+    other = create_engine(summed.url.render_as_string(hide_password=False))
+    await log.append(summed, [request("r1"), request("r2")])
+    await log.append(other, [label("r1", 0.0), served_call("r2")])
+    await log.append(summed, [served_call("r1"), label("r2", 1.0)])
+    await log.append(other, [label("r1", 1.0, label_id="second")])
+    await other.dispose()
+
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_what_was_refused_is_not_remembered(summed: AsyncEngine) -> None:
+    await log.append(summed, [request("r1")])
+    with pytest.raises(IntegrityError):
+        await log.append(summed, [served_call("r1"), label("r1"), request("r1")])
+    await log.append(summed, [served_call("r1"), label("r1")])
+
+    await assert_sums_are_the_logs(summed)
+
+
+def test_only_the_newest_requests_are_remembered() -> None:
+    recent = Remembered(most=3)
+    for number in range(5):
+        recent.keep({f"r{number}": Logged({})}, number)
+
+    assert list(recent.take(4)) == ["r2", "r3", "r4"]
+    assert not recent.take(4), "whoever took it may have changed it"
+
+
+def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
+    recent = Remembered()
+    recent.keep({"r1": Logged({}, labels=[{}] * MOST_LABELS)}, 1)
+    assert list(recent.take(1)) == ["r1"]
+    recent.keep({"r1": Logged({}, labels=[{}] * (MOST_LABELS + 1))}, 2)
+    assert len(recent) == 0
+
+
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # it empties what it is given
 @drawn(seed=st.integers(0, 10**6))
 async def test_the_sums_are_the_logs_after_any_sequence(summed: AsyncEngine, seed: int) -> None:
     await empty(summed)
-    await write(summed, eventful(8, seed), Random(seed))
+    other = create_engine(summed.url.render_as_string(hide_password=False))
+    await write([summed, other], eventful(8, seed), Random(seed))
+    await other.dispose()
 
     await assert_sums_are_the_logs(summed)
 
 
 async def test_the_migration_adds_up_the_log_that_is_there(summed: AsyncEngine) -> None:
-    await write(summed, eventful(25, 3), Random(3))
+    await write([summed], eventful(25, 3), Random(3))
     async with summed.connect() as connection:
         before = [await rows(connection, table, table.name) for table in SUMS]
 
@@ -103,7 +145,7 @@ RULES = (
 async def test_another_rule_makes_other_sums(
     summed: AsyncEngine, rule: tuple[LabelKind, ...]
 ) -> None:
-    await write(summed, eventful(20, 1), Random(1))
+    await write([summed], eventful(20, 1), Random(1))
     before = await answered(summed)
 
     await precedence.save(summed, {"zoo": rule})
@@ -118,7 +160,7 @@ async def test_another_rule_makes_other_sums(
 
 async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
     """Which every start writes down."""
-    await write(summed, eventful(5, 2), Random(2))
+    await write([summed], eventful(5, 2), Random(2))
     read: list[str] = []
     event.listen(summed.sync_engine, "before_cursor_execute", lambda *given: read.append(given[2]))
 
@@ -157,10 +199,10 @@ async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> 
     assert await answered(summed) == (2, 2, 1.0)
 
 
-async def test_a_call_writes_without_reading_calls_and_labels_one_by_one(
+async def test_the_usual_batch_reads_nothing(
     database: AsyncEngine,
 ) -> None:
-    """The usual batch: requests, and the first calls of earlier ones. One statement reads."""
+    """Requests, and the first calls of those that this process wrote before."""
     await log.append(database, [request(f"r{n}") for n in range(20)])
     sent: list[str] = []
     event.listen(
@@ -170,7 +212,7 @@ async def test_a_call_writes_without_reading_calls_and_labels_one_by_one(
     calls_of_them = [served_call(f"r{n}") for n in range(20)]
     await log.append(database, [*(request(f"s{n}") for n in range(20)), *calls_of_them])
 
-    assert sum(statement.startswith("SELECT") for statement in sent) == 1
+    assert sum(statement.startswith("SELECT") for statement in sent) == 0
     assert sum(statement.startswith("INSERT") for statement in sent) == 4
 
 
@@ -198,7 +240,7 @@ async def test_the_status_of_the_whole_time_is_that_of_a_window_over_all(
     summed: AsyncEngine, seed: int
 ) -> None:
     """The window asks the log itself, request by request."""
-    await write(summed, eventful(25, seed), Random(seed))
+    await write([summed], eventful(25, seed), Random(seed))
 
     async with summed.connect() as connection:
         everything = await queries.window_start(connection, 10_000)
@@ -231,7 +273,7 @@ def _near(value: Any) -> Any:
 
 
 async def test_what_candidates_calls_came_to_is_what_each_call_says(summed: AsyncEngine) -> None:
-    await write(summed, eventful(40, 7), Random(7))
+    await write([summed], eventful(40, 7), Random(7))
     sql = next(
         block.code
         for block in Document(ROOT / "docs" / "status.md").blocks
