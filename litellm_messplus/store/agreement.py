@@ -10,7 +10,7 @@ from litellm_messplus.store.tables import gradings, requests
 
 WINDOW = 1000
 """The newest calls that both judged: an old rubric, or an old model, is forgotten."""
-LOOKED_AT = 10_000
+LOOKED_AT = 3_000
 """The newest gradings, of all zoos, among which those calls are looked for: so many users answer
 that they are found there, and however long the log is, no more of it is read."""
 SATISFIED = 0.5
