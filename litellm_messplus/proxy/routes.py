@@ -21,6 +21,7 @@ from litellm_messplus.proxy.authentication import Caller, administrator, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
 from litellm_messplus.proxy.watch import StatusWatch
 from litellm_messplus.status.build import WINDOW
+from litellm_messplus.store.one_moment import ReadingTakesTooLongError
 
 FEEDBACK_PATH = "/messplus/feedback"
 HIDDEN_COLUMNS = frozenset({"features", "surface", "position", "key_hash"})
@@ -90,6 +91,9 @@ def _refusals(counters: Counters) -> Iterator[None]:
     except TooOftenError as error:
         later = {"retry-after": str(math.ceil(error.retry_seconds))}
         raise HTTPException(429, str(error), headers=later) from error
+    except ReadingTakesTooLongError as error:
+        counters.failure("readings_given_up", str(error))
+        raise HTTPException(503, f"{error}: try again later") from error
     except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
         counters.failure("database_failures", "a client was told to try again")
         raise HTTPException(503, "the database does not answer: try again") from error

@@ -14,16 +14,14 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from litellm_messplus.store.one_moment import ReadingTakesTooLongError
+
 T = TypeVar("T")
 
 KEPT = 8
 """Findings of different readings that are kept, the newest."""
 LONGEST_SECONDS = 60.0
 """Of one reading; then all who wait are told that it takes too long."""
-
-
-class ReadingTakesTooLongError(TimeoutError):
-    """A reading of the log was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class SharedReadings:
                     started = self._clock()
                     value = await read()
         except TimeoutError as error:
-            raise ReadingTakesTooLongError(f"more than {self._longest_seconds:g} s") from error
+            raise ReadingTakesTooLongError(self._longest_seconds) from error
         ended = self._clock()
         self._found[key] = _Found(value, ended + (ended - started))
         self._found.move_to_end(key)

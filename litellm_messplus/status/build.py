@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.labels.response_bias import Audit
-from litellm_messplus.status import queries
+from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import journal_alerts
 from litellm_messplus.status.audit import response_bias
 from litellm_messplus.status.calibration import ZooCalibration
@@ -29,6 +29,7 @@ from litellm_messplus.status.single import best_single
 from litellm_messplus.status.sources import Sources, labels_of, sources
 from litellm_messplus.status.windows import window_status
 from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
+from litellm_messplus.store.one_moment import one_moment
 from litellm_messplus.store.response_bias import audits
 
 WINDOW = 500
@@ -75,8 +76,8 @@ async def read_status(
     With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
     plugin's own; without them nothing is said of the journal. The calibration takes longer than
     all the rest, and neither alerts nor metrics need it.
-    Raises ValueError for a window below 1, and sqlalchemy.exc.SQLAlchemyError or OSError where
-    the database does not answer.
+    Raises ValueError for a window below 1, ReadingTakesTooLongError, and
+    sqlalchemy.exc.SQLAlchemyError or OSError where the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
@@ -84,12 +85,11 @@ async def read_status(
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
-    async with database.connect() as connection:
-        await _hold_still(connection)
+    async with database.connect() as connection, one_moment(connection):
         return Rows(
-            overall=await _span(connection),
-            last=await _span(connection, await queries.window_start(connection, window)),
-            calls=await queries.calls_of_candidates(connection),
+            overall=await _overall(connection),
+            last=await _last(connection, window),
+            calls=await summed.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
             audits=await audits(connection),
@@ -99,7 +99,17 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
         )
 
 
-async def _span(connection: AsyncConnection, start: queries.Start | None = None) -> Span:
+async def _overall(connection: AsyncConnection) -> Span:
+    return Span(
+        totals=await summed.totals(connection),
+        without_cost=await summed.calls_without_cost(connection),
+        sources=await summed.sources(connection),
+        overheads=await summed.overheads(connection),
+    )
+
+
+async def _last(connection: AsyncConnection, window: int) -> Span:
+    start = await queries.window_start(connection, window)
     return Span(
         totals=await queries.totals(connection, start),
         without_cost=await queries.calls_without_cost(connection, start),
@@ -113,18 +123,6 @@ async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
     async for call in judged_calls(connection):
         prequential.add(call)
     return prequential.calibration()
-
-
-async def _hold_still(connection: AsyncConnection) -> None:
-    """Let all queries see the log as of one moment, so that the figures agree with each other.
-
-    Postgres would compile the larger ones to machine code, which takes it longer than they do.
-    """
-    if connection.dialect.name == "sqlite":
-        await connection.exec_driver_sql("BEGIN")
-    else:
-        await connection.execution_options(isolation_level="REPEATABLE READ")
-        await connection.exec_driver_sql("SET LOCAL jit = off")
 
 
 def build_status(

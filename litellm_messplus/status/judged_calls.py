@@ -10,7 +10,7 @@ from litellm_messplus.status.prequential import JudgedCall
 from litellm_messplus.status.queries import VERDICTS
 from litellm_messplus.store.tables import calls, requests
 
-JUDGED_CALLS = 10_000
+JUDGED_CALLS = 5_000
 """The newest judged calls, of all zoos together, that the calibration is of."""
 WARM_UP = 1_000
 """Judged calls before those: the running means start from them, as the predictor did."""

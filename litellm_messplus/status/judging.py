@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.label_report import JudgeStatus
 from litellm_messplus.store.agreement import agreements
-from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
+from litellm_messplus.store.tables import grading_sums, gradings, label_precedence, labels
 
 JudgeKey = tuple[str, str]
 """Zoo and judge."""
@@ -31,23 +31,19 @@ class Grading:
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
-    """By zoo and judge, over the whole time; the agreement over its newest calls."""
+    """By zoo and judge, over the whole time, from the sums; the agreement over its newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
     left_out = await _left_out(connection)
-    each = (requests.c.zoo, gradings.c.judge)
-    query = (
-        select(
-            *each,
-            func.count(),
-            func.sum(case((gradings.c.status == "graded", 1), else_=0)),
-            func.sum(gradings.c.cost),
-            func.sum(case((gradings.c.cost.is_(None), 1), else_=0)),
-        )
-        .select_from(gradings)
-        .join(requests, requests.c.request_id == gradings.c.request_id)
-        .group_by(*each)
-    )
+    found = grading_sums.c
+    query = select(
+        found.zoo,
+        found.judge,
+        func.sum(found.gradings),
+        func.sum(found.graded),
+        func.sum(found.cost),
+        func.sum(found.gradings_without_cost),
+    ).group_by(found.zoo, found.judge)
     return {
         (zoo, judge): Grading(
             gradings=asked,
@@ -64,13 +60,10 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
     """Of the labels of each judge's newest grading."""
-    each = (requests.c.zoo, gradings.c.judge)
+    found = grading_sums.c
     newest = (
-        select(*each, func.max(gradings.c.position).label("position"))
-        .select_from(gradings)
-        .join(requests, requests.c.request_id == gradings.c.request_id)
-        .where(gradings.c.status == "graded")
-        .group_by(*each)
+        select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
+        .group_by(found.zoo, found.judge)
         .subquery()
     )
     query = (

@@ -21,8 +21,9 @@ from litellm_messplus.learning.snapshot import predictor_of
 from litellm_messplus.prediction.learned import Reading, reading_of
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
+from litellm_messplus.store.one_moment import one_moment
 from litellm_messplus.store.reading import reading
-from litellm_messplus.store.tables import requests, snapshots
+from litellm_messplus.store.tables import request_sums, requests, snapshots
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
@@ -93,13 +94,17 @@ async def learned_of(database: str) -> Learned:
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """
-    async with reading(database) as engine, engine.connect() as connection:
+    async with (
+        reading(database) as engine,
+        engine.connect() as connection,
+        one_moment(connection),
+    ):
         return learned(await expected(connection), await _readings(connection))
 
 
 async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
     """What the log tells, beside what running engines know."""
-    async with database.connect() as connection:
+    async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
     return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
 
@@ -121,9 +126,9 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
     """By zoo and service level; those with fewer than ``FEWEST`` requests of which every candidate
     was healthy are left out."""
     pairs = (
-        select(requests.c.zoo, requests.c.service_level)
+        select(request_sums.c.zoo, request_sums.c.service_level)
         .distinct()
-        .order_by(requests.c.zoo, requests.c.service_level)
+        .order_by(request_sums.c.zoo, request_sums.c.service_level)
     )
     found = []
     for zoo, level in (await connection.execute(pairs)).all():
@@ -134,7 +139,7 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
             .limit(NEWEST)
         )
         rows = (await connection.execute(query)).all()
-        names = max((list(row.estimated_cost) for row in rows), key=len)
+        names = max((list(row.estimated_cost) for row in rows), key=len, default=[])
         full = [row for row in rows if set(row.estimated_cost) == set(names)]
         if len(full) >= FEWEST and len(names) > 1:
             found.append(

@@ -8,8 +8,8 @@ from litellm_messplus.status.report import Overhead
 from litellm_messplus.store.tables import calls, requests
 
 
-async def overheads(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Overhead]:
-    """Over all requests, or over those of a window."""
+async def overheads(connection: AsyncConnection, start: Start) -> dict[Key, Overhead]:
+    """Over the requests of a window."""
     asked = requests.c
     predicting = func.coalesce(asked.encode_seconds, 0.0)
     query = (
@@ -29,10 +29,10 @@ async def overheads(connection: AsyncConnection, start: Start | None = None) -> 
         .group_by(asked.zoo, asked.service_level)
     )
     query = within(query, calls.c.request_id, start)
-    return {(row[0], row[1]): _overhead(*row[2:]) for row in await connection.execute(query)}
+    return {(row[0], row[1]): overhead(*row[2:]) for row in await connection.execute(query)}
 
 
-def _overhead(
+def overhead(
     requests: int,
     late: int,
     predicting: float,
@@ -40,6 +40,7 @@ def _overhead(
     call: float,
     joules: float | None,
 ) -> Overhead:
+    """For the report: of so many requests, the means of what each part took."""
     deciding = max(deciding, 0.0)  # both are measured by one clock, but rounded
     whole = predicting + deciding + call or 1.0
     return Overhead(

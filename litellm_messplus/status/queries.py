@@ -1,6 +1,9 @@
-"""What the status asks the log, grouped by zoo and service level. `docs/status.md` shows the SQL.
+"""What the status asks the log of its newest requests, by zoo and service level. `docs/status.md`
+shows the SQL.
 
-Only reads, and runs alike on SQLite and Postgres.
+Every query goes back a bounded way along an index, from the newest position of each service level,
+however long the log is. Which levels there are, the sums know. What is of the whole time is in
+`summed`. Runs alike on SQLite and Postgres.
 """
 
 from collections.abc import Mapping
@@ -9,8 +12,10 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Integer,
     Select,
+    Subquery,
     case,
     cast,
     column,
@@ -20,10 +25,11 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    true,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.store.tables import call_energy, calls, labels, requests
+from litellm_messplus.store.tables import calls, labels, request_sums, requests
 
 OUT_OF_REACH = "no candidate is expected to hold alpha"
 """How a decision's reason begins where nothing can hold alpha."""
@@ -92,8 +98,8 @@ class Newest:
     largest: str
 
 
-async def totals(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Totals]:
-    """Over all requests, or over those of a window."""
+async def totals(connection: AsyncConnection, start: Start) -> dict[Key, Totals]:
+    """Over the requests of a window."""
     found = OUTCOMES.c
     is_labelled = exists().where(labels.c.call_id == found.request_id + ".0")
     known, weight = found.served_cost.is_not(None), found.satisfaction_weight
@@ -120,10 +126,8 @@ async def totals(connection: AsyncConnection, start: Start | None = None) -> dic
     return {(row[0], row[1]): Totals(*row[2:]) for row in await connection.execute(query)}
 
 
-async def calls_without_cost(
-    connection: AsyncConnection, start: Start | None = None
-) -> dict[Key, int]:
-    """Successful calls whose cost nobody stated, exploration calls too."""
+async def calls_without_cost(connection: AsyncConnection, start: Start) -> dict[Key, int]:
+    """Successful calls of the window whose cost nobody stated, exploration calls too."""
     query = (
         select(requests.c.zoo, requests.c.service_level, func.count())
         .select_from(calls.join(requests, requests.c.request_id == calls.c.request_id))
@@ -134,55 +138,19 @@ async def calls_without_cost(
     return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
 
 
-async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Calls]]:
-    """What every candidate's calls came to, the served and the exploration calls together."""
-    judged = {
-        tuple(row[:3]): tuple(row[3:])
-        for row in await connection.execute(
-            _by_candidate(
-                func.count(),
-                effective(VERDICTS.c.weight),
-                mean(VERDICTS.c.value, VERDICTS.c.weight),
-            ).join(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
-        )
-    }
-    found: dict[Key, list[Calls]] = {}
-    cost = func.coalesce(call_energy.c.cost, calls.c.cost)
-    costs = (
-        _by_candidate(func.avg(cost))
-        .outerjoin(call_energy, call_energy.c.call_id == calls.c.call_id)
-        .order_by(calls.c.candidate)
-    )
-    for zoo, level, candidate, cost in await connection.execute(costs):
-        labelled, equal, rate = judged.get((zoo, level, candidate), (0, 0.0, None))
-        found.setdefault((zoo, level), []).append(Calls(candidate, labelled, equal, rate, cost))
-    return found
-
-
-def _by_candidate(*figures: Any) -> Select[Any]:
-    """Figures over the successful calls; what LiteLLM's cache repeated was no call."""
-    each = (requests.c.zoo, requests.c.service_level, calls.c.candidate)
-    return (
-        select(*each, *figures)
-        .select_from(calls)
-        .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(
-            calls.c.status == "success",
-            calls.c.candidate.is_not(None),
-            calls.c.is_cache_hit.is_(False),
-        )
-        .group_by(*each)
-    )
-
-
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
     """The newest request of every service level."""
-    asked = requests.c
-    last = select(func.max(asked.position)).group_by(asked.zoo, asked.service_level)
+    asked, levels = requests.c, _levels()
+    last = (
+        select(func.max(asked.position))
+        .where(asked.zoo == levels.c.zoo, asked.service_level == levels.c.service_level)
+        .correlate(levels)
+        .scalar_subquery()
+    )
     query = select(
         *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
         *(asked.estimated_cost, asked.largest),
-    ).where(asked.position.in_(last))
+    ).join_from(levels, requests, asked.position == last)
     return {
         (row.zoo, row.service_level): Newest(
             row.alpha, row.queue, row.price, tuple(row.estimated_cost), row.largest
@@ -193,34 +161,45 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
 
 async def window_start(connection: AsyncConnection, window: int) -> Start:
     """From which position on a request is one of the newest ``window`` of its service level."""
-    place = _place()
-    last = select(
-        requests.c.zoo, requests.c.service_level, requests.c.position, place.label("place")
-    ).subquery()
-    query = (
-        select(last.c.zoo, last.c.service_level, func.min(last.c.position))
-        .where(last.c.place <= window)
-        .group_by(last.c.zoo, last.c.service_level)
-    )
-    return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
+    return await _start(connection, window, true())
 
 
 async def out_of_reach(connection: AsyncConnection) -> set[Key]:
     """The service levels of which most of the newest decisions say that nothing can hold alpha."""
-    decided = (
-        select(requests.c.request_id, _place().label("place"))
-        .where(~requests.c.is_exploration)
-        .subquery()
-    )
+    start = await _start(connection, RECENT_DECISIONS, ~requests.c.is_exploration)
     says_so = requests.c.reason.startswith(OUT_OF_REACH, autoescape=True)
     query = (
         select(requests.c.zoo, requests.c.service_level)
-        .join(decided, decided.c.request_id == requests.c.request_id)
-        .where(decided.c.place <= RECENT_DECISIONS)
+        .where(~requests.c.is_exploration, _is_in(start))
         .group_by(requests.c.zoo, requests.c.service_level)
         .having(2 * func.count(case((says_so, 1))) > func.count())
     )
     return {(row[0], row[1]) for row in await connection.execute(query)}
+
+
+async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool]) -> Start:
+    """The position of the ``count``-th newest of such requests of each service level; 0 where there
+    are fewer."""
+    levels = _levels()
+    first = (
+        select(requests.c.position)
+        .where(
+            requests.c.zoo == levels.c.zoo, requests.c.service_level == levels.c.service_level, of
+        )
+        .order_by(requests.c.position.desc())
+        .limit(1)
+        .offset(count - 1)
+        .correlate(levels)
+        .scalar_subquery()
+    )
+    query = select(levels.c.zoo, levels.c.service_level, func.coalesce(first, 0))
+    return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
+
+
+def _levels() -> Subquery:
+    """Every service level that was ever asked for."""
+    found = request_sums.c
+    return select(found.zoo, found.service_level).distinct().subquery("levels")
 
 
 def mean(value: Any, weight: Any) -> Any:
@@ -241,23 +220,16 @@ def _promised(alpha: Any, weight: Any) -> Any:
     return case((lowest == func.max(known), lowest), else_=mean(alpha, weight))
 
 
-def within(query: Select[Any], request_id: Any, start: Start | None) -> Select[Any]:
-    """The query over the requests of a window; None is the whole time."""
-    if start is None:
-        return query
+def within(query: Select[Any], request_id: Any, start: Start) -> Select[Any]:
+    """The query over the requests of a window."""
+    return query.where(request_id.in_(select(requests.c.request_id).where(_is_in(start))))
+
+
+def _is_in(start: Start) -> ColumnElement[bool]:
+    """Whether a request is in the window of its service level, each looked up by an index."""
     asked = requests.c
     each = (
         (asked.zoo == zoo) & (asked.service_level == level) & (asked.position >= position)
         for (zoo, level), position in start.items()
     )
-    oldest = min(start.values(), default=0)  # lets the database go along the index of positions
-    ids = select(asked.request_id).where(asked.position >= oldest, or_(false(), *each))
-    return query.where(request_id.in_(ids))
-
-
-def _place() -> Any:
-    """Of a request in its service level, the newest being 1."""
-    return func.row_number().over(
-        partition_by=(requests.c.zoo, requests.c.service_level),
-        order_by=requests.c.position.desc(),
-    )
+    return or_(false(), *each)

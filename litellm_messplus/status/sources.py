@@ -1,5 +1,6 @@
 """What each source of labels says, source by source, and what of it counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,15 +44,20 @@ Sources = tuple[Given, ...]
 """Of one service level."""
 
 
-async def sources(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Sources]:
-    """Over all requests, or over those of a window; the strongest kind first."""
+async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
+    """Over the requests of a window; the strongest kind first."""
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
     found: dict[Key, list[Given]] = {}
     for zoo, level, kind, source, count, total, squares in await _ask(connection, _given(), start):
         counted = counting.get((zoo, level, source), 0)
         given = Given(LabelKind(kind), source, count, total, squares, counted)
         found.setdefault((zoo, level), []).append(given)
-    return {key: tuple(sorted(given, key=_order)) for key, given in found.items()}
+    return {key: by_strength(given) for key, given in found.items()}
+
+
+def by_strength(given: Iterable[Given]) -> Sources:
+    """The strongest kind first."""
+    return tuple(sorted(given, key=_order))
 
 
 def labels_of(found: Sources, totals: Totals | None) -> Labels:
@@ -73,7 +79,7 @@ def _order(given: Given) -> tuple[int, str]:
     return PRECEDENCE.index(given.kind), given.source
 
 
-async def _ask(connection: AsyncConnection, query: Select[Any], start: Start | None) -> Any:
+async def _ask(connection: AsyncConnection, query: Select[Any], start: Start) -> Any:
     return await connection.execute(within(query, requests.c.request_id, start))
 
 

@@ -10,6 +10,9 @@ from litellm_messplus.store.tables import gradings, requests
 
 WINDOW = 1000
 """The newest calls that both judged: an old rubric, or an old model, is forgotten."""
+LOOKED_AT = 3_000
+"""The newest gradings, of all zoos, among which those calls are looked for: so many users answer
+that they are found there, and however long the log is, no more of it is read."""
 SATISFIED = 0.5
 LABELS = table(
     "current_labels", *map(column, ("call_id", "request_id", "created_at", "kind", "value"))
@@ -21,10 +24,17 @@ measured on."""
 async def agreements(
     connection: AsyncConnection, window: int = WINDOW
 ) -> dict[tuple[str, str], Agreement]:
-    """By zoo and judge (the model group), over the newest ``window`` calls of each; a pair without
-    such calls is left out."""
+    """By zoo and judge (the model group), over the newest ``window`` calls of each among the newest
+    ``LOOKED_AT`` gradings; a pair without such calls is left out."""
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
-    each = (requests.c.zoo, gradings.c.judge)
+    graded = (
+        select(gradings.c.request_id, gradings.c.judge)
+        .where(gradings.c.status == "graded")
+        .order_by(gradings.c.position.desc())
+        .limit(LOOKED_AT)
+        .subquery("graded")
+    )
+    each = (requests.c.zoo, graded.c.judge)
     pairs = (
         select(
             *each,
@@ -34,17 +44,10 @@ async def agreements(
             .over(partition_by=each, order_by=(judged.c.created_at.desc(), judged.c.call_id.desc()))
             .label("place"),
         )
-        .select_from(judged)
+        .select_from(graded)
+        .join(requests, requests.c.request_id == graded.c.request_id)
+        .join(judged, and_(judged.c.request_id == graded.c.request_id, judged.c.kind == "judge"))
         .join(said, and_(said.c.call_id == judged.c.call_id, said.c.kind == "feedback"))
-        .join(requests, requests.c.request_id == judged.c.request_id)
-        .join(
-            gradings,
-            and_(
-                gradings.c.request_id == judged.c.request_id,
-                gradings.c.status == "graded",
-            ),
-        )
-        .where(judged.c.kind == "judge")
         .subquery()
     )
     yes, user = pairs.c.judge_satisfied, pairs.c.user_satisfied

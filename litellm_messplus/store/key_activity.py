@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, and_, case, exists, func, select
+from sqlalchemy import Column, ColumnElement, Select, and_, case, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.label_kind import LabelKind
@@ -34,7 +34,9 @@ class KeyVerdicts:
 async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
     """Of the last day. Raises SQLAlchemyError where the database does not answer."""
     since = datetime.now(UTC) - SPAN
-    in_level = and_(requests.c.zoo == zoo, requests.c.service_level == service_level)
+    in_level = and_(
+        _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
+    )
     async with engine.connect() as connection:
         found = await connection.execute(_verdicts(since).where(in_level).limit(MOST_KEYS))
         judged = {row.key_hash: row for row in found}
@@ -74,7 +76,7 @@ async def _requests_of(
     connection: AsyncConnection, since: datetime, keys: list[str | None]
 ) -> dict[tuple[str, str, str | None], int]:
     """How many requests each of these keys made, by zoo and service level."""
-    each = (requests.c.zoo, requests.c.service_level, requests.c.key_hash)
+    each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
     named = {key for key in keys if key is not None}
     query = (
         select(*each, func.count())
@@ -82,6 +84,12 @@ async def _requests_of(
         .group_by(*each)
     )
     return {(row[0], row[1], row[2]): row[3] for row in await connection.execute(query)}
+
+
+def _plain(column: Column[Any]) -> ColumnElement[Any]:
+    """The column as no index knows it. Of a service level there is an index too, and SQLite would
+    rather go along it through the whole log than through a day by its times."""
+    return func.coalesce(column, "")
 
 
 def _verdicts(since: datetime) -> Select[Any]:

@@ -1,5 +1,5 @@
 """Appending to the log: every record gets the next position, and every request the next number of
-its service level, in one transaction a batch."""
+its service level, in one transaction a batch. The sums over the log change with it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
 from litellm_messplus.records import LessonRecord, Record, RequestRecord
-from litellm_messplus.store import database_file, notices
+from litellm_messplus.store import database_file, notices, summaries
 from litellm_messplus.store.database_file import DatabaseFile
 from litellm_messplus.store.numbering import Numbering
+from litellm_messplus.store.remembered import remembered
 from litellm_messplus.store.rows import TABLE_OF, Row, row
 from litellm_messplus.store.tables import log_head, requests
 
@@ -81,10 +82,14 @@ async def _append(
         highest = await numbering.number(
             connection, rows_of.get(requests, ()), before, is_pruned=is_pruned
         )
+        recent = remembered(engine.sync_engine)
+        changed, known = await summaries.difference(connection, rows_of, recent.take(before))
         for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
+        await summaries.add(connection, changed)
         if file is not None:
             file.check()
+    recent.keep(known, ends.head)
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
     numbering.committed(ends.head, highest)

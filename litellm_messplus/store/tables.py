@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Date,
     DateTime,
     Dialect,
     Float,
@@ -163,6 +164,7 @@ requests = Table(
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
+    Index("ix_requests_level_position", "zoo", "service_level", "position"),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 
@@ -272,6 +274,97 @@ lessons = Table(
     _optional("completion_tokens", Float, "Length of the answer; NULL where nobody knows."),
     _required("value", Float, "Satisfaction from 0 to 1."),
     comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
+)
+
+request_sums = Table(
+    "request_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of its requests, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("alpha", Float, primary_key=True, comment="The share promised at that time."),
+    _required("requests", Integer, "Requests decided."),
+    _required("labelled", Integer, "Those with a label of any source, whether it counts or not."),
+    _required("answered", Integer, "Those with a verdict."),
+    _required("weight", Float, "Sum of the verdicts' weights."),
+    _required("weight_squared", Float, "Sum of the squares of these weights."),
+    _required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    _required("cost", Float, "What all cost as far as it is known, explorations included."),
+    _required("priced", Integer, "Requests whose served call has a known cost."),
+    _required("priced_cost", Float, "What those cost, explorations included."),
+    _required("explorations", Integer, "Requests on which something else was tried."),
+    _required("exploration_cost", Float, "What the exploration calls cost."),
+    _required(
+        "compared", Integer, "Successful requests of known cost, the largest's being known too."
+    ),
+    _required("compared_cost", Float, "What those cost, explorations included."),
+    _required("compared_cost_largest", Float, "What they would have cost at the largest alone."),
+    _required("timed", Integer, "Requests whose served call has ended after a known time."),
+    _required("late", Integer, "Those of the timed whose features came too late."),
+    _required("predicting_seconds", Float, "What the features of the timed took."),
+    _required("deciding_seconds", Float, "What else their decisions took."),
+    _required("call_seconds", Float, "What their served calls took."),
+    _required("metered", Integer, "Those of the timed whose features' energy was measured."),
+    _required("joules", Float, "That energy."),
+    comment="Requests added up by day and promise, written together with the log: the status is "
+    "read from here.",
+)
+
+call_sums = Table(
+    "call_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("candidate", String(255), primary_key=True, comment="The candidate; empty for NULL."),
+    Column("model", String(255), primary_key=True, comment="LiteLLM's name; empty for NULL."),
+    Column("role", String(16), primary_key=True, comment="`served` or `exploration`."),
+    _required("calls", Integer, "Calls ended."),
+    _required("failures", Integer, "Those of them that failed."),
+    _optional("cost", Float, "What they cost, measured energy included; NULL where unknown."),
+    _required("calls_without_cost", Integer, "Calls whose cost is unknown."),
+    _optional("prompt_tokens", BigInteger, "Tokens read; NULL where nobody knows."),
+    _optional("completion_tokens", BigInteger, "Tokens written; NULL where nobody knows."),
+    _required("unstated", Integer, "Successful calls whose cost nobody stated at their end."),
+    _required("own", Integer, "A model's own answers: successful, and not repeated by a cache."),
+    _required("priced", Integer, "Own answers of known cost."),
+    _required("priced_cost", Float, "What those cost."),
+    _required("judged", Integer, "Own answers with a verdict."),
+    _required("weight", Float, "Sum of these verdicts' weights."),
+    _required("weight_squared", Float, "Sum of the squares of these weights."),
+    _required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    comment="Calls added up by day, promise and model, written together with the log.",
+)
+
+label_sums = Table(
+    "label_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("kind", String(16), primary_key=True, comment="A kind of labels."),
+    Column("source", String(64), primary_key=True, comment="Who judged."),
+    _required("labelled", Integer, "Served calls that it labelled."),
+    _required("satisfaction", Float, "Sum of its newest labels' values on them."),
+    _required("satisfaction_squared", Float, "Sum of the squares of these values."),
+    _required("counting", Integer, "How many of its labels are the verdict of their request."),
+    comment="What each source of labels said of the served calls, added up by day and promise, "
+    "written together with the log.",
+)
+
+grading_sums = Table(
+    "grading_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of the gradings, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The zoo whose answers were graded."),
+    Column("judge", String(255), primary_key=True, comment="The model group that graded."),
+    _required("gradings", Integer, "Times that it was asked."),
+    _required("graded", Integer, "Those of them that it answered as it should."),
+    _required("answers", Integer, "Answers that it was shown."),
+    _optional("cost", Float, "In dollars, as far as it is known; NULL where none is."),
+    _required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
+    _optional("newest_graded", Position, "Place in the log of the newest answered as it should."),
+    comment="Gradings added up by day and judge, written together with the log.",
 )
 
 SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."

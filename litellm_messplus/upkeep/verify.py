@@ -1,5 +1,7 @@
-"""Verifying a database: its file, its order, its references, and that the fold of it is the state
-that a start, and a running proxy, go on from."""
+"""Verifying a database: its file, its order, its references, its sums, and that the fold of it is
+the state that a start, and a running proxy, go on from."""
+
+from collections.abc import Sequence
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -18,9 +20,11 @@ from litellm_messplus.upkeep.orphans import check_references
 from litellm_messplus.upkeep.positions import check_positions
 from litellm_messplus.upkeep.queues import Ask, check_queues
 from litellm_messplus.upkeep.snapshots import check_snapshots, newest_snapshots
+from litellm_messplus.upkeep.sums import check_sums
 
 NO_CONFIG = "only a configuration says what the log folds into: give it with --config"
 NO_URL = "a running proxy is asked with --url"
+NOT_THE_LOG = "not looked at: the log is not as it was written"
 NO_ORDER = "not looked at: the log has no order to fold in"
 
 
@@ -43,11 +47,18 @@ async def _findings(
     findings += await check_positions(database)
     is_ordered = all(finding.outcome is not Outcome.WRONG for finding in findings)
     findings += await check_references(database)
+    findings += await _of_the_sums(database, findings)
     if configured is None or not is_ordered:
         reason = NO_CONFIG if configured is None else NO_ORDER
         return [*findings, Finding("fold", Outcome.SKIPPED, reason)]
     findings += await _of_the_fold(database, configured, ask)
     return findings
+
+
+async def _of_the_sums(database: AsyncEngine, before: Sequence[Finding]) -> list[Finding]:
+    if any(finding.outcome is Outcome.WRONG for finding in before):
+        return [Finding("sums", Outcome.SKIPPED, NOT_THE_LOG)]
+    return await check_sums(database)
 
 
 async def _of_the_fold(

@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Date,
     Float,
     Integer,
     LargeBinary,
@@ -66,6 +67,7 @@ def test_columns_are_described_in_the_words_of_their_comments(name: str) -> None
 
 KINDS: dict[type[TypeEngine[Any]], str] = {
     UtcDateTime: "time",
+    Date: "date",
     JSON: "JSON",
     LargeBinary: "bytes",
     Boolean: "boolean",

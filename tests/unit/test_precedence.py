@@ -36,6 +36,7 @@ async def test_they_take_turns_on_postgres_too(database: AsyncEngine) -> None:
     await precedence.save(database, {"zoo": PRECEDENCE})
     assert sent == [
         "UPDATE log_head SET",
+        "SELECT label_precedence.zoo, label_precedence.kind,",
         "DELETE FROM label_precedence",
         "INSERT INTO label_precedence",
     ]

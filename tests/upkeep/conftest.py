@@ -19,6 +19,7 @@ from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.summaries import SUMS
 from tests.unit.builders import traffic
 
 POLICIES = {"zoo": "adaptive", "old": "paper"}
@@ -117,3 +118,20 @@ def damage(database: Path) -> Damage:
             connection.commit()
 
     return run
+
+
+@pytest.fixture
+def sums_follow(database: Path) -> Callable[[], None]:
+    """Makes the sums what the log says, as if what was changed by hand had been written so."""
+
+    def follow() -> None:
+        with closing(sqlite3.connect(database)) as connection:
+            for table in SUMS:
+                names = ", ".join(column.name for column in table.columns)
+                connection.execute(f"DELETE FROM {table.name}")
+                connection.execute(
+                    f"INSERT INTO {table.name} ({names}) SELECT {names} FROM logged_{table.name}"
+                )
+            connection.commit()
+
+    return follow

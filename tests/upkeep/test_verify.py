@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -118,9 +119,10 @@ def test_a_label_of_a_missing_call_is_found(database: Path, damage: Damage) -> N
 
 
 def test_a_label_that_came_before_its_call_ended_is_no_damage(
-    database: Path, damage: Damage
+    database: Path, damage: Damage, sums_follow: Callable[[], None]
 ) -> None:
     damage("DELETE FROM calls WHERE call_id = 'zoo3.0'")
+    sums_follow()
 
     assert verify("--database", database).exit_code == 0
     assert of("references", "--database", database) == ["note", "sound"]
@@ -186,10 +188,11 @@ def test_empty_positions_are_counted_and_no_damage(database: Path, damage: Damag
 
 
 def test_a_snapshot_that_says_something_else_than_the_log_is_found(
-    database: Path, config: Path, damage: Damage
+    config: Path, damage: Damage, sums_follow: Callable[[], None]
 ) -> None:
     """As the database's rows were changed by hand, or the state in memory was wrong."""
     damage("UPDATE labels SET value = 1 - value WHERE label_id = 'zoo3-0'")
+    sums_follow()
 
     told = wrong("--config", config)
 
@@ -398,3 +401,39 @@ def test_a_proxy_that_does_not_answer_is_one_line(
 
 def test_a_proxy_is_not_asked_without_the_configuration() -> None:
     assert "--url needs --config" in refusal("--url", URL)
+
+
+def test_sums_that_are_not_the_logs_are_named(database: Path, damage: Damage) -> None:
+    assert of("sums", "--database", database) == ["sound"]
+
+    damage("UPDATE request_sums SET cost = cost + 1 WHERE zoo = 'zoo' AND service_level = 'gold'")
+
+    told = wrong("--database", database)
+    assert told.startswith("messplus: sums: 1 of ")
+    assert "request_sums 2026-01-02, zoo, gold, 0.6: cost is" in told
+
+
+def test_sums_know_requests_that_have_left_the_log(database: Path, damage: Damage) -> None:
+    """Moved away with all that belongs to them, in the order of the log."""
+    for table in ("labels", "calls", "requests"):
+        damage(f"DELETE FROM {table} WHERE request_id = 'zoo1'")
+
+    assert verify("--database", database).exit_code == 0
+    assert of("sums", "--database", database) == ["note", "sound"]
+    (note,) = [each["told"] for each in found("--database", database)
+               if each["check"] == "sums" and each["outcome"] == "note"]  # fmt: skip
+    assert note.startswith("1 requests and gradings of the sums are no longer in the log")
+
+
+def test_sums_are_not_held_to_a_log_that_was_changed_by_hand(
+    database: Path, damage: Damage
+) -> None:
+    damage("DELETE FROM requests WHERE request_id = 'zoo3'")
+
+    assert of("sums", "--database", database) == ["skipped"]
+
+
+def test_a_request_that_the_sums_have_missed_is_wrong(database: Path, damage: Damage) -> None:
+    damage("UPDATE request_sums SET requests = requests - 1 WHERE zoo = 'zoo'")
+
+    assert "in the log" in wrong("--database", database)
