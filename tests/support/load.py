@@ -12,7 +12,10 @@ import httpx
 
 from tests.support.proxy import Proxy, until
 
-CLIENTS = 4
+JUDGING = 4
+"""Clients that say what they think of each answer."""
+ASKING = 2
+"""Clients that only ask, and do not wait for a verdict to be taken."""
 PAUSE_SECONDS = 0.05
 """Before a client whose connection was refused or cut tries again."""
 LONGEST_SECONDS = 60.0
@@ -40,6 +43,14 @@ class Tally:
         self.failed += 1
         if len(self.words) < MOST_FAILURES:
             self.words.append(what[:500])
+
+
+@dataclass(frozen=True)
+class Routed:
+    """An answer of a zoo, and the ids that it goes by."""
+
+    request_id: str
+    ids: tuple[str, str, str]
 
 
 class Load:
@@ -81,7 +92,7 @@ class Load:
         return f"{self.tally}\n{self._proxy.log[-4000:]}"
 
     async def _run(self) -> None:
-        await asyncio.gather(*map(self._client, range(CLIENTS)))
+        await asyncio.gather(*map(self._client, range(JUDGING + ASKING)))
 
     async def _client(self, number: int) -> None:
         key = self._keys[number % len(self._keys)]
@@ -94,37 +105,37 @@ class Load:
             while not self._ended:
                 turn += 1
                 try:
-                    await self._ask_and_judge(http, f"client {number}, turn {turn}", turn)
+                    asked = await self._ask(http, f"client {number}, turn {turn}", turn % 2 == 0)
+                    if asked is not None and number < JUDGING:
+                        await self._judge(http, asked.ids[turn % 3], asked, (turn % 11) / 10)
                 except httpx.TimeoutException as error:
                     self.tally.fail(f"no answer in time: {error!r}")
                 except httpx.TransportError:
                     self.tally.cut += 1
                     await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _ask_and_judge(self, http: httpx.AsyncClient, prompt: str, turn: int) -> None:
+    async def _ask(self, http: httpx.AsyncClient, prompt: str, is_streamed: bool) -> Routed | None:
         began = time.monotonic()
-        is_streamed = turn % 2 == 0
         answer, identity = await (_stream if is_streamed else _whole)(http, prompt)
         self.tally.slowest = max(self.tally.slowest, time.monotonic() - began)
         if answer.status_code != 200 or not identity:
             self.tally.fail(f"chat {answer.status_code}: {answer.text if not is_streamed else ''}")
-            return
+            return None
         self.tally.served += 1
         request_id = answer.headers.get("x-messplus-request-id")
         if request_id is None:
             self.tally.unrouted += 1
-            return
-        ids = (request_id, answer.headers["x-litellm-call-id"], identity)
-        await self._judge(http, ids[turn % 3], request_id, (turn % 11) / 10)
+            return None
+        return Routed(request_id, (request_id, answer.headers["x-litellm-call-id"], identity))
 
     async def _judge(
-        self, http: httpx.AsyncClient, identity: str, request_id: str, value: float
+        self, http: httpx.AsyncClient, identity: str, asked: Routed, value: float
     ) -> None:
         said = await http.post("/messplus/feedback", json={"id": identity, "score": value})
         if said.status_code == 200:
-            if said.json()["request_id"] != request_id:
-                self.tally.fail(f"the label of {request_id} went to another: {said.text}")
-            self.tally.acknowledged[request_id] = value
+            if said.json()["request_id"] != asked.request_id:
+                self.tally.fail(f"the label of {asked.request_id} went to another: {said.text}")
+            self.tally.acknowledged[asked.request_id] = value
         elif said.status_code == 503:
             self.tally.refused += 1
         else:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -65,10 +66,12 @@ class _Forked:
         return None if is_running(self.pid) else 1
 
     def send_signal(self, sign: signal.Signals) -> None:
-        os.kill(self.pid, sign)
+        """To a process that may have ended by itself."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, sign)
 
     def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
     def wait(self, timeout: float = END_SECONDS) -> int:
         """Return when it is gone. The status that it ended with is its parent's to know."""

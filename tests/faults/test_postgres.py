@@ -1,0 +1,83 @@
+"""A real Postgres that crashes, or has no connection left, while the proxy serves."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from tests.faults.report import Fault, Row, conclude
+from tests.support.load import Load
+from tests.support.postgres import PostgresServer
+from tests.support.proxy import Config, until
+from tests.support.warm_start import WarmProxy
+
+pytestmark = pytest.mark.faults
+
+SOME = 20
+AWAY_SECONDS = 3.0
+ENDED = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{{}}'"
+
+
+@pytest.fixture
+def postgres(config: Config) -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    server.start()
+    server.make_database()
+    config["messplus"]["database"] = server.url
+    yield server
+    server.remove()
+
+
+def test_a_postgres_that_is_killed_and_started_again(
+    postgres: PostgresServer, proxy: WarmProxy, rows: list[Row]
+) -> None:
+    proxy.start()
+    with Load(proxy) as load:
+        for _ in range(3):
+            load.until_acknowledged(SOME)
+            postgres.kill()
+            time.sleep(AWAY_SECONDS)
+            postgres.start()
+        load.until_acknowledged(SOME)
+    proxy.stop()
+
+    note = f"3 times, {AWAY_SECONDS:g} s away each"
+    conclude(rows, Fault.POSTGRES_KILLED, proxy, load, note)
+
+
+def test_a_postgres_whose_connections_others_hold(
+    postgres: PostgresServer, proxy: WarmProxy, rows: list[Row]
+) -> None:
+    proxy.start()
+    with Load(proxy) as load:
+        load.until_acknowledged(SOME)
+        held = asyncio.run(hold_all(postgres, lambda: load.tally.refused > 0))
+        load.until_acknowledged(SOME)
+    proxy.stop()
+
+    conclude(rows, Fault.NO_CONNECTION, proxy, load, f"others hold {held}, and give them back")
+
+
+async def hold_all(postgres: PostgresServer, is_felt: "Callable[[], bool]") -> int:
+    """Take every connection, the proxy's as well, until it is felt; says how many were held."""
+    others: list[asyncpg.Connection] = []
+
+    async def take() -> None:
+        try:
+            while True:
+                others.append(await asyncpg.connect(**postgres.address))
+        except asyncpg.TooManyConnectionsError:
+            pass
+
+    try:
+        await take()
+        while not is_felt():
+            await others[0].execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1"
+            )
+    finally:
+        for other in others:
+            await other.close()
+    return len(others)
