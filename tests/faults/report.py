@@ -44,16 +44,24 @@ class Row:
 
 
 def conclude(
-    rows: list[Row], fault: Fault, proxy: Proxy, load: Load, note: str, *, cuts: bool = False
+    rows: list[Row],
+    fault: Fault,
+    proxy: Proxy,
+    load: Load,
+    note: str,
+    *,
+    cuts: bool = False,
+    broken: bool = False,
 ) -> None:
     """Add the fault's row, and hold it to the promise. The proxy has been ended.
 
-    With ``cuts`` broken connections are part of the fault, else they are failures.
+    Connections that are cut are part of the fault with ``cuts``, and streams that do not end with
+    ``broken``; else they are failures.
     """
     tally = load.tally
     database = str(proxy.config["messplus"]["database"])
     lost = lost_labels(database, tally.acknowledged)
-    failed = tally.failed + (0 if cuts else tally.cut)
+    failed = tally.failed + (0 if cuts else tally.cut) + (0 if broken else tally.broken)
     rows.append(
         Row(fault, tally.served, failed, len(tally.acknowledged), len(lost), _note(tally, note))
     )

@@ -16,9 +16,9 @@ from tests.support.warm_start import WarmProxy
 pytestmark = pytest.mark.faults
 
 SOME = 20
+REFUSED = 8
+"""Verdicts: two of each client, which waits 5 s for each."""
 LOCKED_SECONDS = 10.0
-PROMPT_SECONDS = 2.0
-"""How long an answer may take at most beside a database that fails: the machine is busy."""
 
 
 def test_a_full_disk(config: Config, proxy: WarmProxy, rows: list[Row]) -> None:
@@ -28,7 +28,7 @@ def test_a_full_disk(config: Config, proxy: WarmProxy, rows: list[Row]) -> None:
         with Load(proxy) as load:
             load.until_acknowledged(SOME)
             with filled(disk):
-                until(lambda: load.tally.refused >= SOME, 60.0, lambda: proxy.log[-3000:])
+                until_refused(load, proxy)
             load.until_acknowledged(SOME)
         proxy.stop()
 
@@ -60,10 +60,10 @@ def test_a_database_file_that_goes_away_and_comes_back(proxy: WarmProxy, rows: l
     with Load(proxy) as load:
         load.until_acknowledged(SOME)
         moved = [path.rename(aside / path.name) for path in files(proxy)]
-        until(lambda: load.tally.refused >= SOME, 60.0)
-        refused_since = len(load.tally.acknowledged)
+        until_refused(load, proxy)
+        acknowledged = len(load.tally.acknowledged)
         load.until_served(SOME)
-        assert len(load.tally.acknowledged) == refused_since
+        assert len(load.tally.acknowledged) == acknowledged
         for path in moved:
             path.rename(proxy.folder / path.name)
         load.until_acknowledged(SOME)
@@ -78,7 +78,7 @@ def test_a_database_that_becomes_read_only(proxy: WarmProxy, rows: list[Row]) ->
         load.until_acknowledged(SOME)
         # Not the -shm, which SQLite maps: a system that refuses to write a mapped page ends it.
         with read_only([path for path in files(proxy) if not path.name.endswith("-shm")]):
-            until(lambda: load.tally.refused >= SOME, 60.0, lambda: proxy.log[-3000:])
+            until_refused(load, proxy)
         load.until_acknowledged(SOME)
     proxy.stop()
 
@@ -101,7 +101,8 @@ def test_a_corrupt_page(proxy: WarmProxy, rows: list[Row]) -> None:
     with Load(proxy) as load:
         load.until_acknowledged(5 * SOME)
         page, before = corrupt(proxy, "calls")
-        load.until_served(5 * SOME)
+        until(lambda: "malformed" in proxy.log, 60.0)
+        load.until_served(SOME)
         proxy.kill()
         restore(proxy, page, before)
         proxy.start()
@@ -110,6 +111,12 @@ def test_a_corrupt_page(proxy: WarmProxy, rows: list[Row]) -> None:
 
     note = "the page restored before the next start"
     conclude(rows, Fault.CORRUPT, proxy, load, note, cuts=True)
+
+
+def until_refused(load: Load, proxy: WarmProxy) -> None:
+    """Wait until the clients know that the database does not take their verdicts."""
+    enough = load.tally.refused + REFUSED
+    until(lambda: load.tally.refused >= enough, 60.0, lambda: proxy.log[-3000:])
 
 
 def files(proxy: WarmProxy) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import asyncpg
 import pytest
@@ -10,14 +10,18 @@ import pytest
 from tests.faults.report import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.postgres import PostgresServer
-from tests.support.proxy import Config, until
+from tests.support.proxy import Config
 from tests.support.warm_start import WarmProxy
 
 pytestmark = pytest.mark.faults
 
 SOME = 20
 AWAY_SECONDS = 3.0
-ENDED = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{{}}'"
+OTHERS = {"application_name": "others"}
+END_THE_PROXYS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE usename = current_user AND application_name <> 'others'
+"""
 
 
 @pytest.fixture
@@ -60,23 +64,22 @@ def test_a_postgres_whose_connections_others_hold(
     conclude(rows, Fault.NO_CONNECTION, proxy, load, f"others hold {held}, and give them back")
 
 
-async def hold_all(postgres: PostgresServer, is_felt: "Callable[[], bool]") -> int:
+async def hold_all(postgres: PostgresServer, is_felt: Callable[[], bool]) -> int:
     """Take every connection, the proxy's as well, until it is felt; says how many were held."""
     others: list[asyncpg.Connection] = []
 
     async def take() -> None:
         try:
             while True:
-                others.append(await asyncpg.connect(**postgres.address))
+                others.append(await asyncpg.connect(**postgres.address, server_settings=OTHERS))
         except asyncpg.TooManyConnectionsError:
             pass
 
     try:
         await take()
         while not is_felt():
-            await others[0].execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1"
-            )
+            await others[0].execute(END_THE_PROXYS)
+            await take()
     finally:
         for other in others:
             await other.close()

@@ -36,4 +36,4 @@ async def _labels(database: str) -> dict[str, float]:
             rows = (await connection.execute(text(NEWEST_LAST))).all()
     finally:
         await engine.dispose()
-    return {request_id: value for request_id, value in rows}
+    return {str(request_id): float(value) for request_id, value in rows}

@@ -1,4 +1,4 @@
-"""Disks that are full and files that cannot be written, as far as the system lets a test make them."""
+"""Disks that are full, and files that nobody can write to, where a test may make them."""
 
 import os
 import subprocess

@@ -27,12 +27,14 @@ MOST_FAILURES = 20
 @dataclass
 class Tally:
     """What the clients were told. ``acknowledged`` has the value of each label that got a 200, by
-    the request's id; ``refused`` counts the verdicts that got the documented 503."""
+    the request's id; ``refused`` counts the verdicts that got the documented 503;
+    ``cut`` counts connections that broke, ``broken`` streams that did not come to their end."""
 
     served: int = 0
     unrouted: int = 0
     failed: int = 0
     cut: int = 0
+    broken: int = 0
     refused: int = 0
     slowest: float = 0.0
     acknowledged: dict[str, float] = field(default_factory=dict)
@@ -118,8 +120,11 @@ class Load:
         began = time.monotonic()
         answer, identity = await (_stream if is_streamed else _whole)(http, prompt)
         self.tally.slowest = max(self.tally.slowest, time.monotonic() - began)
-        if answer.status_code != 200 or not identity:
-            self.tally.fail(f"chat {answer.status_code}: {answer.text if not is_streamed else ''}")
+        if is_streamed and not identity:
+            self.tally.broken += 1
+            return None
+        if answer.status_code != 200:
+            self.tally.fail(f"chat {answer.status_code}: {answer.text}")
             return None
         self.tally.served += 1
         request_id = answer.headers.get("x-messplus-request-id")
