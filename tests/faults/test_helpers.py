@@ -1,7 +1,6 @@
 """The encoder's process and the judge: killed, hanging, and back. Requests and feedback go on."""
 
 import os
-import shutil
 import signal
 from collections.abc import Iterator
 
@@ -28,8 +27,7 @@ CRITIC = ScriptedJudge(good="from huge")
 def test_an_encoder_that_is_killed_or_hangs(
     config: Config, proxy: WarmProxy, rows: list[Row]
 ) -> None:
-    shutil.copy(slow_encoders.__file__, proxy.folder)
-    config["messplus"]["encoder"] = "slow_encoders:Telling"
+    config["messplus"]["encoder"] = f"{slow_encoders.HERE}:Telling"
     proxy.start()
     with Load(proxy) as load, proxy.client("sk-alice") as client:
         until_more(proxy, ENCODED)
