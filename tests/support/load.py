@@ -16,7 +16,7 @@ JUDGING = 4
 """Clients that say what they think of each answer."""
 ASKING = 2
 """Clients that only ask, and do not wait for a verdict to be taken."""
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.2
 """Before a client whose connection was refused or cut tries again."""
 LONGEST_SECONDS = 60.0
 """How long a client waits: for longer than the proxy may let it."""
