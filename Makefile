@@ -25,8 +25,9 @@ COVERAGE := $(if $(COVER),--cov --cov-report=term:skip-covered --cov-fail-under=
 
 WHEEL_VENV := dist/venv
 DATABASE :=
+FAULTS := tests/faults
 
-.PHONY: run demo test test-all test-postgres test-vllm check wheel bench clean
+.PHONY: run demo test test-all test-faults test-postgres test-vllm check wheel bench clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/messplus up
@@ -35,7 +36,7 @@ demo: $(INSTALLED) ## Send a few hundred requests through the running proxy, and
 	$(VENV)/bin/messplus demo --ask-all
 
 test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real proxy: what every change needs.
-	$(UNIT) $(COVERAGE) -m 'not end_to_end and not vllm' $(LONG:%=--deselect=%)
+	$(UNIT) $(COVERAGE) -m 'not end_to_end and not faults and not vllm' $(LONG:%=--deselect=%)
 	$(VENV)/bin/pytest $(FIRST)
 
 test-all: $(INSTALLED) ## The tests that `make test` leaves out: long ones, and of more real proxies.
@@ -45,6 +46,9 @@ test-all: $(INSTALLED) ## The tests that `make test` leaves out: long ones, and 
 test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.
 	$(VENV)/bin/pytest tests/postgres
 	$(VENV)/bin/pytest --postgres tests/end_to_end/test_feedback.py tests/end_to_end/test_serving.py
+
+test-faults: $(INSTALLED) ## A real proxy under load while what it depends on breaks, and a table of it: minutes.
+	$(VENV)/bin/pytest -m faults $(FAULTS)
 
 test-vllm: $(INSTALLED) $(VLLM_INSTALLED) ## The tiny zoo on three real vLLM servers, without a GPU: minutes.
 	$(VENV)/bin/pytest -m vllm tests/vllm

@@ -135,6 +135,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 self.parts.meter,
                 store_text=self._store_text,
             )
+            # The headers of a stream went out before anybody knew its id.
+            opened.response_id = opened.response_id or call.response_id
             self.parts.authors.wrote(opened.record.zoo, call)
             self._ended(opened, call, response_obj)
         except Exception:

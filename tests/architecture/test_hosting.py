@@ -52,14 +52,14 @@ def test_hosted_checks_call_what_is_called_here() -> None:
     called = re.findall(r"\bmake ([a-z-]+)", steps("test") + (ROOT / ".ci/run").read_text())
 
     assert ".ci/run" in steps("test")
-    assert {"test", "test-all", "test-vllm", "wheel"} <= set(called) <= targets
+    assert {"test", "test-all", "test-faults", "test-vllm", "wheel"} <= set(called) <= targets
 
 
 def test_the_readme_names_the_tests_that_are_run() -> None:
     readme = re.findall(r"^make (test[a-z-]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     run = re.findall(r"^ *make (test[a-z-]*)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
 
-    assert readme == run == ["test", "test-all", "test-vllm"]
+    assert readme == run == ["test", "test-all", "test-faults", "test-vllm"]
 
 
 def test_hooks_are_the_commands_of_make_check() -> None:

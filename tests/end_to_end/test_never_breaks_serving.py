@@ -1,5 +1,6 @@
 """Routing never breaks serving: where our code fails, LiteLLM's own choice stands."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -59,6 +60,31 @@ def test_a_database_that_goes_away_stops_feedback_only(upstream: Upstream, tmp_p
         proxy.stop()
 
     assert len(proxy.rows("SELECT * FROM current_labels")) == 1
+
+
+def test_a_streamed_answers_id_is_known_while_the_log_cannot_be_written(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """A client that is told 404 gives up, and one that is told 503 comes again."""
+    proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
+    body = {"model": "zoo", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    try:
+        with proxy.client() as client:
+            ask(client)
+            proxy.wait_for_rows("SELECT * FROM calls", 3)
+            with closing(proxy.database()) as blocker:
+                blocker.execute("BEGIN IMMEDIATE")
+                lines = client.post("/v1/chat/completions", json=body).text.splitlines()
+                response_id = json.loads(lines[0].removeprefix("data: "))["id"]
+
+                refused = client.post(
+                    "/messplus/feedback", json={"id": response_id, "satisfied": True}
+                )
+                blocker.rollback()
+    finally:
+        proxy.stop()
+
+    assert refused.status_code == 503
 
 
 def test_a_database_file_that_is_deleted_takes_no_verdict_and_serving_goes_on(

@@ -47,6 +47,7 @@ class Postgres:
     """Its data lie in ``folder``. As an operator would have it: every commit reaches the disk."""
 
     folder: Path
+    connections: int = 100
     port: int = field(default_factory=free_port)
     _server: subprocess.Popen[bytes] | None = None
     _names: Iterator[int] = field(default_factory=lambda: count(1))
@@ -72,6 +73,7 @@ class Postgres:
             "port": self.port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self.folder,
+            "max_connections": self.connections,
         }
         options = [f"--{name}={value}" for name, value in arguments.items()]
         with (self.folder / "server.log").open("ab") as log:
@@ -102,8 +104,8 @@ class Postgres:
         await fetch(self.url(), f"CREATE DATABASE {name}")
         return self.url(name)
 
-    def url(self, name: str = "postgres") -> str:
-        return f"postgresql+asyncpg://{USER}@127.0.0.1:{self.port}/{name}"
+    def url(self, name: str = "postgres", user: str = USER) -> str:
+        return f"postgresql+asyncpg://{user}@127.0.0.1:{self.port}/{name}"
 
     def execute(self, statement: str) -> list[dict[str, Any]]:
         """Run one statement as the administrator, and commit."""
@@ -132,10 +134,10 @@ class Postgres:
 
 
 @contextmanager
-def postgres_server() -> Iterator[Postgres]:
-    """A server for the block; its files are removed at the end."""
+def postgres_server(connections: int = 100) -> Iterator[Postgres]:
+    """A server for the block, that takes so many connections; its files are removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="messplus-postgres-"))  # pytest's folders are private
-    server = Postgres(folder)
+    server = Postgres(folder, connections)
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)

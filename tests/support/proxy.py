@@ -80,6 +80,7 @@ class Proxy:
     folder: Path
     port: int = field(default_factory=free_port)
     arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -107,11 +108,9 @@ class Proxy:
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for it to serve."""
-        path = self.folder / "config.yaml"
-        path.write_text(yaml.safe_dump(self.config, sort_keys=False))
-        command = [str(Path(sys.executable).parent / "litellm"), "--config", str(path)]
-        command += ["--port", str(self.port), "--host", "127.0.0.1", *self.arguments]
+        command = [str(Path(sys.executable).parent / "litellm"), *self.options()]
         environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
+        environment |= self.environment
         environment["PYTHONPATH"] = os.pathsep.join(
             [str(self.folder), environment.get("PYTHONPATH", "")]
         )
@@ -120,6 +119,13 @@ class Proxy:
                 command, stdout=output, stderr=output, env=environment, cwd=self.folder
             )
         return self._process
+
+    def options(self) -> list[str]:
+        """Write the configuration, and say what the command `litellm` is given."""
+        path = self.folder / "config.yaml"
+        path.write_text(yaml.safe_dump(self.config, sort_keys=False))
+        where = ["--port", str(self.port), "--host", "127.0.0.1"]
+        return ["--config", str(path), *where, *self.arguments]
 
     def stop(self) -> int:
         """SIGTERM, as an operator would; returns the exit status."""

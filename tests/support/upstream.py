@@ -13,6 +13,9 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from tests.support.ports import free_port
 from tests.support.serving import Serving
 
+CUT_SECONDS = 0.05
+"""After the first words: the client has them before the connection breaks."""
+
 
 @dataclass
 class Reply:
@@ -24,6 +27,8 @@ class Reply:
     status: int = 200
     delay_seconds: float = 0.0
     with_usage: bool = True
+    is_cut: bool = False
+    """Whether the connection breaks in the middle of a stream."""
 
 
 Script = Callable[[str, dict[str, Any]], Reply]
@@ -158,6 +163,9 @@ def _text_choice(text: str) -> dict[str, Any]:
 def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, int]) -> Iterator[str]:
     for character in reply.text:
         yield _event({**head, "choices": [_piece(head, character, None)]})
+        if reply.is_cut:
+            time.sleep(CUT_SECONDS)
+            raise ConnectionResetError("scripted: the connection breaks")
     yield _event({**head, "choices": [_piece(head, "", "stop")]})
     if reply.with_usage:
         yield _event({**head, "choices": [], "usage": usage})

@@ -212,7 +212,7 @@ async def test_the_usual_batch_reads_nothing(
     )
 
     calls_of_them = [served_call(f"r{n}") for n in range(20)]
-    batch = [*(request(f"s{n}") for n in range(20)), *calls_of_them]
+    batch: list[Record] = [*(request(f"s{n}") for n in range(20)), *calls_of_them]
     await log.append(database, batch, numbering=numbering)
 
     assert sum(statement.startswith("SELECT") for statement in sent) == 0

@@ -1,0 +1,89 @@
+"""What each fault did, in one table: nothing acknowledged is lost, nothing fails through us."""
+
+from dataclasses import astuple, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tests.support.acknowledged import lost_labels, what_is_wrong
+from tests.support.load import Load, Tally
+from tests.support.proxy import Proxy
+
+HEADER = ("fault", "served", "failed", "acknowledged", "lost", "note")
+
+
+class Fault(StrEnum):
+    """Each has a test here, and a line in docs/faults.md."""
+
+    KILLED = "proxy killed"
+    DISK_FULL = "disk full"
+    LOCKED = "database locked"
+    FILE_GONE = "database file gone"
+    READ_ONLY = "database read-only"
+    CORRUPT = "database corrupt"
+    CLOCK = "clock jumps"
+    POSTGRES_KILLED = "Postgres killed"
+    NO_CONNECTION = "no Postgres connection free"
+    ENCODER = "encoder killed or hanging"
+    JUDGE = "judge away or hanging"
+    UPSTREAM_FAILS = "model fails"
+    UPSTREAM_HANGS = "model hangs"
+    STREAM_CUT = "stream cut by a model"
+    HOSTILE = "hostile requests"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of one fault: requests served and failed through us, labels acknowledged and lost."""
+
+    fault: Fault
+    served: int
+    failed: int
+    acknowledged: int
+    lost: int
+    note: str
+
+
+def conclude(
+    rows: list[Row],
+    fault: Fault,
+    proxy: Proxy,
+    load: Load,
+    note: str,
+    *,
+    cuts: bool = False,
+    broken: bool = False,
+) -> None:
+    """Add the fault's row, and hold it to the promise. The proxy has been ended.
+
+    Connections that are cut are part of the fault with ``cuts``, and streams that do not end with
+    ``broken``; else they are failures.
+    """
+    tally = load.tally
+    database = str(proxy.config["messplus"]["database"])
+    lost = lost_labels(database, tally.acknowledged)
+    failed = tally.failed + (0 if cuts else tally.cut) + (0 if broken else tally.broken)
+    rows.append(
+        Row(fault, tally.served, failed, len(tally.acknowledged), len(lost), _note(tally, note))
+    )
+    assert failed == 0, f"{tally.words}, {tally.cut} connections cut\n{proxy.log[-4000:]}"
+    assert lost == {}
+    assert tally.served > 0
+    assert tally.acknowledged
+    assert what_is_wrong(database, Path(proxy.folder / "config.yaml")) == []
+
+
+def _note(tally: Tally, note: str) -> str:
+    told = [note, f"slowest {tally.slowest:.1f} s"]
+    told += [f"{tally.refused} verdicts got 503"] if tally.refused else []
+    told += [f"{tally.unrouted} as without the plugin"] if tally.unrouted else []
+    return ", ".join(told)
+
+
+def render(rows: list[Row]) -> list[str]:
+    """The table, one line a fault."""
+    cells = [HEADER, *([str(cell) for cell in astuple(row)] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADER) - 1)]
+    return [
+        " | ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]])
+        for line in cells
+    ]

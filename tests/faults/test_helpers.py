@@ -1,0 +1,89 @@
+"""The encoder's process and the judge: killed, hanging, and back. Requests and feedback go on."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from litellm_messplus.encoders.process import WORKER
+from tests.faults.report import Fault, Row, conclude
+from tests.support import slow_encoders
+from tests.support.judge import JUDGE, ScriptedJudge
+from tests.support.load import Load
+from tests.support.processes import children_of
+from tests.support.proxy import Config, ask, deployment, until
+from tests.support.upstream import Reply, Upstream
+from tests.support.warm_start import WarmProxy
+
+pytestmark = pytest.mark.faults
+
+SOME = 30
+ENCODED = "SELECT 1 FROM requests WHERE features IS NOT NULL"
+GRADED = "SELECT 1 FROM labels WHERE kind = 'judge'"
+CRITIC = ScriptedJudge(good="from huge")
+
+
+def test_an_encoder_that_is_killed_or_hangs(
+    config: Config, proxy: WarmProxy, rows: list[Row]
+) -> None:
+    config["messplus"]["encoder"] = f"{slow_encoders.HERE}:Telling"
+    proxy.start()
+    with Load(proxy) as load, proxy.client("sk-alice") as client:
+        until_more(proxy, ENCODED)
+        kill_the_encoder(proxy)
+        load.until_acknowledged(SOME)
+        until_more(proxy, ENCODED)
+        ask(client, "hang")
+        load.until_acknowledged(SOME)
+        kill_the_encoder(proxy)  # else it is given two minutes
+        until_more(proxy, ENCODED)
+    proxy.stop()
+
+    conclude(rows, Fault.ENCODER, proxy, load, "decided without features until it is back")
+    assert proxy.rows("SELECT 1 FROM requests WHERE features IS NULL")
+
+
+@pytest.fixture
+def judge() -> Iterator[Upstream]:
+    """A server of its own."""
+    serving = Upstream(script=lambda model, body: Reply(CRITIC.reply(body)))
+    serving.start()
+    yield serving
+    serving.stop()
+
+
+def test_a_judge_that_hangs_or_is_away(
+    config: Config, proxy: WarmProxy, judge: Upstream, rows: list[Row]
+) -> None:
+    grading = {"model": JUDGE, "rate": 1.0, "timeout_seconds": 1.0}
+    config["messplus"]["zoos"]["zoo"]["labels"] = {"judge": grading}
+    config["model_list"].append(deployment(JUDGE, JUDGE, judge.url, 1e-6))
+    answers, hangs = judge.script, Reply(delay_seconds=5.0)
+    proxy.start()
+    with Load(proxy) as load:
+        until_more(proxy, GRADED)
+        judge.script = lambda model, body: hangs
+        load.until_acknowledged(SOME)
+        judge.stop()
+        load.until_acknowledged(SOME)
+        judge.script = answers
+        judge.start()
+        until_more(proxy, GRADED)
+    with proxy.client("sk-operator") as operator:
+        counts = operator.get("/messplus/health").json()
+    proxy.stop()
+
+    conclude(rows, Fault.JUDGE, proxy, load, "goes on grading when it is back")
+    assert counts["judge_failures"] >= 2
+
+
+def kill_the_encoder(proxy: WarmProxy) -> None:
+    for process in children_of(proxy.process_id, WORKER):
+        os.kill(process, signal.SIGKILL)
+
+
+def until_more(proxy: WarmProxy, query: str) -> None:
+    """Wait until the query gives more rows than now."""
+    before = len(proxy.rows(query))
+    until(lambda: len(proxy.rows(query)) > before, 90.0, lambda: proxy.log[-3000:])

@@ -1,0 +1,45 @@
+"""A clock that jumps, written beside a test proxy's configuration in place of the real callback.
+
+Simulated: the time of day is another one for the plugin's modules, and for all that asks
+`time.time`; the machine's clock and the monotonic one stay, as where an operator or NTP sets the
+time. (libfaketime would shift the whole process. It slows a proxy down until nothing is in time.)
+"""
+
+from pathlib import Path
+
+SHIFT = "clock"
+"""The file that says by how many seconds."""
+JUMPING = f"""
+import datetime as real
+import sys
+import time
+from pathlib import Path
+
+from litellm_messplus.plugin import instance
+
+SHIFT = Path(__file__).with_name("{SHIFT}")
+machine_time = time.time
+
+
+def shift():
+    return float(SHIFT.read_text())
+
+
+class Jumping(real.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return real.datetime.now(tz) + real.timedelta(seconds=shift())
+
+
+time.time = lambda: machine_time() + shift()
+for name, module in list(sys.modules.items()):
+    if name.startswith("litellm_messplus") and vars(module).get("datetime") is real.datetime:
+        module.datetime = Jumping
+"""
+
+
+def jump(folder: Path, seconds: int) -> None:
+    """Be so many seconds off the machine's clock from now on."""
+    new = folder / f"{SHIFT}.new"
+    new.write_text(str(seconds))
+    new.replace(folder / SHIFT)
