@@ -52,23 +52,34 @@ __all__ = [
     "shortened",
 ]
 
-_HOMES = {
-    "litellm_messplus.conformance.encoders": ("check_encoder",),
-    "litellm_messplus.conformance.heads": ("check_head",),
-    "litellm_messplus.encoders.fake": ("FakeEncoder",),
-    "litellm_messplus.energy.meter": ("Meter", "Reading", "Window", "reading"),
-    "litellm_messplus.errors": ("ConfigurationError", "MessplusError"),
-    "litellm_messplus.labels.answered_call": ("Answer", "AnsweredCall"),
-    "litellm_messplus.labels.checks.check": ("Check", "Score"),
-    "litellm_messplus.prediction.conversation": ("Conversation", "Turn", "shortened"),
-    "litellm_messplus.prediction.encoder": ("Encoder", "FeatureRows", "Features"),
-    "litellm_messplus.prediction.hashed_ngrams": ("HashedNgrams",),
-    "litellm_messplus.prediction.head": ("Head",),
-    "litellm_messplus.prediction.label": ("Label",),
-    "litellm_messplus.replay.experiment": ("Experiment", "Plan"),
-    "litellm_messplus.replay.files": ("read_file",),
+_HOME_OF = {
+    "Answer": "litellm_messplus.labels.answered_call",
+    "AnsweredCall": "litellm_messplus.labels.answered_call",
+    "Check": "litellm_messplus.labels.checks.check",
+    "ConfigurationError": "litellm_messplus.errors",
+    "Conversation": "litellm_messplus.prediction.conversation",
+    "Encoder": "litellm_messplus.prediction.encoder",
+    "Experiment": "litellm_messplus.replay.experiment",
+    "FakeEncoder": "litellm_messplus.encoders.fake",
+    "FeatureRows": "litellm_messplus.prediction.encoder",
+    "Features": "litellm_messplus.prediction.encoder",
+    "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",
+    "Head": "litellm_messplus.prediction.head",
+    "Label": "litellm_messplus.prediction.label",
+    "MessplusError": "litellm_messplus.errors",
+    "Meter": "litellm_messplus.energy.meter",
+    "Plan": "litellm_messplus.replay.experiment",
+    "Reading": "litellm_messplus.energy.meter",
+    "Score": "litellm_messplus.labels.checks.check",
+    "Turn": "litellm_messplus.prediction.conversation",
+    "Window": "litellm_messplus.energy.meter",
+    "check_encoder": "litellm_messplus.conformance.encoders",
+    "check_head": "litellm_messplus.conformance.heads",
+    "read_file": "litellm_messplus.replay.files",
+    "reading": "litellm_messplus.energy.meter",
+    "shortened": "litellm_messplus.prediction.conversation",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+"""Where each public name is loaded from."""
 
 
 def __getattr__(name: str) -> Any:
