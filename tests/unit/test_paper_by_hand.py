@@ -82,7 +82,7 @@ class Walk:
 
 @pytest.fixture
 def walk(monkeypatch: pytest.MonkeyPatch) -> Walk:
-    monkeypatch.setattr("litellm_messplus.engine.draw", lambda seed, stream, t: DRAWS[t])
+    monkeypatch.setattr("litellm_messplus.engine.uniform", lambda seed, stream, t: DRAWS[t])
     zoo = build_zoo(
         {SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]},
         policy="paper",
