@@ -24,16 +24,16 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning.adaptive import AdaptivePolicy
-from litellm_messplus.learning.entries import Example, Taught
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.proxy import collector
+from litellm_messplus.proxy import startup
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.store.database import create_engine, migrate
 
 REQUESTS = 3000
@@ -100,7 +100,7 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     position = await restore(database, engines)
     plugin = MessplusPlugin(settings, encoder, engines, database, position)
     plugin.start()
-    collector.spare()  # as a start of the proxy does
+    startup.spare()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
         messages = [{"role": "user", "content": f"{PROMPT} {number}"}]

@@ -30,18 +30,17 @@ from benchmarks.scaled_log import BLOCK, Scaled, make_log
 from benchmarks.verdicts_on_one_answer import Steps
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine, fold
-from litellm_messplus.identity import new_id
 from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning import snapshot
-from litellm_messplus.proxy import collector
+from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.feedback import Feedback
-from litellm_messplus.proxy.opening import open_database
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.zoos import build_zoos
-from litellm_messplus.records import LabelRecord, served_call_id
+from litellm_messplus.proxy.startup import open_database
+from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
@@ -160,7 +159,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
         proxy.settings, proxy.engines[ZOO].encoder, proxy.engines, database, scaled.position
     )
     steps, parts = Steps(), plugin.parts
-    collector.spare()  # as the proxy does
+    startup.spare()  # as the proxy does
     asked = iter(range(BLOCK))
 
     async def feedback() -> None:

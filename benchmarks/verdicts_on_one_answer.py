@@ -16,10 +16,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy import collector
+from litellm_messplus.proxy import startup
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.history import history
@@ -101,7 +101,7 @@ async def main(folder: str) -> int:
         position=position,
     )
     await judge(database, "another-worker-", FOLLOWED)
-    collector.spare()  # as the proxy does
+    startup.spare()  # as the proxy does
 
     async def follow() -> None:
         journal.start()

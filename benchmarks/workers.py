@@ -22,10 +22,10 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.learning.entries import Entry, Labelled
+from litellm_messplus.runtime import Counters
+from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.postgres import missing, postgres_server

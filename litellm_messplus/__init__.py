@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from litellm_messplus.encoders.fake import FakeEncoder
     from litellm_messplus.energy.meter import Meter, Reading, Window, reading
     from litellm_messplus.errors import ConfigurationError, MessplusError
-    from litellm_messplus.labels.answered_call import Answer, AnsweredCall
     from litellm_messplus.labels.checks.check import Check, Score
-    from litellm_messplus.prediction.conversation import Conversation, Turn, shortened
-    from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
+    from litellm_messplus.labels.source import Answer, AnsweredCall
+    from litellm_messplus.prediction.encoder import (
+        Conversation,
+        Encoder,
+        FeatureRows,
+        Features,
+        Turn,
+        shortened,
+    )
     from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-    from litellm_messplus.prediction.head import Head
-    from litellm_messplus.prediction.label import Label
+    from litellm_messplus.prediction.head import Head, Label
     from litellm_messplus.replay.experiment import Experiment, Plan
     from litellm_messplus.replay.files import read_file
 
@@ -53,11 +58,11 @@ __all__ = [
 ]
 
 _HOME_OF = {
-    "Answer": "litellm_messplus.labels.answered_call",
-    "AnsweredCall": "litellm_messplus.labels.answered_call",
+    "Answer": "litellm_messplus.labels.source",
+    "AnsweredCall": "litellm_messplus.labels.source",
     "Check": "litellm_messplus.labels.checks.check",
     "ConfigurationError": "litellm_messplus.errors",
-    "Conversation": "litellm_messplus.prediction.conversation",
+    "Conversation": "litellm_messplus.prediction.encoder",
     "Encoder": "litellm_messplus.prediction.encoder",
     "Experiment": "litellm_messplus.replay.experiment",
     "FakeEncoder": "litellm_messplus.encoders.fake",
@@ -65,19 +70,19 @@ _HOME_OF = {
     "Features": "litellm_messplus.prediction.encoder",
     "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",
     "Head": "litellm_messplus.prediction.head",
-    "Label": "litellm_messplus.prediction.label",
+    "Label": "litellm_messplus.prediction.head",
     "MessplusError": "litellm_messplus.errors",
     "Meter": "litellm_messplus.energy.meter",
     "Plan": "litellm_messplus.replay.experiment",
     "Reading": "litellm_messplus.energy.meter",
     "Score": "litellm_messplus.labels.checks.check",
-    "Turn": "litellm_messplus.prediction.conversation",
+    "Turn": "litellm_messplus.prediction.encoder",
     "Window": "litellm_messplus.energy.meter",
     "check_encoder": "litellm_messplus.conformance.encoders",
     "check_head": "litellm_messplus.conformance.heads",
     "read_file": "litellm_messplus.replay.files",
     "reading": "litellm_messplus.energy.meter",
-    "shortened": "litellm_messplus.prediction.conversation",
+    "shortened": "litellm_messplus.prediction.encoder",
 }
 """Where each public name is loaded from."""
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from litellm_messplus.errors import TooOftenError
 from litellm_messplus.records import CallRecord, Record, RequestRecord
-from litellm_messplus.store.rows import storable
+from litellm_messplus.store.log import storable
 
 MOST_WAITING = 1024
 """Look-ups that wait at once, of all keys."""

@@ -13,18 +13,15 @@ import numpy as np
 
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
 from litellm_messplus.draws import uniform
-from litellm_messplus.learning.entries import Decided, Entry, Settled, Taught
-from litellm_messplus.learning.expected_use import ExpectedUse
-from litellm_messplus.learning.policies import build_policy
-from litellm_messplus.learning.verdict import Rule
-from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing.aim import aim
-from litellm_messplus.routing.decision import Decision, Estimate, Situation
+from litellm_messplus.routing.decision import Decision, Estimate, Situation, aim
 from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
+from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store.notices import LogNotices
 
 FOLLOW_SECONDS = 1.0

@@ -12,21 +12,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.arrivals import Arrivals
-from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.following import Following
-from litellm_messplus.keeping import keep
-from litellm_messplus.learning.entries import Entry
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import restore
+from litellm_messplus.restore import keep, restore
+from litellm_messplus.runtime import Counters
+from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import base, log
-from litellm_messplus.store.database_file import DatabaseFileGoneError
-from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
+from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
+from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
 from litellm_messplus.store.history import arrived_ids
-from litellm_messplus.store.numbering import Numbering
-from litellm_messplus.store.recent_requests import RecentRequests
-from litellm_messplus.store.refusals import is_the_records_fault
+from litellm_messplus.store.log import Numbering
 
 logger = logging.getLogger(__name__)
 

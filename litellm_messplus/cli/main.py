@@ -6,17 +6,12 @@ from typing import Annotated
 import typer
 
 from litellm_messplus.cli import keys, labels
-from litellm_messplus.cli.check import check
-from litellm_messplus.cli.encoders import encoders
-from litellm_messplus.cli.explain import explain
-from litellm_messplus.cli.feedback import feedback
+from litellm_messplus.cli.history import explain, feedback, requests
+from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
-from litellm_messplus.cli.prune import prune
-from litellm_messplus.cli.replay import replay
-from litellm_messplus.cli.requests import requests
+from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.cli.status import status
-from litellm_messplus.cli.teach import teach
-from litellm_messplus.cli.verify import verify
+from litellm_messplus.cli.upkeep import check, prune, verify
 
 app = typer.Typer(
     help="Hold a promised share of satisfied requests at the lowest cost.",
@@ -28,7 +23,7 @@ app = typer.Typer(
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        from litellm_messplus.version import version
+        from litellm_messplus.runtime import version
 
         print(f"litellm-messplus {version()}")
         raise typer.Exit
@@ -113,7 +108,7 @@ def demo(
 ) -> None:
     """Send real requests through the running proxy, check every answer, and show the result."""
     from litellm_messplus.demo.command import run
-    from litellm_messplus.demo.labelling import Labelling
+    from litellm_messplus.demo.session import Labelling
 
     try:
         labelling = Labelling.parse(labels, seed)

@@ -70,8 +70,8 @@ def profile(
 ) -> None:
     """Measure what a call to a model costs in joules, next to the GPUs that serve it."""
     from litellm_messplus.energy.command import run
-    from litellm_messplus.energy.grid import Grid
-    from litellm_messplus.energy.meters import open_meter
+    from litellm_messplus.energy.measure import Grid
+    from litellm_messplus.energy.zeus import open_meter
     from litellm_messplus.errors import MessplusError
 
     try:

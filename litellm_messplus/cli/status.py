@@ -83,8 +83,8 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
     """
     from pydantic import ValidationError
 
+    from litellm_messplus.status.build import NoStatusError
     from litellm_messplus.status.report import Status
-    from litellm_messplus.status.source import NoStatusError
 
     try:
         return Status.of(_get(url, key, "status", window=window))
@@ -97,7 +97,7 @@ def _get(url: str, key: str, route: str, **params: int) -> Any:
     where it is no JSON."""
     import httpx
 
-    from litellm_messplus.status.source import NoStatusError
+    from litellm_messplus.status.build import NoStatusError
 
     try:
         answer = httpx.get(
@@ -123,9 +123,8 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
     from pydantic import ValidationError
     from rich.console import Console
 
-    from litellm_messplus.status.learned import Learned, learned_of
-    from litellm_messplus.status.learned_tables import render_learned
-    from litellm_messplus.status.source import NoStatusError, default_database
+    from litellm_messplus.status.build import NoStatusError, default_database
+    from litellm_messplus.status.learned import Learned, learned_of, render_learned
 
     if url is None:
         found = asyncio.run(learned_of(database or default_database()))
@@ -141,7 +140,7 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
 
 
 def _ask_database(database: str | None, window: int) -> "Status":
-    from litellm_messplus.status.source import default_database, status_of
+    from litellm_messplus.status.build import default_database, status_of
 
     return asyncio.run(status_of(database or default_database(), window))
 
@@ -159,8 +158,7 @@ def _print(found: "Status", *, full: bool) -> None:
     """Print a line for each promise and alert, however long, and the tables where asked to."""
     from rich.console import Console
 
-    from litellm_messplus.status.render import render
-    from litellm_messplus.status.summary import alert_lines, summary
+    from litellm_messplus.status.render import alert_lines, render, summary
 
     console = Console(highlight=False)
     for line in (*summary(found), *alert_lines(found)):

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litellm_messplus.prediction.conversation import Conversation, Turn
-from litellm_messplus.prediction.encoder import Encoder, FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Turn
 
 TEXTS = {
     "a question": "What is 17 + 25?\nAnswer in one word, please.",

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Arrays, Head
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Arrays, Head, Label
 
 MakeHead = Callable[[Sequence[str], int], Head]
 """From candidates and a dimension to a head that has learned nothing; alike each time."""

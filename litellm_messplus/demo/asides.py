@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from openai import APIStatusError, OpenAI
 
-from litellm_messplus.demo.refusals import said
+from litellm_messplus.demo.session import said
 from litellm_messplus.demo.tasks import Task, is_satisfactory
 
 RETRIES = 2

@@ -1,7 +1,8 @@
 """`messplus demo`: real requests through the proxy, every answer checked, and what it comes to."""
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -12,13 +13,46 @@ from rich.console import Console
 from rich.progress import Progress
 
 from litellm_messplus.demo.asides import Models, list_deployments
-from litellm_messplus.demo.labelling import Labelling
-from litellm_messplus.demo.refusals import refusal, refusal_of_route
-from litellm_messplus.demo.report import Report, table
-from litellm_messplus.demo.session import Outcome, Reported, Sent, Session
-from litellm_messplus.demo.settling import wait_for_labels
+from litellm_messplus.demo.report import JOULES, Asked, Report, Yardsticks, table
+from litellm_messplus.demo.session import (
+    Labelling,
+    Outcome,
+    Reported,
+    Sent,
+    Session,
+    refusal,
+    refusal_of_route,
+)
 from litellm_messplus.demo.tasks import Task, generate
-from litellm_messplus.demo.yardsticks import JOULES, Asked, Yardsticks
+
+# Waiting for the labels that come after the answer: a judge takes its time.
+
+QUIET_SECONDS = 10.0
+"""Without a new label for so long, no more are waited for: not every request gets one."""
+LONGEST_SECONDS = 600.0
+"""However many still come."""
+LOOK_SECONDS = 0.5
+"""Between two looks."""
+
+
+def wait_for_labels(
+    labelled: Callable[[], int],
+    requests: int,
+    *,
+    look_seconds: float = LOOK_SECONDS,
+    quiet_seconds: float = QUIET_SECONDS,
+    longest_seconds: float = LONGEST_SECONDS,
+) -> None:
+    """Until all ``requests`` are ``labelled``, which is asked again and again, or no more come."""
+    start = last_news = time.monotonic()
+    known = labelled()
+    while known < requests:
+        if time.monotonic() > min(last_news + quiet_seconds, start + longest_seconds):
+            return
+        time.sleep(look_seconds)
+        found = labelled()
+        if found > known:
+            known, last_news = found, time.monotonic()
 
 
 def run(

@@ -1,15 +1,158 @@
 """One client's session with the proxy: ask, check, say what a user would, look the outcome up."""
 
+import random
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 import httpx
-from openai import OpenAI
+from openai import APIStatusError, OpenAI
 
-from litellm_messplus.demo.labelling import Labelling
 from litellm_messplus.demo.tasks import Task, is_satisfactory
+
+# What the proxy says when it refuses a request, in one line.
+
+LONGEST = 200
+"""Characters of the proxy's own words."""
+KEY_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+UNKNOWN_KEY = "no_db_connection"
+"""LiteLLM's type of error, with status 400, for a key that it does not know and would look up in a
+database that it does not have."""
+
+
+def said(error: APIStatusError) -> str:
+    """The proxy's own words, else its status."""
+    body = error.body
+    message = body.get("message") if isinstance(body, dict) else None
+    return _shortened(message, error.status_code)
+
+
+def _shortened(message: object, status: int) -> str:
+    words = " ".join(str(message or "").split()) or f"status {status}"
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+
+
+def refusal(error: APIStatusError, url: str) -> str:
+    """What the proxy on that URL refuses, and why."""
+    if error.status_code in KEY_STATUSES or error.type == UNKNOWN_KEY:
+        return _refused_key(url, said(error))
+    return f"the proxy on {url} refuses a request: {said(error)}"
+
+
+def _refused_key(url: str, told: str) -> str:
+    return f"the proxy on {url} refuses the key: give another with --key (it says: {told})"
+
+
+def refusal_of_route(error: httpx.HTTPError, url: str) -> str:
+    """Why one of the plugin's own routes on that URL gave no answer to go on with."""
+    if not isinstance(error, httpx.HTTPStatusError):
+        return f"the proxy on {url} does not answer any more ({_reason(error)}): see its log"
+    answer = error.response
+    told = _shortened(_detail(answer), answer.status_code)
+    if answer.status_code in KEY_STATUSES:
+        return _refused_key(url, told)
+    return f"the proxy on {url} fails at {answer.request.url.path}: {told}"
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _detail(answer: httpx.Response) -> object:
+    """What the plugin says, or LiteLLM in its place."""
+    try:
+        body: Any = answer.json()
+    except ValueError:
+        return None
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    return error.get("message") if isinstance(error, dict) else body.get("detail")
+
+
+# Simulated users: only some say whether an answer satisfied, the unsatisfied more often.
+
+BIAS = 3.0
+"""How many times as often unsatisfied users answer as satisfied ones."""
+SATISFIED = 0.8
+"""The share of satisfied users at which ``share`` of all answer: the alpha of the demo's zoos."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCrowd:
+    """``share`` of all users answer, greater than 0 and at most 1.
+
+    From a share of 0.47 on unsatisfied users always answer, and the bias is less than ``BIAS``; at
+    1 everybody does, and there is none.
+    """
+
+    share: float
+    seed: int = 0
+
+    def answer_shares(self) -> tuple[float, float]:
+        """How likely a satisfied and an unsatisfied user answer."""
+        satisfied = self.share / (SATISFIED + BIAS * (1.0 - SATISFIED))
+        unsatisfied = min(1.0, BIAS * satisfied)
+        return (self.share - (1.0 - SATISFIED) * unsatisfied) / SATISFIED, unsatisfied
+
+    def answers(self, number: int, satisfied: bool) -> bool:
+        """Whether the user of that request says anything; equal seeds give equal draws, in
+        whichever order requests end."""
+        if_satisfied, if_unsatisfied = self.answer_shares()
+        draw = random.Random(f"{self.seed} {number}").random()
+        return draw < (if_satisfied if satisfied else if_unsatisfied)
+
+
+# Where the labels of a demo come from: the modes of `messplus demo --labels`.
+
+ALLOWED = "all, checks, judge, judge:largest, or feedback:SHARE with a share above 0 and up to 1"
+"""What `--labels` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """What a demo's client does for the labels, and ``zoo``, that of `examples/tiny_zoo` whose
+    settings do the rest.
+
+    With ``sends_reference`` a request carries the right answer in its metadata. ``crowd`` are the
+    users whose feedback is posted; None posts none. With ``labels_explorations`` the answers that
+    no user saw get feedback too.
+    """
+
+    mode: str
+    zoo: str
+    crowd: SimulatedCrowd | None = None
+    sends_reference: bool = False
+    labels_explorations: bool = False
+
+    @classmethod
+    def parse(cls, given: str, seed: int) -> "Labelling":
+        """Of a mode as given. Raises ValueError for anything but what is allowed."""
+        match given.partition(":"):
+            case "all", "", _:
+                everybody = SimulatedCrowd(1.0)
+                return cls(given, "tiny-zoo", everybody, labels_explorations=True)
+            case "checks", "", _:
+                return cls(given, "tiny-zoo-checked", sends_reference=True)
+            case "judge", "", _:
+                return cls(given, "tiny-zoo-judged")
+            case "judge", _, "largest":
+                return cls(given, "tiny-zoo-judged-by-largest")
+            case "feedback", _, share:
+                return cls(given, "tiny-zoo-crowd", SimulatedCrowd(_share(share), seed))
+        raise ValueError(f"allowed: {ALLOWED}")
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"allowed: {ALLOWED}")
+    return share
+
 
 SETTLE_SECONDS = 30.0
 """How long to wait for the calls of an exploration, which run in the background."""

@@ -14,11 +14,10 @@ from multiprocessing import active_children
 import numpy as np
 
 from litellm_messplus.encoders.batcher import WARM_UP
-from litellm_messplus.energy.errors import NotMeasuredError
+from litellm_messplus.energy.fit import above_idle, fault
 from litellm_messplus.energy.measure import Idle, idle_of
-from litellm_messplus.energy.meter import Meter, Reading, plausible_watts
-from litellm_messplus.energy.meters import open_meter
-from litellm_messplus.energy.screen import above_idle, fault
+from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, plausible_watts
+from litellm_messplus.energy.zeus import open_meter
 from litellm_messplus.prediction.encoder import Encoder
 
 SECONDS = 2.0

@@ -6,8 +6,7 @@ from hashlib import shake_128
 
 import numpy as np
 
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 
 
 class FakeEncoder:

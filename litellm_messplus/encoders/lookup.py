@@ -1,17 +1,37 @@
 """From the setting `encoder` to the encoder itself, tried once before anything is served."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from litellm_messplus.dotted_path import DOTTED_PATH, load_attribute
-from litellm_messplus.encoders.none import NoEncoder
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.runtime import DOTTED_PATH, load_attribute
+
+# No encoder: the prompt is not read, and the running means are all that is predicted.
+#
+# The opponent that every other encoder has to beat; see `messplus encoders`.
+
+
+class NoEncoder:
+    """``dimension`` 1, and the one feature is always zero: no head can learn anything from it."""
+
+    name = "none"
+    dimension = 1
+    is_fast = True
+
+    def read(self, conversation: Conversation) -> str:
+        """Nothing."""
+        return ""
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        """Zeros of shape (texts, 1)."""
+        return np.zeros((len(texts), self.dimension), dtype=np.float32)
+
 
 KEY = "messplus.encoder"
 _MEMBERS = ("name", "dimension", "is_fast", "read", "encode")

@@ -7,12 +7,9 @@ import numpy as np
 from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
-from litellm_messplus.encoders.fingerprint import fingerprint
-from litellm_messplus.encoders.threads import cores_for_encoding
-from litellm_messplus.encoders.window import OF_256_TOKENS
+from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows, Features
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 
 MAX_TOKENS = 256
 _PLACES = ("model.onnx", "onnx/model.onnx")
@@ -32,7 +29,7 @@ class OnnxEncoder:
     is_fast = False
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer, self._session = _load(folder)
+        self._tokenizer, self._session = _load_onnx(folder)
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
         names = [given.name for given in self._session.get_outputs()]
         self._output = _POOLED if _POOLED in names else names[0]
@@ -60,18 +57,18 @@ class OnnxEncoder:
         return states if states.ndim == 1 else states.mean(axis=0)
 
 
-def _load(folder: Path) -> tuple[Tokenizer, InferenceSession]:
+def _load_onnx(folder: Path) -> tuple[Tokenizer, InferenceSession]:
     model = next((folder / place for place in _PLACES if (folder / place).is_file()), None)
     if model is None or not (folder / "tokenizer.json").is_file():
-        raise _refusal(folder, "")
+        raise _onnx_refusal(folder, "")
     try:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         session = InferenceSession(str(model), _options(), providers=["CPUExecutionProvider"])
     except Exception as error:  # both raise errors without a common type
-        raise _refusal(folder, f"; this one could not be loaded: {error}") from error
+        raise _onnx_refusal(folder, f"; this one could not be loaded: {error}") from error
     unknown = {wanted.name for wanted in session.get_inputs()}.difference(_INPUTS)
     if unknown:
-        raise _refusal(folder, f"; this one wants {', '.join(sorted(unknown))} too")
+        raise _onnx_refusal(folder, f"; this one wants {', '.join(sorted(unknown))} too")
     _bound(tokenizer)
     return tokenizer, session
 
@@ -91,7 +88,7 @@ def _bound(tokenizer: Tokenizer) -> None:
     tokenizer.no_padding()
 
 
-def _refusal(folder: Path, reason: str) -> ConfigurationError:
+def _onnx_refusal(folder: Path, reason: str) -> ConfigurationError:
     return ConfigurationError(
         "messplus.encoder",
         f"onnx:{folder}",

@@ -1,27 +1,39 @@
 """A slow encoder in a process of its own, with its own interpreter: the event loop keeps its core.
 
 In a thread of the proxy it would share Python's lock with the event loop, and on busy cores the
-system's favour, too.
-"""
+system's favour, too."""
 
 import logging
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Lock
 from typing import Any
 
+from litellm_messplus.encoders.batcher import Encoded
+from litellm_messplus.encoders.bounds import OF_256_TOKENS
 from litellm_messplus.encoders.consumption import Consumption
-from litellm_messplus.encoders.encoded import Encoded
-from litellm_messplus.encoders.line import send
-from litellm_messplus.encoders.lookup import KEY
+from litellm_messplus.encoders.lookup import KEY, Kind, build_encoder, kind_of, tried
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
+
+# The line between the proxy and its encoder's process.
+
+
+def send(line: "Connection[Any, Any]", what: object) -> None:
+    """For `recv` at the other end. Raises OSError where there is none any more.
+
+    In place of the line's own `send`: where that one fails, what was to be sent stays in the
+    traceback as a view of a buffer, and CPython 3.12.1 crashes when both are collected as garbage.
+    """
+    line.send_bytes(pickle.dumps(what))
+
 
 logger = logging.getLogger(__name__)
 
@@ -209,3 +221,21 @@ def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
         raise ConfigurationError(*rest)
     name, dimension, consumption = rest
     return name, dimension, consumption
+
+
+# Which encoder serves requests where: a fast one in the event loop, a slow one beside it.
+
+
+def load_for_requests(setting: str) -> Encoder:
+    """As `load_encoder`, and what is slow in a process of its own.
+
+    Of those here, this process then loads nothing, not even their libraries. One of a third party
+    is made here, too: it says whether it is fast, and reads the conversations. Raises
+    ConfigurationError.
+    """
+    if kind_of(setting) in (Kind.ONNX, Kind.TRANSFORMER):
+        return ProcessEncoder(setting, OF_256_TOKENS.read)
+    encoder = build_encoder(setting)
+    if encoder.is_fast:
+        return tried(setting, encoder)
+    return ProcessEncoder(setting, encoder.read)

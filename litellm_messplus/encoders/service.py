@@ -12,15 +12,16 @@ import numpy as np
 from litellm_messplus.encoders.batcher import (
     Batch,
     Batcher,
+    Encode,
+    Encoded,
     Encoding,
+    Lateness,
     NobodyWaitsError,
     Prompt,
+    unmeasured,
 )
-from litellm_messplus.encoders.encoded import Encode, Encoded, unmeasured
-from litellm_messplus.encoders.lateness import Lateness
 from litellm_messplus.encoders.process import ProcessEncoder
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder, Features
+from litellm_messplus.prediction.encoder import Conversation, Encoder, Features
 
 CLOSE_SECONDS = 2.0
 """How long a stop waits for a batch that is under way in another process."""

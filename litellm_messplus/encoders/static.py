@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 from model2vec import StaticModel
 
-from litellm_messplus.encoders.fingerprint import fingerprint
-from litellm_messplus.encoders.window import Window
+from litellm_messplus.encoders.bounds import Window, fingerprint
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 
 WINDOW = Window(characters=2048, head=512)
 """About 500 tokens: what stays well under a millisecond."""
@@ -30,7 +28,7 @@ class StaticEncoder:
     is_fast = True
 
     def __init__(self, folder: Path) -> None:
-        self._model = _load(folder)
+        self._model = _load_static(folder)
         self.dimension = self._model.dim
         self.name = f"static:{folder.resolve().name}@{fingerprint(folder, _FILES)}"
 
@@ -49,17 +47,17 @@ class StaticEncoder:
         return np.asarray(rows, dtype=np.float32)
 
 
-def _load(folder: Path) -> StaticModel:
+def _load_static(folder: Path) -> StaticModel:
     # Checked here, because model2vec would look for a folder that is missing on the hub.
     if folder.is_dir():
         try:
             return StaticModel.from_pretrained(folder)
         except Exception as error:  # safetensors and tokenizers raise errors without a common type
-            raise _refusal(folder, f"; this one could not be loaded: {error}") from error
-    raise _refusal(folder, "")
+            raise _static_refusal(folder, f"; this one could not be loaded: {error}") from error
+    raise _static_refusal(folder, "")
 
 
-def _refusal(folder: Path, reason: str) -> ConfigurationError:
+def _static_refusal(folder: Path, reason: str) -> ConfigurationError:
     return ConfigurationError(
         "messplus.encoder",
         f"static:{folder}",

@@ -13,12 +13,9 @@ import torch
 from huggingface_hub import snapshot_download
 from transformers import AutoModel, AutoTokenizer
 
-from litellm_messplus.encoders.fingerprint import fingerprint
-from litellm_messplus.encoders.threads import cores_for_encoding
-from litellm_messplus.encoders.window import OF_256_TOKENS
+from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 
 MAX_TOKENS = 256
 """The largest of the paper's appendix."""

@@ -2,21 +2,153 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
-from litellm_messplus.energy.grid import Grid
-from litellm_messplus.energy.load import Endpoint
-from litellm_messplus.energy.measure import Measured, measure, steps
-from litellm_messplus.energy.meter import Meter
-from litellm_messplus.energy.profile import MAX_RELATIVE_ERROR
-from litellm_messplus.energy.summary import summarise
-from litellm_messplus.energy.table import table
+from litellm_messplus.energy.fit import Fit, Sample, fit, screened
+from litellm_messplus.energy.measure import Endpoint, Grid, Idle, Measured, measure, steps
+from litellm_messplus.energy.meter import FitError, Meter, plausible_watts
+from litellm_messplus.energy.profile import MAX_RELATIVE_ERROR, AtConcurrency, EnergyProfile, Fitted
 from litellm_messplus.errors import ConfigurationError
+
+# From the windows that were measured to the profile.
+
+
+def summarise(
+    measured: Measured, grid: Grid, meter: Meter, *, model: str, url: str
+) -> EnergyProfile:
+    """Drop what cannot be used, and fit every concurrency by itself.
+
+    Requests that run together share the work of a step, so what a token costs depends on how many
+    there are; one line through all would be far from each. Raises FitError when the concurrency
+    that is served cannot be fitted; others that cannot are left out.
+    """
+    found = screened(measured.windows, measured.idle, plausible_watts(meter))
+    by_concurrency = {
+        each: [sample for sample in found.samples if sample.cell.concurrency == each]
+        for each in sorted(grid.concurrency)
+    }
+    try:
+        served = _fields(fit(by_concurrency.pop(grid.served)))
+    except FitError as error:
+        why = ", ".join(f"{count} of {reason!r}" for reason, count in found.dropped.items())
+        raise FitError(
+            f"at concurrency {grid.served}: {error}; of {len(measured.windows)} windows were "
+            f"dropped: {why or 'none'} (idle power {measured.idle.watts:.4g} W, from window to "
+            f"window ±{measured.idle.noise_watts:.2g} W)"
+        ) from error
+    return EnergyProfile(
+        concurrency=grid.served,
+        **served,
+        model=model,
+        endpoint=url,
+        meter=meter.source,
+        sensors=tuple(meter.sensors),
+        measured_at=datetime.now(UTC).replace(microsecond=0),
+        **_rounded(
+            {
+                "idle_watts": measured.idle.watts,
+                "idle_noise_watts": measured.idle.noise_watts,
+            }
+        ),
+        dropped=_dropped(found.dropped, measured.idle),
+        grid={
+            "prompt_tokens": grid.prompt_tokens,
+            "completion_tokens": grid.completion_tokens,
+            "concurrency": grid.concurrency,
+            "repeats": grid.repeats,
+            "seconds": grid.seconds,
+        },
+        other_concurrencies=_others(by_concurrency),
+    )
+
+
+def _dropped(windows: dict[str, int], idle: Idle) -> dict[str, int]:
+    return {**windows, "absurd while idle": idle.dropped} if idle.dropped else windows
+
+
+def _others(by_concurrency: dict[int, list[Sample]]) -> tuple[AtConcurrency, ...]:
+    found = []
+    for concurrency, samples in by_concurrency.items():
+        try:
+            found.append(AtConcurrency(concurrency=concurrency, **_fields(fit(samples))))
+        except FitError:
+            continue
+    return tuple(found)
+
+
+def _fields(found: Fit) -> dict[str, Any]:
+    """A fit in the fields of a profile."""
+    return {
+        **_rounded(asdict(found.coefficients)),
+        "standard_errors": _rounded(asdict(found.standard_errors)),
+        **_rounded({"relative_error": found.relative_error}),
+        "windows": found.windows,
+    }
+
+
+def _rounded(found: dict[str, float]) -> dict[str, float]:
+    """To six significant digits, which is more than any of them is known to."""
+    return {name: float(f"{value:.6g}") for name, value in found.items()}
+
+
+# A profile as a table for the terminal.
+
+ROWS = {
+    "per prompt token": "joules_per_prompt_token",
+    "per completion token": "joules_per_completion_token",
+    "per request": "joules_per_request",
+}
+
+
+def table(profile: EnergyProfile) -> Table:
+    """The costs at every concurrency; the profile's own first, with a star."""
+    shown = Table(
+        title=f"{profile.model}\n{profile.meter}: {', '.join(profile.sensors)}",
+        caption="\n".join(_caption(profile)),
+        caption_justify="left",
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    fits = (profile, *profile.other_concurrencies)
+    shown.add_column("joules, above idle")
+    for each in fits:
+        star = " *" if each is profile else ""
+        shown.add_column(f"{each.concurrency} at a time{star}", justify="right")
+    for words, field in ROWS.items():
+        shown.add_row(words, *(_value(each, field) for each in fits))
+    shown.add_row("relative error", *(f"{each.relative_error:.1%}" for each in fits))
+    shown.add_row("windows", *(str(each.windows) for each in fits))
+    return shown
+
+
+def _value(fitted: Fitted, field: str) -> str:
+    value, error = getattr(fitted, field), getattr(fitted.standard_errors, field)
+    return f"{value:.4g} ± {error:.2g}"
+
+
+def _caption(profile: EnergyProfile) -> Iterator[str]:
+    yield "* what the profile states for calls in service; ± one standard error"
+    yield (
+        f"idle: {profile.idle_watts:.4g} W ± {profile.idle_noise_watts:.2g} W from window to "
+        "window, subtracted"
+    )
+    if profile.dropped:
+        dropped = ", ".join(f"{why}: {count}" for why, count in profile.dropped.items())
+        yield f"windows dropped: {dropped}"
+    if profile.relative_error > MAX_RELATIVE_ERROR:
+        yield (
+            f"the relative error is above {MAX_RELATIVE_ERROR:.0%}: the proxy refuses this profile"
+        )
 
 
 def run(

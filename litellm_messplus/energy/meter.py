@@ -4,7 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from litellm_messplus.energy.errors import NotMeasuredError
+from litellm_messplus.errors import MessplusError
+
+# What a user of `messplus profile` can meet.
+
+
+class NotMeasuredError(MessplusError):
+    """No sensor counted anything. That is not zero joules; the message says what to do."""
+
+
+class EndpointError(MessplusError):
+    """The endpoint did not answer a request as a profile needs it."""
+
+
+class FitError(MessplusError):
+    """The windows do not say what a token costs; the message says why."""
+
 
 PLAUSIBLE_WATTS = 2000.0
 """More than any one sensor draws: the largest accelerator modules are built for 1,400 W."""

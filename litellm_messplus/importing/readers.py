@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from litellm_messplus.importing.formats import Format, Item, read_row, recognise, score_name
-from litellm_messplus.importing.rows import ImportingError, Refused, RefusedError, Row, Why, shown
+from litellm_messplus.importing.rows import (
+    Format,
+    ImportingError,
+    Item,
+    Refused,
+    RefusedError,
+    Row,
+    Why,
+    read_row,
+    recognise,
+    score_name,
+    shown,
+)
 
 MOST_ROWS = 1_000_000
 """In one file: all labels are written in one transaction."""

@@ -1,11 +1,118 @@
 """Why one request was served as it was: from its logged rows alone, every number as logged."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from litellm_messplus.inspecting.envelope import PriceRange, envelope, range_at
 from litellm_messplus.inspecting.logged import Logged
-from litellm_messplus.inspecting.prompt_words import Trait, standing_out, traits
+from litellm_messplus.prediction.surface import NUMBERS, Number
+
+# What stands out in a prompt: the numbers of its surface, as a person counts them.
+#
+# How far a number stands out is its share of the scale on which the heads read it (the last knot).
+
+SHOWN = 8
+DISTINCT = "share of different words"
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """A number of the prompt: ``value`` as logged, ``counted`` as a person counts it, ``share`` of
+    its scale."""
+
+    name: str
+    value: float
+    counted: float
+    share: float
+
+    @property
+    def words(self) -> str:
+        if self.is_share:
+            return f"{self.name} {self.counted:.0%}"
+        if self.name == "JSON asked for":
+            return self.name
+        return f"{self.name} {self.counted:.6g}"
+
+    @property
+    def is_share(self) -> bool:
+        return self.name.startswith("share")
+
+
+def traits(surface: Sequence[float]) -> list[Trait]:
+    """Every number of a prompt, those that stand out most first."""
+    found = [_trait(number, value) for number, value in zip(NUMBERS, surface, strict=True)]
+    return sorted(found, key=lambda trait: -trait.share)
+
+
+def standing_out(surface: Sequence[float]) -> list[Trait]:
+    """Those above 0 that stand out most; that all words differ says nothing of a short prompt."""
+    found = [trait for trait in traits(surface) if trait.value > 0.0]
+    return [trait for trait in found if (trait.name, trait.value) != (DISTINCT, 1.0)][:SHOWN]
+
+
+def _trait(number: Number, value: float) -> Trait:
+    is_share = number.name.startswith("share")
+    # float32 of log2(1 + count): a whole count comes back as one within 6 digits.
+    counted = value if is_share else float(f"{2.0**value - 1.0:.6g}")
+    return Trait(number.name, value, counted, min(value / number.knots[-1], 1.0))
+
+
+# Which candidate is best at which price: the lower envelope of cost - price * satisfaction.
+#
+# Each candidate is a line over the price. The walk is exact (fractions), so that a winner is never
+# one by rounding.
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRange:
+    """The prices at which a candidate is the best: from ``low`` on, below ``high`` (None: all)."""
+
+    candidate: str
+    low: Fraction
+    high: Fraction | None
+
+    def as_dict(self) -> dict[str, Any]:
+        high = None if self.high is None else float(self.high)
+        return {"candidate": self.candidate, "from": float(self.low), "to": high}
+
+
+def envelope(
+    cost: Mapping[str, float], satisfaction: Mapping[str, float]
+) -> tuple[PriceRange, ...]:
+    """The ranges from price 0 upwards; a candidate that is nowhere the best has none.
+
+    Of two that are equal at a price, the one with the higher satisfaction counts.
+    """
+    lines = {name: (Fraction(cost[name]), Fraction(satisfaction[name])) for name in cost}
+    if not lines:
+        return ()
+    best = min(lines, key=lambda name: (lines[name][0], -lines[name][1]))
+    low, ranges = Fraction(0), []
+    while crossings := _crossings(lines, best):
+        high, _, following = min(crossings)
+        ranges.append(PriceRange(best, low, high))
+        low, best = high, following
+    return (*ranges, PriceRange(best, low, None))
+
+
+def range_at(ranges: Sequence[PriceRange], price: float) -> PriceRange | None:
+    """The range that a price is in; None for a price below 0, or where there is no candidate."""
+    exact = Fraction(price)
+    reached = [each for each in ranges if each.low <= exact]
+    return reached[-1] if reached else None
+
+
+def _crossings(
+    lines: Mapping[str, tuple[Fraction, Fraction]], best: str
+) -> list[tuple[Fraction, Fraction, str]]:
+    """From which price on each better candidate beats this one; of equal prices the best first."""
+    cost, satisfaction = lines[best]
+    return [
+        ((other_cost - cost) / (other - satisfaction), -other, name)
+        for name, (other_cost, other) in lines.items()
+        if other > satisfaction
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 from sqlalchemy import RowMapping, Table, column, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -12,8 +14,29 @@ from litellm_messplus.errors import MessplusError
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.store import tables
 from litellm_messplus.store.history import OUTCOME, History, find, history
+from litellm_messplus.store.log import logged_surface
 from litellm_messplus.store.reading import reading
-from litellm_messplus.store.rows import logged_surface
+
+# Numbers and texts of the log as a terminal may show them.
+
+UNKNOWN = "unknown"
+
+
+def exact(value: Any) -> str:
+    """Write a number as it is logged: the shortest text that reads back as the same number."""
+    return UNKNOWN if value is None else repr(value)
+
+
+def rounded(value: float | None) -> str:
+    """Write a number that was worked out, to 6 digits."""
+    return UNKNOWN if value is None else f"{value:.6g}"
+
+
+def plain(text: str | None, longest: int = 1000) -> str:
+    """Keep what is printable, on one line: clients write ids, comments and errors as they like."""
+    printable = "".join(each if each.isprintable() else " " for each in text or "")
+    return printable if len(printable) <= longest else f"{printable[: longest - 3]}..."
+
 
 Row = Mapping[str, Any]
 HIDDEN = frozenset({"features", "surface", "position", "key_hash"})
@@ -147,3 +170,81 @@ def _check(row: Row, kept: Table) -> None:
 def _check_names(row: Row, names: set[str]) -> None:
     if missing := sorted(names - row.keys()):
         raise KeyError(", ".join(missing))
+
+
+# Asking a running proxy for one request, and sending it feedback.
+
+SECONDS = 60.0
+"""How long the proxy may take to answer."""
+OUTCOMES = {
+    "counted": "it counts from now on",
+    "unchanged": "the newest verdict on this call said so already, so nothing was written",
+    "beyond_influence": "it is kept and does not count: this key has said more than one key may",
+}
+
+
+class NoAnswerError(MessplusError):
+    """A proxy does not give what it was asked for; the message says why, and what to do."""
+
+
+def logged_by(url: str, key: str, given: str) -> Logged:
+    """Take the request of that id from `GET /messplus/requests/{id}`.
+
+    Raises NoAnswerError where the proxy answers something else, or not at all.
+    """
+    answer = _ask("GET", url, key, f"requests/{quote(given, safe='')}")
+    try:
+        return logged_of(answer)
+    except NotARequestError as error:
+        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+
+
+def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str | None) -> str:
+    """Post a verdict, and say what became of it. Raises NoAnswerError where it was not taken."""
+    body = {"id": given, "satisfied": satisfied, "comment": comment}
+    answer = _ask("POST", url, key, "feedback", body)
+    try:
+        meaning = OUTCOMES[answer["outcome"]]
+        return f"{answer['call_id']}: satisfaction {answer['satisfaction']}, {meaning}"
+    except (TypeError, KeyError) as error:
+        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+
+
+def _ask(method: str, url: str, key: str, route: str, body: Any = None) -> Any:
+    address = f"{url.rstrip('/')}/messplus/{route}"
+    headers = {"authorization": f"Bearer {key}"}
+    try:
+        answer = httpx.request(method, address, headers=headers, json=body, timeout=SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise NoAnswerError(f"no proxy answers on {url}: {plain(str(error))}") from error
+    if answer.status_code != 200:
+        raise NoAnswerError(_refusal(url, answer))
+    return _json(answer)
+
+
+def _refusal(url: str, answer: httpx.Response) -> str:
+    said = _detail(answer)
+    if answer.status_code in (401, 403):
+        return f"the proxy on {url} refuses the key: give another with --key"
+    if answer.status_code == 404 and (said is None or said == "Not Found"):
+        return f"the proxy on {url} has no such route: it runs without the plugin"
+    return f"the proxy on {url} answered {answer.status_code}" + (f": {said}" if said else "")
+
+
+def _detail(answer: httpx.Response) -> str | None:
+    """The reason that the plugin gives, on one line; None where there is none."""
+    found = _json(answer)
+    detail = found.get("detail") if isinstance(found, dict) else None
+    if isinstance(detail, list):
+        problems = [each for each in detail if isinstance(each, dict)]
+        detail = "; ".join(
+            f"{'.'.join(map(str, each.get('loc', ())))}: {each.get('msg')}" for each in problems
+        )
+    return plain(detail, 300) if isinstance(detail, str) else None
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError:
+        return None

@@ -1,6 +1,6 @@
 """An explanation and a list of requests, to be printed by a rich console."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -8,8 +8,128 @@ from rich.text import Text
 
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
-from litellm_messplus.inspecting.sentences import sentences
-from litellm_messplus.inspecting.words import UNKNOWN, exact, plain, rounded
+from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
+
+# An explanation in sentences; numbers are written as they are logged, to the digit.
+
+
+def sentences(found: Explanation) -> list[str]:
+    """All of them, in the order in which a person asks."""
+    parts = (_who, _why, _promise, _exploration, _cost, _verdict, _prompt, _price)
+    return [plain(sentence) for part in parts for sentence in part(found)]
+
+
+def _who(found: Explanation) -> Iterator[str]:
+    row, outcome = found.logged.request, found.logged.outcome
+    yield (
+        f"Request {row['request_id']} of {row['created_at']}, to zoo {row['zoo']}, service level "
+        f"{row['service_level']}, number {row['t']}, decided by policy {row['policy']}."
+    )
+    if outcome["status"] is None:
+        yield "It is under way: the log has no end of its served call."
+    elif outcome["status"] == "failure":
+        yield f"No answer came: the served call of {outcome['served'] or 'no candidate'} failed."
+    elif outcome["served"] == row["chosen"]:
+        yield f"{row['chosen']} served, as chosen."
+    else:
+        served = outcome["served"] or "a fallback outside the zoo (or an unknown writer)"
+        yield f"{served} served; {row['chosen']} had been chosen."
+
+
+def _why(found: Explanation) -> Iterator[str]:
+    row = found.logged.request
+    yield f"Reason for {row['chosen']}: {row['reason']}."
+    if found.now is None or found.now.candidate == row["chosen"]:
+        return
+    yield (
+        f"By the logged numbers alone {found.now.candidate} has the lowest score. The router also "
+        "weighs which candidates may hold alpha and how little is known of each, and now and then "
+        "tries another one: the reason says so, the log does not keep the numbers."
+    )
+
+
+def _promise(found: Explanation) -> Iterator[str]:
+    row = found.logged.request
+    aim = "not logged" if row["aim"] is None else exact(row["aim"])
+    yield f"alpha {exact(row['alpha'])}, aim {aim}, queue {exact(row['queue'])} ({_owed(found)})."
+    if row["price"] is None:
+        yield f"No price is logged: policy {row['policy']} has none."
+    else:
+        yield f"One more satisfied request might cost {exact(row['price'])}: the price."
+
+
+def _owed(found: Explanation) -> str:
+    queue = found.logged.request["queue"]
+    if queue == 0.0:
+        return "nothing is owed"
+    return "satisfied requests are owed" if queue > 0.0 else "below 0 is credit"
+
+
+def _exploration(found: Explanation) -> Iterator[str]:
+    row = found.logged.request
+    beside = row["exploration_calls"]
+    if not row["is_exploration"]:
+        kind = "It was no exploration"
+        if beside:
+            kind += f"; {beside} more to be called beside it, unseen by the user"
+    elif row["policy"] != "adaptive":
+        kind = f"It was an exploration: {_or_unknown(beside)} to be called beside the chosen one"
+    elif beside:
+        kind = f"It was a probe beside the choice: {beside} to be called, unseen by the user"
+    else:
+        kind = f"It was a probe: {row['chosen']} was tried in place of the best choice"
+    yield f"{kind}. An exploration had the probability {exact(row['exploration_probability'])}."
+    if row["propensity"] is not None:
+        yield f"{row['chosen']} was chosen with the propensity {exact(row['propensity'])}."
+
+
+def _or_unknown(count: int | None) -> str:
+    return "an unknown number of candidates" if count is None else str(count)
+
+
+def _cost(found: Explanation) -> Iterator[str]:
+    row, outcome = found.logged.request, found.logged.outcome
+    if outcome["status"] is None:
+        return
+    measured = ", the served call by measured energy" if outcome["is_measured"] else ""
+    yield f"All its calls cost {exact(outcome['cost'])}{measured}, in the zoo's unit."
+    yield f"{row['largest']}, the largest, alone would have cost {exact(outcome['cost_largest'])}."
+    took = exact(row["encode_seconds"])
+    yield f"The decision took {exact(row['decision_seconds'])} s, the features {took} s."
+
+
+def _verdict(found: Explanation) -> Iterator[str]:
+    outcome, labels = found.logged.outcome, found.logged.labels
+    if outcome["satisfaction"] is None:
+        yield f"No label of the served call counts ({len(labels)} labels are logged)."
+        return
+    yield (
+        f"The verdict is {exact(outcome['satisfaction'])}, by {outcome['satisfaction_kind']}, of "
+        f"weight {exact(outcome['satisfaction_weight'])}."
+    )
+    if not found.logged.knows_unseen and any(found.counts(label) is None for label in labels):
+        yield "Which label counts on a call that the user did not see, a proxy does not send."
+
+
+def _prompt(found: Explanation) -> Iterator[str]:
+    if found.logged.surface_note is not None:
+        yield f"Of the prompt: {found.logged.surface_note}."
+    elif found.traits:
+        yield f"In the prompt stand out: {', '.join(trait.words for trait in found.traits)}."
+    else:
+        yield "Nothing stands out in the prompt: it has no text."
+
+
+def _price(found: Explanation) -> Iterator[str]:
+    if not found.prices:
+        yield "No candidate has an estimate, so no price would have chosen one."
+    elif found.now is not None:
+        high = "upwards" if found.now.high is None else f"to {float(found.now.high):.6g}"
+        yield (
+            f"At the logged price the lowest score is that of {found.now.candidate}, as at every "
+            f"price from {float(found.now.low):.6g} {high}."
+        )
+
 
 LONGEST_CELL = 120
 COUNTS = {True: "counts", False: "", None: UNKNOWN}

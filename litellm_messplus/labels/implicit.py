@@ -2,18 +2,35 @@
 
 A weak label. The same question again (nearly the same words, or the answer drawn anew) says that
 the earlier answer was unsatisfactory. Going on in the same conversation says that it was not:
-labels that are only ever bad would drive every rate down.
-"""
+labels that are only ever bad would drive every rate down."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.answered_call import AnsweredCall, Asked
-from litellm_messplus.labels.likeness import likeness
-from litellm_messplus.labels.source import Finding, Report
+from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, Report
 from litellm_messplus.settings.labels import ImplicitSettings
+
+# How alike two texts are: whether a question is another one asked again.
+
+TRIGRAM = 3
+LONGEST = 4000
+"""Characters that are compared; two questions that agree so far are the same."""
+
+
+def likeness(one: str, other: str) -> float:
+    """From 0 to 1: the share of character trigrams that two texts have in common (Dice), whatever
+    their case and spacing."""
+    mine, theirs = _trigrams(one), _trigrams(other)
+    return 2 * len(mine & theirs) / (len(mine) + len(theirs))
+
+
+def _trigrams(text: str) -> set[str]:
+    words = " ".join(text[:LONGEST].casefold().split())
+    padded = f"  {words}  "  # so that the shortest text has some
+    return {padded[start : start + TRIGRAM] for start in range(len(padded) - TRIGRAM + 1)}
+
 
 REMEMBERED = 10_000
 """Conversations whose last answer is remembered, the newest."""

@@ -1,11 +1,80 @@
 """The protocol of a label source, and what it says."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.answered_call import AnsweredCall
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.runtime import Counters
+
+# A call that has ended, as a label source sees it: what was asked, and what was answered.
+
+
+class Finish(StrEnum):
+    """Why an answer ended, whatever the surface calls it."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CONTENT_FILTER = "content_filter"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that an answer asks for; ``arguments`` is JSON, or was meant to be."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said: of the first choice, where there are several. ``others`` are the types
+    of what is neither words nor a tool call, such as an image."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: Finish = Finish.OTHER
+    refusal: str | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request. ``parameters`` are those of its surface that say what an answer must be like,
+    ``metadata`` is the client's; ``user`` is whoever the client says is asking."""
+
+    request_id: str
+    zoo: str
+    service_level: str
+    asked_at: datetime
+    key_hash: str | None
+    user: str | None
+    conversation: Conversation
+    parameters: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """One call of a request, ended. ``answer`` is None where it failed.
+
+    ``calls`` is how many were made for the request, this one among them; ``is_served`` says that
+    the user saw this one.
+    """
+
+    asked: Asked
+    call_id: str
+    candidate: str | None
+    is_served: bool
+    calls: int
+    ended_at: datetime
+    answer: Answer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +110,38 @@ class LabelSource(Protocol):
     async def close(self) -> None:
         """The proxy stops: report what can be said within moments, and leave the rest."""
         ...
+
+
+# The label desk: shows each ended call to the sources of its zoo, whatever one of them does.
+
+
+class LabelDesk:
+    """``sources`` by zoo; a zoo without any costs nothing."""
+
+    def __init__(self, sources: Mapping[str, Sequence[LabelSource]], counters: Counters) -> None:
+        self._sources = {zoo: tuple(found) for zoo, found in sources.items() if found}
+        self._counters = counters
+
+    def is_watched(self, zoo: str) -> bool:
+        """Whether anybody wants to see the calls of a zoo."""
+        return zoo in self._sources
+
+    def ended(self, call: AnsweredCall) -> None:
+        """Show a call to every source; returns at once."""
+        for source in self._sources.get(call.asked.zoo, ()):
+            try:
+                source.ended(call)
+            except Exception:
+                self._failed(source)
+
+    async def close(self) -> None:
+        """Let every source finish."""
+        every = [source for sources in self._sources.values() for source in sources]
+        ended = await asyncio.gather(*(source.close() for source in every), return_exceptions=True)
+        for source, result in zip(every, ended, strict=True):
+            if isinstance(result, BaseException):
+                self._failed(source, result)
+
+    def _failed(self, source: LabelSource, error: BaseException | None = None) -> None:
+        told = f": {error!r}" if error else ""
+        self._counters.failure("label_failures", f"label source {source.name} failed{told}")

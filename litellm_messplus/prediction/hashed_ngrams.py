@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.conversation import Conversation, shortened
-from litellm_messplus.prediction.encoder import FeatureRows, Features
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features, shortened
 
 WORD_BUCKETS = 252
 SHAPE_FEATURES = 4

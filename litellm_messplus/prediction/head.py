@@ -1,13 +1,28 @@
 """The head protocol: from features to a probability for each candidate, learned online."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.label import Label
+
+# A label as it is learned from.
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Satisfaction from 0 to 1, and how much it counts."""
+
+    value: float
+    weight: float = 1.0
+
+    def residual(self, rate: float) -> float:
+        """Its weighted distance from a rate."""
+        return self.weight * (self.value - rate)
+
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -72,3 +87,92 @@ def fill(own: Arrays, given: Mapping[str, NDArray[Any]]) -> None:
             raise ValueError(f"{name} of shape {found.shape}, not {array.shape} ({array.dtype})")
     for name, array in own.items():
         array[...] = given[name]
+
+
+# One logistic head per candidate, trained by online SGD (paper, Eq. 4 and Algorithm 1).
+
+Weights = NDArray[np.float64]
+
+
+class LinearHeads:
+    """Heads z of shape (M, dimension + 1), the last column the bias.
+
+    A step on a label is SGD with momentum on the paper's regularised cross-entropy: the loss is
+    the mean over the M candidates, hence the factor 1/M; weight decay is its mu. The heads share
+    no weights, so a missing label leaves that candidate's head alone. All start at zero, where
+    every prediction is one half.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[str],
+        dimension: int,
+        *,
+        learning_rate: float,
+        momentum: float,
+        weight_decay: float,
+    ) -> None:
+        self.candidates = tuple(candidates)
+        self.dimension = dimension
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._weight_decay = weight_decay
+        self._row = {name: row for row, name in enumerate(self.candidates)}
+        self.weights: Weights = np.zeros((len(self.candidates), dimension + 1))
+        self.velocity: Weights = np.zeros_like(self.weights)
+
+    def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
+        """The probability of satisfaction of each named candidate, in the order given.
+
+        Raises KeyError for a candidate without a head, ValueError for features that are not
+        ``dimension`` finite numbers.
+        """
+        rows = [self._row[name] for name in candidates]
+        given = checked(features, self.dimension)
+        logits = (self.weights[:, :-1] @ given + self.weights[:, -1])[rows]
+        probabilities: list[float] = _sigmoid(logits).tolist()
+        return probabilities
+
+    def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
+        """One SGD step of each labelled candidate's head. Raises as ``predict`` does."""
+        predictions = self.predict(features, list(labels))
+        for (candidate, label), predicted in zip(labels.items(), predictions, strict=True):
+            row = self._row[candidate]
+            gradient = self._cross_entropy_gradient(features, -label.residual(predicted))
+            self._step(row, gradient + self._weight_decay * self.weights[row])
+
+    def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
+        """Replace a label that was learned before.
+
+        The gradient is linear in the label, so this step is the difference that the other label
+        would have made, to first order in the learning rate.
+        """
+        (predicted,) = self.predict(features, [candidate])
+        error = previous.residual(predicted) - label.residual(predicted)
+        self._step(self._row[candidate], self._cross_entropy_gradient(features, error))
+
+    def own(self, candidate: str) -> Arrays:
+        """The candidate's row of ``arrays``."""
+        row = self._row[candidate]
+        return {name: array[row] for name, array in self.arrays().items()}
+
+    def arrays(self) -> Arrays:
+        """Weights and velocity, themselves."""
+        return {"weights": self.weights, "velocity": self.velocity}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what ``arrays`` of such heads gave. Raises KeyError or ValueError where they
+        do not fit."""
+        fill(self.arrays(), arrays)
+
+    def _cross_entropy_gradient(self, features: Features, error: float) -> Weights:
+        return np.append(features, 1.0) * (error / len(self.candidates))
+
+    def _step(self, row: int, gradient: Weights) -> None:
+        self.velocity[row] = self._momentum * self.velocity[row] + gradient
+        self.weights[row] -= self._learning_rate * self.velocity[row]
+
+
+def _sigmoid(logits: Weights) -> Weights:
+    clipped = np.clip(logits, -35.0, 35.0)
+    return 1.0 / (1.0 + np.exp(-clipped))

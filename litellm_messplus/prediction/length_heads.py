@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.belief import Belief, Observed, Vector, observe
-from litellm_messplus.prediction.projection import projection
-from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows
+from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows, projection
 from litellm_messplus.prediction.surface import WIDTH
 
 LARGEST = 2.0

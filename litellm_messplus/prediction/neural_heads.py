@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Arrays, checked, fill
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Arrays, Label, checked, fill
 
 HIDDEN = 256
 """Width of the hidden layer. The paper does not give it; the authors' code has the encoder's own

@@ -6,8 +6,7 @@ the rates drift, and unlocks expensive models: 1.15 instead of 0.93 times the hi
 five shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier
 state).
 
-Learns from every labelled call, served or explored, and is shared by the zoo's service levels.
-"""
+Learns from every labelled call, served or explored, and is shared by the zoo's service levels."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -16,13 +15,116 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.change_test import ChangeTest
-from litellm_messplus.prediction.confidence import RunningMean, optimism, rates
-from litellm_messplus.prediction.head import Arrays
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.prompt_heads import PromptHeads, log_odds, logistic, within
-from litellm_messplus.prediction.recent_prompts import RecentPrompts
+from litellm_messplus.prediction.head import Arrays, Label
+from litellm_messplus.prediction.prompt import Prompt, projection
+from litellm_messplus.prediction.prompt_heads import (
+    PromptHeads,
+    log_odds,
+    logistic,
+    logistics,
+    within,
+)
+from litellm_messplus.prediction.rates import ChangeTest, RunningMean, optimism, rates
+from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
+
+# The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
+#
+# A model's rate is that over all prompts, while the heads say what one prompt adds in log-odds. The
+# two are reconciled here: each model gets an offset, so that its predictions, averaged over the
+# recent prompts, give its rate. Without it a head with large slopes would predict a mean that
+# nobody measured.
+
+KEPT = 200
+EVERY = 8
+"""Labels after which the offsets and the predictions are made anew, at 0.5 ms for three models."""
+STEPS = 3
+"""Of Newton's method, from the last offset."""
+FARTHEST = 6.0
+"""Of an offset, in log-odds."""
+
+
+class RecentPrompts:
+    """A ring of the last ``KEPT`` judged prompts.
+
+    ``satisfaction``, shape (prompts, models), is what was predicted of them when ``version`` last
+    rose; ``hope``, shape (models,), what could be added to each model's rate then.
+    """
+
+    def __init__(self, models: int, dimension: int) -> None:
+        self._dimension = dimension
+        self.numbers = np.zeros((KEPT, len(NUMBERS)), np.float32)
+        self.is_seen = np.zeros(KEPT, np.bool_)
+        self.ramps = np.zeros((KEPT, WIDTH), np.float32)
+        self.words = np.zeros((KEPT, projection(dimension).width), np.float32)
+        self.requests: list[str] = []
+        self.added = self.labels = self.version = 0
+        self.offsets: NDArray[np.float64] = np.zeros(models)
+        self.means: NDArray[np.float64] = np.zeros(models)
+        self.satisfaction: NDArray[np.float64] = np.zeros((0, models))
+        self.hope: NDArray[np.float64] = np.zeros(models)
+
+    def __len__(self) -> int:
+        return min(self.added, KEPT)
+
+    def add(self, request_id: str, prompt: Prompt, heads: PromptHeads) -> None:
+        """A request was judged; its prompt is kept once, however many of its calls are. What it
+        does not tell stands at the average."""
+        if request_id in self.requests:
+            return
+        place = self.added % KEPT
+        surface, words = prompt.ramps, prompt.words(self._dimension)
+        self.is_seen[place] = surface is not None
+        self.numbers[place] = 0.0 if prompt.surface is None else prompt.surface
+        self.ramps[place] = 0.0 if surface is None else surface
+        self.words[place] = heads.average.words if words is None else words
+        self.requests = [*self.requests, request_id][-KEPT:]
+        self.added += 1
+
+    def counted(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
+        """A label was learned: every ``EVERY`` of them, predict anew."""
+        self.labels += 1
+        if self.labels % EVERY == 0 and self.added:
+            self._predict(heads, rates)
+            self.hope = np.array(hope)
+            self.version += 1
+
+    def _predict(self, heads: PromptHeads, rates: Sequence[float]) -> None:
+        kept = len(self)
+        surface = self.ramps[:kept] - heads.average.surface
+        surface[~self.is_seen[:kept]] = 0.0
+        words = self.words[:kept] - heads.average.words
+        shifts = heads.combined.of_many(surface, words).astype(np.float64)
+        self.means = shifts.mean(axis=0)
+        shifts -= self.means
+        base = np.array([log_odds(rate) for rate in rates])
+        wanted = logistics(base)
+        for _ in range(STEPS):
+            guess = logistics(base + self.offsets + shifts)
+            slope = np.maximum((guess * (1.0 - guess)).mean(axis=0), 1e-3)
+            step = (guess.mean(axis=0) - wanted) / slope
+            self.offsets = np.clip(self.offsets - step, -FARTHEST, FARTHEST)
+        self.satisfaction = logistics(base + self.offsets + shifts)
+
+    def plain(self) -> dict[str, Any]:
+        """For a snapshot, beside ``arrays``."""
+        return {
+            "requests": self.requests,
+            "counts": [self.added, self.labels, self.version],
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {f"recent_{name}": getattr(self, name) for name in _ARRAYS}
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.requests = list(plain["requests"])
+        self.added, self.labels, self.version = plain["counts"]
+        for name in _ARRAYS:
+            setattr(self, name, arrays[f"recent_{name}"].copy())
+        self.ramps[self.is_seen] = ramps(self.numbers[self.is_seen])
+
+
+_ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")
+
 
 REVISABLE = 4096
 """Labels whose mark is remembered, so that a second verdict can replace the first exactly. The

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.belief import Belief, Observed, Vector, correct, observe
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.projection import projection
-from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows, projection
 from litellm_messplus.prediction.surface import WIDTH
 
 READERS = ((0.03, 0.015), (0.45, 0.22))

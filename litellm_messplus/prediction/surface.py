@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.conversation import Conversation, shortened
+from litellm_messplus.prediction.encoder import Conversation, shortened
 
 Surface = NDArray[np.float32]
 """The numbers of one prompt, shape (len(NUMBERS),): what the log stores."""

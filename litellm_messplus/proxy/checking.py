@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments import candidate_of, deployment_id
-from litellm_messplus.proxy.energy_sources import measured_deployments
+from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
+from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.judges import check_judges
-from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.zoo import Zoo

@@ -6,20 +6,18 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from statistics import fmean
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower
-from litellm_messplus.energy.ledger import MeasuredCall
+from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
-from litellm_messplus.energy.meters import open_meter
-from litellm_messplus.energy.reopening_meter import ReopeningMeter
+from litellm_messplus.energy.zeus import ReopeningMeter, open_meter
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.deployment_index import DeploymentIndex
-from litellm_messplus.proxy.energy_sources import EnergySource, MeasuredDeployment
-from litellm_messplus.proxy.other_workers import OtherWorkers
+from litellm_messplus.proxy.deployments.energy_sources import EnergySource, MeasuredDeployment
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.served_call import OtherWorkers
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
-from litellm_messplus.store.ended_calls import EndedCall
+from litellm_messplus.runtime import Counters
+from litellm_messplus.store.history import EndedCall
 
 OTHERS = ""
 """The call id under which calls of other workers are followed, who log what these took, and calls

@@ -10,17 +10,19 @@ from typing import Any
 
 from litellm.types.utils import all_litellm_params
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.answered_call import Asked
-from litellm_messplus.labels.desk import LabelDesk
-from litellm_messplus.proxy import answers
-from litellm_messplus.proxy.cached_answers import NEVER_CACHED
+from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import answered
-from litellm_messplus.proxy.metering import Meter, Reading, Served
 from litellm_messplus.proxy.open_requests import OpenRequest
-from litellm_messplus.proxy.surfaces import METADATA_OF_OTHERS, IncomingRequest, metadata_name
+from litellm_messplus.proxy.surfaces import answers
+from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
+from litellm_messplus.proxy.surfaces.surface import (
+    METADATA_OF_OTHERS,
+    IncomingRequest,
+    metadata_name,
+)
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -28,6 +30,7 @@ from litellm_messplus.records import (
     RequestRecord,
     exploration_call_id,
 )
+from litellm_messplus.runtime import Counters
 
 exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
 """Set in the context of an exploration call: our own filter then keeps that candidate only."""

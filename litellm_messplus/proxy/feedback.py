@@ -2,35 +2,115 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
+from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.errors import (
+    MessplusError,
     RequestGoneError,
     TooManyVerdictsError,
     TooOftenError,
     UnknownRequestError,
 )
-from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.key_influence import KeyInfluence
-from litellm_messplus.proxy.request_finder import RequestFinder
-from litellm_messplus.proxy.response_bias import ResponseBias
-from litellm_messplus.proxy.token_buckets import TokenBuckets
-from litellm_messplus.records import LabelRecord, served_call_id
+from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.open_requests import OpenRequests
+from litellm_messplus.proxy.surfaces.answers import plain_response_id
+from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.records import LabelRecord, RequestRecord, new_id, served_call_id
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
-from litellm_messplus.store.call_verdicts import CallVerdicts, call_verdicts
-from litellm_messplus.store.key_activity import SPAN
+from litellm_messplus.store.audits import SPAN
+from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
+
+# Which request an id means: one of the caller's own, which may not be in the log yet.
+
+WAIT_SECONDS = 1.0
+"""How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
+id of a streamed answer only after the client has it."""
+
+
+class RequestFinder:
+    """Looks at most three times: at once, when the log says that the id has come, and at the end.
+    Another key's request is answered as one that does not exist, and as late."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        open_requests: OpenRequests,
+        arrivals: Arrivals,
+        counters: Counters,
+    ) -> None:
+        self._database = database
+        self._open = open_requests
+        self._arrivals = arrivals
+        self._counters = counters
+
+    async def find(self, given: str, caller: Caller) -> history.Found:
+        """The caller's newest request that goes by ``given``.
+
+        Raises UnknownRequestError where there is none, TooOftenError where too many are waiting,
+        and SQLAlchemyError where the database does not answer.
+        """
+        told = plain_response_id(given)
+        deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+        with self._arrivals.expecting(told) as arrived:
+            found = await self._look(told, caller)
+            if found is None:
+                with self._place(caller):
+                    found = await self._await(told, caller, arrived, deadline)
+        found = found or await self._look(told, caller)
+        if found is None:
+            raise UnknownRequestError(given)
+        return found
+
+    async def _await(
+        self, given: str, caller: Caller, arrived: asyncio.Event, deadline: float
+    ) -> history.Found | None:
+        """What is there when the id comes; None at the deadline, whatever came."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await arrived.wait()
+                found = await self._look(given, caller)
+                if found is None:  # another key's
+                    await asyncio.Event().wait()
+                return found
+        except TimeoutError:
+            return None
+
+    @contextmanager
+    def _place(self, caller: Caller) -> Iterator[None]:
+        try:
+            with self._arrivals.waiting(caller.key_hash):
+                yield
+        except TooOftenError:
+            self._counters.add("lookups_refused")
+            raise
+
+    async def _look(self, given: str, caller: Caller) -> history.Found | None:
+        for opened in self._open.find(given):
+            if caller.owns(opened.record.key_hash):
+                return _found(opened.record)
+        if caller.is_admin:
+            return await history.find(self._database, given)
+        if caller.key_hash is None:
+            return None
+        return await history.find(self._database, given, caller.key_hash)
+
+
+def _found(record: RequestRecord) -> history.Found:
+    return history.Found(record.request_id, record.key_hash, record.zoo, record.service_level)
+
 
 DURABLE_SECONDS = 5.0
 """How long a client waits for a database that does not answer."""
@@ -218,3 +298,59 @@ class FeedbackDesk:
             weight=weight,
             comment=feedback.comment,
         )
+
+
+# Feedback that comes with the next request, in its metadata: the same form, and as durable.
+
+METADATA_KEY = "messplus_feedback"
+UNDER_WAY = 1000
+"""Verdicts that may be waiting to be written; what comes on top is refused and counted."""
+
+
+class NextTurnFeedback:
+    """A verdict that cannot be taken is counted and logged: the request it came with is served."""
+
+    def __init__(self, desk: FeedbackDesk, counters: Counters) -> None:
+        self._desk = desk
+        self._counters = counters
+        self._running: set[asyncio.Task[None]] = set()
+
+    def take(self, request: IncomingRequest) -> None:
+        """Begin to write the verdict that a request brings along, if any; returns at once."""
+        given = request.client_metadata.get(METADATA_KEY)
+        if given is None:
+            return
+        if len(self._running) >= UNDER_WAY:
+            self._refused("too many verdicts are waiting")
+            return
+        caller = Caller(request.key_hash, is_admin=False)
+        task = asyncio.create_task(self._accept(given, caller), name="messplus-feedback")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def close(self) -> None:
+        """Let the verdicts under way be written."""
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
+        try:
+            reason = await self._refusal(given, caller)
+        except Exception:
+            self._counters.failure("database_failures", "feedback in metadata was not written")
+            return
+        if reason is not None:
+            self._refused(reason)
+
+    async def _refusal(self, given: Mapping[str, Any], caller: Caller) -> str | None:
+        """Why the verdict was not taken, in words that quote nobody; None where it is durable."""
+        try:
+            await self._desk.accept(Feedback.model_validate(given), caller)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            return f"{'.'.join(map(str, first['loc'])) or METADATA_KEY}: {first['msg']}"
+        except MessplusError as error:
+            return f"{type(error).__name__} {error}"
+        return None
+
+    def _refused(self, reason: str) -> None:
+        self._counters.failure("feedback_refused", f"feedback in metadata was refused: {reason}")

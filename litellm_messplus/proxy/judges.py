@@ -2,23 +2,113 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from datetime import UTC, datetime
+from typing import Any
 
+import litellm
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.costs.price import Usage
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import Spent
-from litellm_messplus.labels.judge.grader import Outlets
+from litellm_messplus.labels.judge.grader import JudgeRefusedError, Outlets, Reply, Spent
 from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.proxy.background import Background
-from litellm_messplus.proxy.deployments import Deployment
-from litellm_messplus.proxy.dollars import public_dollars, stated_dollars
-from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.labels.judge.prompt import Message
+from litellm_messplus.proxy.deployments.deployment import Deployment
+from litellm_messplus.proxy.deployments.prices import public_dollars, stated_dollars
+from litellm_messplus.proxy.surfaces import answers
+from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
+from litellm_messplus.runtime import Background
 from litellm_messplus.settings.labels import JudgeSettings
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
-from litellm_messplus.store.agreement import agreements
-from litellm_messplus.store.gradings import spent
+from litellm_messplus.store.audits import agreements, spent
+
+# How a judge is called: through the proxy's own router, once, charged to nobody.
+
+METADATA = {"internal_call_origin": "messplus_judge"}
+"""No key, team or user in it, so LiteLLM charges nobody; its logs and traces say what it was."""
+ABOUT_THE_CONTENT = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
+BAD_REQUEST = (litellm.BadRequestError, litellm.UnprocessableEntityError)
+
+
+class JudgeCalls:
+    """Asks one model group.
+
+    Sampling and structured output are asked for, and left out where LiteLLM knows that the model
+    does not take them. A server that refuses a request with them, and takes it without, is asked
+    without from then on.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._is_plain = False
+
+    async def __call__(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
+    ) -> Reply:
+        form = {
+            "temperature": 0.0,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "verdicts", "schema": schema, "strict": True},
+            },
+        }
+        if not self._is_plain:
+            try:
+                return await self._ask(messages, timeout_seconds, form)
+            except BAD_REQUEST as error:
+                if isinstance(error, ABOUT_THE_CONTENT):
+                    raise JudgeRefusedError(str(error)) from error
+        try:
+            reply = await self._ask(messages, timeout_seconds, {})
+        except BAD_REQUEST as error:
+            raise JudgeRefusedError(str(error)) from error
+        self._is_plain = True
+        return reply
+
+    async def _ask(
+        self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
+    ) -> Reply:
+        call = self._complete(messages, timeout_seconds, form)
+        # A fresh context: LiteLLM leaves things in it, which would go from grading to grading.
+        response = await Context().run(asyncio.create_task, call)
+        hidden = answers.hidden_params(response)
+        usage = _usage(response)
+        # Without usage LiteLLM says zero, which is no measurement.
+        cost = hidden.get("response_cost") if usage else None
+        return Reply(
+            text=answers.text(response),
+            cost=None if cost is None else float(cost),
+            prompt_tokens=usage.prompt_tokens if usage else None,
+            completion_tokens=usage.completion_tokens if usage else None,
+        )
+
+    async def _complete(
+        self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
+    ) -> Any:
+        from litellm.proxy import proxy_server  # replaced when the configuration changes
+
+        router: Any = proxy_server.llm_router
+        return await router.acompletion(
+            model=self._model,
+            messages=[dict(message) for message in messages],
+            timeout=timeout_seconds,
+            metadata=dict(METADATA),
+            num_retries=0,
+            disable_fallbacks=True,
+            drop_params=True,
+            **form,
+        )
+
+
+def _usage(response: Any) -> Usage | None:
+    """None where nothing of use was reported: a grading's tokens are for people alone."""
+    try:
+        return read_usage(answers.usage(response))
+    except AbsurdUsageError:
+        return None
+
 
 LOOK_SECONDS = 60.0
 """Between two looks at the log, for what other workers spent and what users said."""

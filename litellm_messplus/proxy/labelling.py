@@ -4,14 +4,31 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.answered_call import AnsweredCall, Asked
-from litellm_messplus.labels.source import Finding
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.proxy.answer_reading import read_answer
-from litellm_messplus.proxy.surfaces import IncomingRequest
-from litellm_messplus.records import CallRecord, CallRole, CallStatus, LabelRecord, RequestRecord
+from litellm_messplus.labels.checks.source import build_checks
+from litellm_messplus.labels.implicit import Implicit
+from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.labels.source import (
+    AnsweredCall,
+    Asked,
+    Finding,
+    LabelDesk,
+    LabelSource,
+    Report,
+)
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.proxy.surfaces.answers import read_answer
+from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.records import (
+    CallRecord,
+    CallRole,
+    CallStatus,
+    LabelRecord,
+    RequestRecord,
+    new_id,
+)
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 PARAMETERS = (
     *("tools", "functions", "tool_choice", "function_call"),
@@ -83,3 +100,30 @@ def _user(request: IncomingRequest) -> str | None:
         if found:
             return str(found)
     return None
+
+
+# The label sources that are configured, of every zoo.
+
+
+def build_label_desk(
+    settings: MessplusSettings, report: Report, counters: Counters, judges: Mapping[str, Judge]
+) -> LabelDesk:
+    """One desk for the process; every zoo has sources of its own.
+
+    Raises ConfigurationError for a source that cannot be made.
+    """
+    sources = {
+        name: _sources(name, zoo, report, counters, judges.get(name))
+        for name, zoo in settings.zoos.items()
+    }
+    return LabelDesk(sources, counters)
+
+
+def _sources(
+    name: str, zoo: ZooSettings, report: Report, counters: Counters, judge: Judge | None
+) -> list[LabelSource]:
+    checks = build_checks(zoo.labels.checks, name, report, counters)
+    next_turn = zoo.labels.implicit
+    implicit = None if next_turn is None else Implicit(next_turn, report)
+    sources: list[LabelSource | None] = [checks, judge, implicit]
+    return [source for source in sources if source is not None]

@@ -8,16 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy import answers, cached_answers, outcomes
-from litellm_messplus.proxy.authors import UNKNOWN, Author
-from litellm_messplus.proxy.energy_sources import MeasuredDeployment
+from litellm_messplus.proxy import served_call
+from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
+from litellm_messplus.proxy.deployments.metering import PromptTokens
+from litellm_messplus.proxy.http import response_headers
 from litellm_messplus.proxy.labelling import answered
-from litellm_messplus.proxy.open_requests import OpenRequest
-from litellm_messplus.proxy.parts import Parts
-from litellm_messplus.proxy.prompt_tokens import PromptTokens
-from litellm_messplus.proxy.response_headers import response_headers
-from litellm_messplus.proxy.response_ids import plain_response_id
+from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
 from litellm_messplus.proxy.router import MissedDeadlineError
+from litellm_messplus.proxy.surfaces import answers
+from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.records import CallRecord
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -107,7 +107,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             opened = self._opened(data)
             if opened is None:
                 return None
-            if cached_answers.is_repeated(data, response):
+            if answers.is_repeated(data, response):
                 return await self._headers_of_repetition(opened, response)
             told = answers.response_id(response)
             if told:
@@ -127,7 +127,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             if opened is None:
                 return
             payload = kwargs["standard_logging_object"]
-            call = outcomes.succeeded(
+            call = served_call.succeeded(
                 opened,
                 payload,
                 response_obj,
@@ -153,7 +153,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         try:
             opened = self._opened(request_data)
             if opened is not None:
-                self._ended(opened, outcomes.failed(opened, original_exception), None)
+                self._ended(opened, served_call.failed(opened, original_exception), None)
         except Exception:
             self.counters.failure("outcome_failures", "a failed request was not recorded")
 
@@ -187,7 +187,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def _headers_of_repetition(self, opened: OpenRequest, response: Any) -> dict[str, str]:
         """Of an answer of LiteLLM's cache, which names who wrote it, where that is known by now."""
         try:
-            opened.response_id = await cached_answers.repeated_id(response)
+            opened.response_id = await answers.repeated_id(response)
             opened.author = await self.parts.authors.of(opened.record.zoo, opened.response_id)
         except Exception:
             self.counters.failure("header_failures", "an answer went without its author")
@@ -199,11 +199,13 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> Author:
         """Who wrote the answer: who served it, unless LiteLLM's cache repeats an earlier one."""
         if not payload.get("cache_hit"):
-            return outcomes.author(payload, self.parts.index.candidates_of[opened.record.zoo])
+            return served_call.author_of_hit(
+                payload, self.parts.index.candidates_of[opened.record.zoo]
+            )
         if opened.author is not None:
             return opened.author
         try:
-            repeated = opened.response_id or await cached_answers.repeated_id(response)
+            repeated = opened.response_id or await answers.repeated_id(response)
             found = await self.parts.authors.of(opened.record.zoo, repeated)
         except Exception:
             self.counters.failure("cached_answers_unknown", "the log did not say who wrote one")

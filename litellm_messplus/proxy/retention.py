@@ -6,9 +6,8 @@ import logging
 import sys
 from typing import Any
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy.background import Background
 from litellm_messplus.retention import worker
+from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 
 logger = logging.getLogger("litellm_messplus")

@@ -8,27 +8,60 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
-from litellm_messplus.identity import new_id
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.desk import LabelDesk
+from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
-from litellm_messplus.proxy import ranking
-from litellm_messplus.proxy.deployments import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.deployments import deployment
+from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
+from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.labelling import asked
-from litellm_messplus.proxy.next_turn_feedback import NextTurnFeedback
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.proxy.prompt_tokens import PromptTokens
-from litellm_messplus.proxy.response_ids import deployment_of_response
-from litellm_messplus.proxy.service_levels import service_level
-from litellm_messplus.proxy.surfaces import IncomingRequest, continued_response, read_request
-from litellm_messplus.records import RequestRecord
+from litellm_messplus.proxy.surfaces.answers import deployment_of_response
+from litellm_messplus.proxy.surfaces.surface import (
+    IncomingRequest,
+    continued_response,
+    read_request,
+)
+from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Situation
-from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ServiceLevel
+from litellm_messplus.zoo import Zoo
+
+# Which promise a request counts towards: its key's, else its team's, else the zoo's own.
+
+NAME_KEY = "messplus_service_level"
+
+
+def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
+    """The level that the key's or team's metadata names; an unknown name is counted and logged.
+
+    Only what the operator wrote on the key or the team counts, never what the client sends.
+    """
+    name = _named(metadata.get("user_api_key_metadata")) or _named(
+        metadata.get("user_api_key_team_metadata")
+    )
+    if name is None:
+        return zoo.levels[DEFAULT_LEVEL]
+    level = zoo.levels.get(name)
+    if level is None:
+        counters.failure(
+            "unknown_service_levels",
+            f"no service level {name!r} in zoo {zoo.name!r}: the default one is used",
+        )
+        return zoo.levels[DEFAULT_LEVEL]
+    return level
+
+
+def _named(metadata: object) -> str | None:
+    found = metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
+    return None if found is None else str(found)
+
 
 FEATURES_SHARE = 0.8
 """Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
@@ -82,7 +115,7 @@ class RequestRouter:
         """
         target = exploration_target.get()
         if target is not None:
-            return ranking.only(deployments, target)
+            return deployment.only(deployments, target)
         request = read_request(messages, kwargs)
         if request is None:
             return _continued(deployments, kwargs)
@@ -93,8 +126,8 @@ class RequestRouter:
             opened.tried.update(_failed(request))
         target_order = request.kwargs.get("_target_order")
         if target_order is not None:
-            return ranking.best_of_order(deployments, opened.ranking, target_order)
-        return ranking.ranked(deployments, opened.ranking, opened.tried)
+            return deployment.best_of_order(deployments, opened.ranking, target_order)
+        return deployment.ranked(deployments, opened.ranking, opened.tried)
 
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
@@ -204,7 +237,7 @@ def _continued(
 ) -> Sequence[Deployment]:
     """What is not routed: a response that continues another stays where that one was answered."""
     earlier = None if kwargs is None else continued_response(kwargs)
-    return ranking.pinned(deployments, earlier and deployment_of_response(earlier))
+    return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 
 
 def _estimates(situation: Situation) -> dict[str, Any]:

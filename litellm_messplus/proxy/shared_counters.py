@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.identity import new_id
-from litellm_messplus.proxy.background import Background
+from litellm_messplus.records import new_id
+from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
 
 SAVE_SECONDS = 2.0

@@ -2,34 +2,195 @@
 
 LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
 must be awaited before the first request (migrations, restoring the state) runs in a thread with a
-loop of its own.
-"""
+loop of its own."""
 
 import asyncio
+import gc
 import logging
 import os
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from sqlalchemy import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.encoders.serving import load_for_requests
+from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
-from litellm_messplus.proxy import collector
-from litellm_messplus.proxy.banner import banner, show_log
 from litellm_messplus.proxy.checking import honoured
-from litellm_messplus.proxy.joining import join_later
-from litellm_messplus.proxy.opening import open_database
+from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.prompt_tokens import PromptTokens
-from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.store.database import create_engine
+from litellm_messplus.restore import keep_new, restore
+from litellm_messplus.runtime import version
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
+from litellm_messplus.store import verdicts
+from litellm_messplus.store.database import create_engine, explained, migrate
+from litellm_messplus.zoo import Zoo
+
+# Opening the database at a start: at this code's version, and the engines restored from it.
+
+CONNECT_SECONDS = 10.0
+"""How long a database may take to answer at all: asyncpg would wait a minute."""
+
+
+async def open_database(settings: MessplusSettings, engines: dict[str, Engine]) -> int:
+    """Migrate it and bring the engines to the end of its log; returns that position.
+
+    Raises ConfigurationError where it cannot be used, DatabaseAwayError where it does not answer
+    now. The engines are then to be restored anew.
+    """
+    database = create_engine(settings.database)
+    try:
+        with explained(database):
+            await _reach(database)
+            await migrate(database)
+            await verdicts.save(
+                database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
+            )
+            for engine in engines.values():
+                engine.resume(engine.empty_state())
+            position = await restore(database, engines)
+            for engine in engines.values():
+                await keep_new(database, engine, position)
+            return position
+    finally:
+        await database.dispose()
+
+
+async def _reach(database: AsyncEngine) -> None:
+    async with asyncio.timeout(CONNECT_SECONDS), database.connect():
+        pass
+
+
+# A start while the database is away: LiteLLM serves as without the plugin, until it is there.
 
 logger = logging.getLogger("litellm_messplus")
+
+RETRY_SECONDS = 5.0
+
+OpenDatabase = Callable[[], Coroutine[None, None, int]]
+"""Restores the engines, in any event loop; returns the position that they have reached."""
+
+
+def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
+    """Take every zoo away from the plugin until the database is there, then begin."""
+    engines, plugin.engines = plugin.engines, {}
+    plugin.counters.add("database_awaited")
+
+    async def join() -> None:
+        position = await _opened(plugin, open_database)
+        plugin.parts.begin_at(position)
+        plugin.start()
+        plugin.engines = engines
+        logger.warning("the database is there: requests are routed from now on")
+
+    plugin.parts.joining.start(join(), "messplus-joining")
+
+
+async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> int:
+    """Tried until it works. In a thread with a loop of its own: a long log takes long to fold."""
+    while True:
+        await asyncio.sleep(RETRY_SECONDS)
+        try:
+            return await asyncio.to_thread(lambda: asyncio.run(open_database()))
+        except Exception:
+            plugin.counters.failure("database_awaited", "the database is not there yet")
+
+
+# One line in the proxy's log at its start: what is on.
+
+PACKAGE = logging.getLogger("litellm_messplus")
+FORMAT = "%(asctime)s - messplus:%(levelname)s: %(message)s"
+TIME = "%H:%M:%S"
+"""Both as LiteLLM's own lines."""
+OWN_CHECKS = ("complete", "json_schema", "reference")
+
+
+def show_log(package: logging.Logger = PACKAGE) -> None:
+    """Let lines of level INFO be seen, on stderr where nobody has set up logging.
+
+    LiteLLM sets up its own loggers alone. A level that was set for ours stands.
+    """
+    if package.level == logging.NOTSET:
+        package.setLevel(logging.INFO)
+    if not package.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(FORMAT, TIME))
+        package.addHandler(handler)
+
+
+def banner(
+    zoos: Mapping[str, Zoo],
+    *,
+    encoder: str,
+    database: str,
+    position: int | None,
+    measured: int,
+) -> str:
+    """``position`` is where the log ends, None while the database is away; ``measured`` is the
+    number of deployments whose energy is."""
+    end = "which is away" if position is None else f"log at {position}"
+    energy = f"of {measured} deployments measured" if measured else "not measured"
+    return (
+        f"litellm-messplus {version()}: {'; '.join(map(_zoo, zoos.values()))}; encoder {encoder}; "
+        f"database {make_url(database).render_as_string()}, {end}; energy {energy}"
+    )
+
+
+def _zoo(zoo: Zoo) -> str:
+    alphas = ", ".join(_promises(zoo))
+    return (
+        f"zoo {zoo.name} ({', '.join(zoo.candidates)}; alpha {alphas}; policy "
+        f"{zoo.settings.policy}; labels {', '.join(_sources(zoo))})"
+    )
+
+
+def _promises(zoo: Zoo) -> Iterator[str]:
+    """That of requests without a service level goes without a name."""
+    for name, level in zoo.levels.items():
+        yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
+
+
+def _sources(zoo: Zoo) -> Iterator[str]:
+    """Where its labels come from: feedback always may."""
+    labels = zoo.settings.labels
+    yield "feedback"
+    own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
+    for name in (*own, *labels.checks.callables):
+        yield f"check:{name}"
+    if labels.judge is not None:
+        yield f"judge {labels.judge.model}"
+    if labels.implicit is not None:
+        yield "implicit"
+
+
+# The garbage collector's rounds, kept short and rare while requests wait.
+#
+# A round stops the event loop. LiteLLM's modules alone are 800,000 objects, and a full round over
+# them takes 0.1 to 0.4 s: a decision caught in it misses its deadline. What is frozen is in no
+# round, but Python then judges by the few objects left, and at its own threshold full rounds come
+# more often: the rounds took 3 to 5 % of the proxy's CPU, of LiteLLM without the plugin 1.6 %. So
+# the threshold is raised as well, which leaves 0.5 %.
+
+OPERATORS = "PYTHON_GC_THRESHOLD"
+"""LiteLLM's own setting of the thresholds; where it is there, it stands."""
+YOUNG = 5_000
+"""Objects made and not yet freed before a round: more than the requests in flight hold, so that
+most of them are gone by themselves. What waits to be collected stays some MiB."""
+
+
+def spare() -> None:
+    """Take what is loaded by now out of all rounds, and make the rounds rarer."""
+    gc.collect()
+    gc.freeze()
+    if not os.environ.get(OPERATORS):
+        _, middle, old = gc.get_threshold()
+        gc.set_threshold(YOUNG, middle, old)
+
 
 T = TypeVar("T")
 
@@ -62,7 +223,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     else:
         plugin.start()
     plugin.attach()
-    collector.spare()
+    spare()
     logger.info(
         banner(
             zoos,

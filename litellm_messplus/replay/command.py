@@ -6,15 +6,43 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.replay.database import is_database, read_database
 from litellm_messplus.replay.experiment import Experiment, Plan
-from litellm_messplus.replay.joining import Joining, one_each, streams
-from litellm_messplus.replay.plot import draw
-from litellm_messplus.replay.progress import progress
-from litellm_messplus.replay.sources import load
+from litellm_messplus.replay.files import Joining, one_each, read_file, streams
+from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.show import draw, table
 from litellm_messplus.replay.summary import Report
-from litellm_messplus.replay.table import table
+
+# How far a command is, for people; apart from its result, which goes to standard output.
+
+
+def progress() -> Progress:
+    """A bar a stream, counted in runs."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+# Where recordings come from.
+
+
+def load(source: str, encoder: Encoder) -> list[Recording]:
+    """The recording in a file, or one for each zoo of a database.
+
+    Raises ReplayError where there is none, and says what is wrong with it.
+    """
+    if is_database(source):
+        return read_database(source, encoder)
+    return [read_file(Path(source), encoder)]
 
 
 def run(

@@ -9,16 +9,14 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled, Taught
-from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
-from litellm_messplus.routing.aim import label_weight
-from litellm_messplus.routing.decision import Decision
+from litellm_messplus.replay.summary import Outcome
+from litellm_messplus.routing.decision import Decision, label_weight
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled, Taught
 from litellm_messplus.zoo import Zoo
 
 ZOO = "replay"

@@ -10,16 +10,19 @@ from pydantic import ValidationError
 
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.replay import litellm_router
+from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.driver import Run, build_engine, teach
-from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.files import read_file
-from litellm_messplus.replay.filling import Filling
 from litellm_messplus.replay.hindsight import Hindsight, educated_guess
-from litellm_messplus.replay.outcome import Outcome
-from litellm_messplus.replay.recording import Recording, arrange, check_same, concatenate
+from litellm_messplus.replay.recording import (
+    Recording,
+    ReplayError,
+    arrange,
+    check_same,
+    concatenate,
+)
 from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
-from litellm_messplus.replay.summary import Report, Score
-from litellm_messplus.replay.windows import window_figures
+from litellm_messplus.replay.summary import Outcome, Report, Score, window_figures
 from litellm_messplus.settings.schema import ZooSettings
 
 Baseline = Callable[["Session"], Outcome | None]

@@ -1,6 +1,7 @@
 """Recordings in files: CSV, CSV in gzip, Parquet; the same columns in each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.replay.errors import ReplayError
-from litellm_messplus.replay.recording import Matrix, Prompts, Recording
+from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
 
 SATISFIED = "|satisfied"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
@@ -119,3 +119,37 @@ def _is_verdict(values: Matrix) -> NDArray[np.bool_]:
 
 def _is_cost(values: Matrix) -> NDArray[np.bool_]:
     return np.isfinite(values) & (values >= 0.0)
+
+
+# From recordings to streams: each on its own, or several as one.
+
+
+class Joining(StrEnum):
+    """What several recordings become."""
+
+    SEPARATE = "separate"
+    CONCATENATED = "concatenated"
+    MIXED = "mixed"
+
+
+def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Recording]]:
+    """The parts of each stream, which follow one another."""
+    match joining:
+        case Joining.SEPARATE:
+            return [[recording] for recording in recordings]
+        case Joining.CONCATENATED:
+            return [list(recordings)]
+        case Joining.MIXED:
+            return [[concatenate(recordings)]]
+
+
+def one_each(alphas: Sequence[float], count: int) -> Sequence[float]:
+    """An alpha for each of ``count`` streams, of one for all or one for each.
+
+    Raises ReplayError for any other number of them.
+    """
+    if len(alphas) == 1:
+        return [alphas[0]] * count
+    if len(alphas) != count:
+        raise ReplayError(f"--alpha: given {len(alphas)}; allowed: 1, or one for each of {count}")
+    return alphas

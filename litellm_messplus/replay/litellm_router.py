@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
+from litellm_messplus.replay.summary import Outcome
 
 
 class LiteLLMBandit:

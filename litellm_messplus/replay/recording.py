@@ -6,10 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder, FeatureRows
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.surface import Surface, read_surface
-from litellm_messplus.replay.errors import ReplayError
+
+# What a user of `messplus replay` can get wrong.
+
+
+class ReplayError(MessplusError):
+    """A recording or an option cannot be used; the message says which, and what is allowed."""
+
 
 Matrix = NDArray[np.float64]
 Order = NDArray[np.intp]

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.replay.errors import ReplayError
-from litellm_messplus.replay.recording import Matrix
+from litellm_messplus.replay.recording import Matrix, ReplayError
 
 DEGRADED_SHARE = 0.5
 """Of a degraded model's labels that become the other's."""

@@ -5,9 +5,103 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from litellm_messplus.replay.hindsight import Hindsight, Vector
-from litellm_messplus.replay.outcome import Outcome
+from litellm_messplus.replay.recording import Matrix, ReplayError
+
+# What one run came to.
+
+Series = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Per request: which model served, and its virtual queue before it was decided, both of shape
+    (requests,); ``calls``, of shape (requests, models), tells which models were called at all.
+
+    ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
+    every call, explorations too. ``queue`` is None where the baseline has none.
+    """
+
+    served: NDArray[np.intp]
+    calls: NDArray[np.bool_]
+    satisfied: Series
+    cost: Series
+    explorations: int
+    queue: Series | None = None
+
+    @classmethod
+    def of(
+        cls,
+        served: NDArray[np.intp],
+        calls: NDArray[np.bool_],
+        truth: Matrix,
+        cost: Matrix,
+        *,
+        explorations: int = 0,
+        queue: Series | None = None,
+    ) -> "Outcome":
+        """Looked up in what every model would have answered, and cost; see ``Outcome``."""
+        requests = np.arange(len(served))
+        return cls(
+            served=served,
+            calls=calls,
+            satisfied=truth[requests, served],
+            cost=(calls * cost).sum(axis=1),
+            explorations=explorations,
+            queue=queue,
+        )
+
+    @classmethod
+    def of_served(cls, served: NDArray[np.intp], truth: Matrix, cost: Matrix) -> "Outcome":
+        """Of a baseline that calls nothing but the model that serves."""
+        calls = np.zeros(cost.shape, dtype=np.bool_)
+        calls[np.arange(len(served)), served] = True
+        return cls.of(served, calls, truth, cost)
+
+
+# Satisfaction over the last so many requests: how a run went on the way to its end.
+
+AFTER_CHANGE = (100, 200, 300, 400, 500)
+"""Requests after a model degraded at which the window before them is reported."""
+
+
+def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
+    """Points above alpha over each window of a run; the first ends at request ``window``."""
+    points: Series = 100.0 * (sliding_window_view(satisfied, window).mean(axis=1) - alpha)
+    return points
+
+
+def window_figures(
+    outcomes: Sequence[Outcome], alpha: float, window: int, change: int | None
+) -> dict[str, Any]:
+    """The extra keys of `--window`; ``change`` is the request from which a model was degraded.
+
+    ``d_window``: points above alpha over the last window. ``d_window_worst``: over the worst window
+    of a run. ``windows_below_two_points``: share of all windows more than two points below alpha.
+    ``d_window_after_degrade``: over the window that ends so many requests after the change. All are
+    means over seeds. Raises ReplayError for a window longer than the run.
+    """
+    requests = len(outcomes[0].satisfied)
+    if window > requests:
+        raise ReplayError(f"--window: given {window}; allowed: up to the {requests} requests there")
+    points = np.array([rolling_points(outcome.satisfied, alpha, window) for outcome in outcomes])
+    figures: dict[str, Any] = {
+        "window": window,
+        "d_window": float(points[:, -1].mean()),
+        "d_window_worst": float(points.min(axis=1).mean()),
+        "windows_below_two_points": float((points < -2.0).mean()),
+    }
+    if change is not None:
+        means = points.mean(axis=0)
+        figures["d_window_after_degrade"] = {
+            str(after): float(means[change + after - window])
+            for after in AFTER_CHANGE
+            if window <= change + after <= requests
+        }
+    return figures
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,27 @@
 
 Three steps, each of which may be cut off: the start of the log moves, with the states that stand
 for what was before; what is before it is written to files, and read back; then it is deleted, in
-short transactions. The next run finishes what an earlier one began.
-"""
+short transactions. The next run finishes what an earlier one began."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.retention.archive import Archive
 from litellm_messplus.store import base, log, pruned_rows
-from litellm_messplus.store.cut import Cut, find_cut, move_start
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.prune_lock import alone
 from litellm_messplus.store.pruned_rows import PRUNED, Part
+from litellm_messplus.store.pruning import Cut, alone, find_cut, move_start
 from litellm_messplus.store.reading import reading
 
 LEAST_AGE = timedelta(days=1)
@@ -166,3 +165,24 @@ def _pruned(
     shown = engine.url.render_as_string()
     by_table = {table.name: rows.get(table.name, 0) for table in PRUNED}
     return Pruned(shown, before, cut.start, upto, by_table, cut.held, is_dry_run)
+
+
+# What was pruned, for the terminal.
+
+
+def render(found: Pruned) -> Iterator[Table | str]:
+    """One row a table of the log, then what is worth knowing."""
+    table = Table(title=found.database, title_justify="left")
+    table.add_column("table")
+    table.add_column("rows", justify="right")
+    for name, count in found.rows.items():
+        table.add_row(name, str(count))
+    yield table
+    verb = "would go" if found.is_dry_run else "are gone"
+    yield f"requests decided before {found.before:%Y-%m-%d %H:%M} UTC, up to {found.upto}, {verb}"
+    for zoo, position in found.held.items():
+        yield (
+            f"{zoo}: older requests stay, for its newest snapshot is at {position}. A proxy takes "
+            "one every messplus.snapshot_every records, and when it stops; where none serves the "
+            f"zoo any more: --forget-zoo {zoo}"
+        )

@@ -15,7 +15,7 @@ from typing import Any
 
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.retention.prune import prune
-from litellm_messplus.store.prune_lock import BusyPruningError
+from litellm_messplus.store.pruning import BusyPruningError
 
 NICE = 10
 """Requests have the processor first."""

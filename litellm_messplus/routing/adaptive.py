@@ -9,13 +9,19 @@ comes from how sure it is that a cheaper candidate can hold alpha.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.routing import probe, shadow
+from litellm_messplus.routing import trying
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.eligibility import eligible, horizon
-from litellm_messplus.routing.knowledge import Knowledge
 from litellm_messplus.routing.plan import EVIDENCE, plan
-from litellm_messplus.routing.price import best_value, feedforward, lower_hull, with_feedback
-from litellm_messplus.routing.reserve import reserve
+from litellm_messplus.routing.price import (
+    best_value,
+    eligible,
+    feedforward,
+    horizon,
+    lower_hull,
+    reserve,
+    with_feedback,
+)
+from litellm_messplus.routing.trying import Knowledge
 
 BLIND = 64
 """Requests that are served without a single label. From there on until one comes, the largest
@@ -128,11 +134,13 @@ def _choice(
     is_blind: bool,
 ) -> Choice:
     """The best, unless a probe is due. A probe that would cost the user much is made unseen."""
-    chance, costs = probe.probability(situation.t), view.typical_cost
-    tried = probe.candidates(terms.models, best, costs, known, situation.alpha)
-    trial = probe.trial(known, view.optimistic, situation.alpha, owed) if terms.is_planned else None
+    chance, costs = trying.probe_probability(situation.t), view.typical_cost
+    tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
+    trial = (
+        trying.trial(known, view.optimistic, situation.alpha, owed) if terms.is_planned else None
+    )
     if trial is not None:
-        chance, tried = max(chance, probe.TRIAL), (trial,)
+        chance, tried = max(chance, trying.TRIAL), (trial,)
     served = [m for m in tried if not _is_better_unseen(m, best, situation, known, terms)]
     if situation.exploration_draw < chance:
         model = tried[int(situation.choice_draw * len(tried))]
@@ -142,7 +150,7 @@ def _choice(
         )
     shadows: tuple[int, ...] = ()
     if not is_blind:
-        shadows = shadow.candidates(terms.models, best, costs, known, situation.alpha)
+        shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
     return Choice(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 
 
@@ -152,7 +160,7 @@ def _is_better_unseen(
     probed, chosen = situation.estimates[model], situation.estimates[best]
     lost = terms.price * (chosen.satisfaction - probed.satisfaction)
     regret = lost - (chosen.cost - probed.cost)
-    return probe.is_better_unseen(regret, probed.cost, known.unseen_labelled)
+    return trying.is_better_unseen(regret, probed.cost, known.unseen_labelled)
 
 
 def _propensity(

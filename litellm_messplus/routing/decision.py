@@ -1,5 +1,6 @@
 """What a policy is told, and what it answers: numbers in, a decision out."""
 
+import math
 from dataclasses import dataclass
 
 from litellm_messplus.routing.plan import Outlook
@@ -66,3 +67,66 @@ class Decision:
     def chosen(self) -> str:
         """The candidate that is to serve the request."""
         return self.ranking[0]
+
+
+# When to explore, and how (paper, Section 2.3 and Algorithm 1).
+
+
+def exploration_probability(t: int, c: float) -> float:
+    """p_t = min(1, c / t^(1/4)) for the t-th request, counted from 1."""
+    return float(min(1.0, c / t**0.25))
+
+
+def every_candidate(situation: Situation, probability: float, reason: str) -> Decision:
+    """Call all healthy candidates; the user gets the answer of the largest, else of the most
+    expensive."""
+    ranked = sorted(
+        situation.estimates,
+        key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),
+    )
+    names = tuple(estimate.candidate for estimate in ranked)
+    return Decision(
+        ranking=names,
+        explored=names[1:],
+        is_exploration=True,
+        exploration_probability=probability,
+        expected_satisfaction=ranked[0].satisfaction,
+        propensity=probability,
+        reason=reason,
+    )
+
+
+# The virtual queue: the accumulated shortfall of satisfaction against alpha (paper, Eq. 2).
+
+
+def after(queue: float, shortfall: float) -> float:
+    """Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt back.
+
+    ``shortfall`` is alpha - s, times what the label counts; where a second verdict replaces the
+    first, it is the difference of theirs.
+    """
+    return max(0.0, queue + shortfall)
+
+
+# What the queue aims at, and how much a label weighs, where the labels are not the whole truth.
+
+
+def aim(alpha: float, *, margin: float, answered: int, label_noise: float) -> float:
+    """The share of satisfied labels to hold so that the share of satisfied requests is alpha.
+
+    ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
+    little is known, gone when much is. Where a label is wrong with probability ``label_noise``,
+    the truth alpha shows as noise + (1 - 2 noise) alpha.
+    """
+    standard_error = math.sqrt(alpha * (1.0 - alpha) / max(answered, 1))
+    wanted = min(alpha + margin * standard_error, (1.0 + alpha) / 2.0)
+    return label_noise + (1.0 - 2.0 * label_noise) * wanted
+
+
+def label_weight(satisfaction: float, response_bias: float) -> float:
+    """What a label counts where unsatisfied users answer ``response_bias`` times as often.
+
+    A satisfied label then stands for that many times as many requests as an unsatisfied one; the
+    two weigh 1 on average.
+    """
+    return 2.0 * (1.0 + (response_bias - 1.0) * satisfaction) / (1.0 + response_bias)

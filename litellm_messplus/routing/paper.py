@@ -1,7 +1,12 @@
 """Policy `paper`: Algorithm 1 of MESS+, exactly."""
 
-from litellm_messplus.routing.decision import Decision, Estimate, Situation
-from litellm_messplus.routing.exploration import every_candidate, exploration_probability
+from litellm_messplus.routing.decision import (
+    Decision,
+    Estimate,
+    Situation,
+    every_candidate,
+    exploration_probability,
+)
 
 
 def decide(situation: Situation, V: float, c: float) -> Decision:

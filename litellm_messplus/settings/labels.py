@@ -2,10 +2,23 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
-from litellm_messplus.settings.base import NotNegative, Positive, Settings, Share
+
+# What all sections of the settings share: unknown keys and numbers that are none are refused.
+
+Alpha = Annotated[float, Field(gt=0.0, lt=1.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+
+
+class Settings(BaseModel):
+    """A section of the configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
 
 RUBRIC = (
     "An answer is satisfactory if the user who asked could use it as it is: it does what was "

@@ -4,11 +4,38 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from litellm_messplus.costs.electricity import dollars_per_joule, grams_per_joule
-from litellm_messplus.costs.price import CostUnit
-from litellm_messplus.settings.base import Alpha, NotNegative, Positive, Settings, Share
-from litellm_messplus.settings.labels import LabelsSettings
-from litellm_messplus.settings.retention import RetentionSettings
+from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
+from litellm_messplus.settings.labels import (
+    Alpha,
+    LabelsSettings,
+    NotNegative,
+    Positive,
+    Settings,
+    Share,
+)
+
+# How long the proxy keeps requests, and what becomes of older ones.
+
+
+class RetentionSettings(Settings):
+    """Once a day, what is older leaves the log; what it taught stays."""
+
+    keep_days: Annotated[int, Field(ge=1)] = Field(
+        description="Requests that were decided longer ago are pruned, and can be judged no more."
+    )
+    archive: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None, description="The folder that their rows go to, as Parquet files."
+    )
+    drop: bool = Field(
+        default=False, description="Whether their rows are deleted without an archive."
+    )
+
+    @model_validator(mode="after")
+    def _rows_go_somewhere(self) -> "RetentionSettings":
+        if (self.archive is None) != self.drop:
+            raise ValueError("exactly one of `archive: FOLDER` and `drop: true`")
+        return self
+
 
 DEFAULT_LEVEL = "default"
 PAPER_ONLY = frozenset(

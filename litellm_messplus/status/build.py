@@ -1,36 +1,88 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.labels.response_bias import Audit
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status import queries, summed
-from litellm_messplus.status.alerts import journal_alerts
-from litellm_messplus.status.audit import response_bias
-from litellm_messplus.status.calibration import ZooCalibration
-from litellm_messplus.status.judged_calls import judged_calls
-from litellm_messplus.status.judging import Grading, JudgeKey, judge_alerts, judge_status, judging
-from litellm_messplus.status.level_alerts import level_alerts
-from litellm_messplus.status.live import LiveLevel, LiveLevels
-from litellm_messplus.status.overhead import overheads
-from litellm_messplus.status.prequential import Prequential
-from litellm_messplus.status.queries import Calls, Key, Newest, Totals
+from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
+from litellm_messplus.status.calibration import Prequential, ZooCalibration
+from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
+from litellm_messplus.status.labels import (
+    Grading,
+    JudgeKey,
+    Sources,
+    judge_alerts,
+    judge_status,
+    judging,
+    labels_of,
+    response_bias,
+    sources,
+)
+from litellm_messplus.status.queries import Calls, Key, Newest, Totals, judged_calls
 from litellm_messplus.status.report import (
     KeyStatus,
     LevelStatus,
+    LiveLevel,
+    LiveLevels,
     Overhead,
+    Satisfaction,
     Source,
     Status,
     WindowStatus,
 )
-from litellm_messplus.status.single import best_single
-from litellm_messplus.status.sources import Sources, labels_of, sources
-from litellm_messplus.status.windows import window_status
-from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
-from litellm_messplus.store.one_moment import one_moment
-from litellm_messplus.store.response_bias import audits
+from litellm_messplus.status.windows import best_single, overheads, window_status
+from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
+from litellm_messplus.store.reading import one_moment, reading
+
+# Which alerts a service level raises.
+
+
+def level_alerts(level: LevelStatus) -> list[Alert]:
+    """Those of one service level, the gravest first."""
+    found = [*_out_of_reach(level), *_not_kept(level), *_feedback(level)]
+    return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
+
+
+def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    if not level.is_within_reach:
+        yield (
+            AlertKind.OUT_OF_REACH,
+            f"no candidate can hold alpha {level.alpha:g}: the best value is served meanwhile",
+        )
+
+
+def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    """Of the newest requests where they miss it, else of the whole time."""
+    for window, span in ((level.last, "last"), (level.overall, "whole")):
+        found = window.satisfaction
+        if found.verdict is Verdict.NOT_KEPT:
+            over = f"the last {found.requests} requests" if span == "last" else "the whole time"
+            yield AlertKind.NOT_KEPT, f"the promise was not kept over {over}: {_rate(found)}"
+            return
+
+
+def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    """Asked for once there were requests enough to expect some."""
+    last, overall = level.last.satisfaction, level.overall.satisfaction
+    if overall.requests < ENOUGH_ANSWERED:
+        return
+    if last.requests >= ENOUGH_ANSWERED and last.answered == 0:
+        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
+    elif overall.is_thin:
+        yield AlertKind.THIN_EVIDENCE, overall.evidence
+
+
+def _rate(found: Satisfaction) -> str:
+    return (
+        f"{found.rate:.1%} satisfied ({found.low:.1%} to {found.high:.1%}) of {found.answered} "
+        f"answered, promised {found.promised:.1%}"
+    )
+
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
@@ -219,3 +271,27 @@ def _is_within_reach(key: Key, rows: Rows, live: LiveLevel | None) -> bool:
     if live is not None and live.is_within_reach is not None:
         return live.is_within_reach
     return key not in rows.out_of_reach
+
+
+# Reading the status from a database that somebody else keeps.
+
+DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
+"""Where `messplus up` and a proxy without `messplus.database` keep theirs; the first is taken."""
+
+
+class NoStatusError(MessplusError):
+    """A proxy gives no status; the message says why, and what to do."""
+
+
+def default_database() -> str:
+    """The database of this folder, whether it is there or not."""
+    return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
+
+
+async def status_of(database: str, window: int = WINDOW) -> Status:
+    """The status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
+
+    Raises UnreadableDatabaseError where there is none, or none of this version.
+    """
+    async with reading(database) as engine:
+        return await read_status(engine, window)

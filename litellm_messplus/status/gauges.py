@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator
 
-from litellm_messplus.status.label_report import JudgeStatus, SourceRate
-from litellm_messplus.status.report import LevelStatus, Status, WindowStatus
+from litellm_messplus.status.report import (
+    JudgeStatus,
+    LevelStatus,
+    SourceRate,
+    Status,
+    WindowStatus,
+)
 
 Named = Iterator[tuple[str, float | None]]
 

@@ -1,24 +1,121 @@
 """The tables of the status, for people: one for each promise, then those of the zoos."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.status.calibration_tables import calibration_tables
+from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import Verdict
-from litellm_messplus.status.key_tables import key_tables
-from litellm_messplus.status.label_rows import bias_rows, judge_tables, label_rows
-from litellm_messplus.status.overhead_rows import overhead_rows
 from litellm_messplus.status.report import (
     Finding,
+    KeyStatus,
     LevelStatus,
+    Overhead,
     Satisfaction,
     Source,
     Status,
     WindowStatus,
 )
+from litellm_messplus.status.tables import bias_rows, calibration_tables, judge_tables, label_rows
+
+# What an operator should do about a promise, in one phrase.
+
+HELD = (Verdict.KEPT, Verdict.KEPT_WITHIN)
+MOST = 0.5
+"""The share of requests with a verdict from which on waiting is enough."""
+NOTHING = "nothing to do"
+FEEDBACK = (AlertKind.NO_FEEDBACK, AlertKind.THIN_EVIDENCE)
+"""The alerts that ask for more verdicts."""
+
+
+def advice(level: LevelStatus, status: Status) -> str:
+    """Name the most urgent step, from the alerts and the verdict."""
+    alerts = [each for each in status.alerts if _is_about(each, level)]
+    kinds = {each.kind for each in alerts}
+    if AlertKind.OUT_OF_REACH in kinds:
+        return "to do: lower alpha, or add a model that satisfies more"
+    is_past = kinds == {AlertKind.NOT_KEPT} and level.last.satisfaction.verdict in HELD
+    if is_past:
+        return f"{NOTHING}: the last {level.last.satisfaction.requests} requests kept it"
+    if kinds.difference(FEEDBACK):
+        return "to do: see the alerts below"
+    if kinds or level.overall.satisfaction.verdict is Verdict.CANNOT_SAY:
+        return _more_verdicts(level, status)
+    return NOTHING
+
+
+def _is_about(alert: Alert, level: LevelStatus) -> bool:
+    """Say whether the alert is of this promise, of its zoo, or of all."""
+    return alert.zoo in (None, level.zoo) and alert.service_level in (None, level.service_level)
+
+
+def _more_verdicts(level: LevelStatus, status: Status) -> str:
+    found = level.overall.satisfaction
+    if not found.requests:
+        return NOTHING
+    if (level.last.satisfaction.answered_share or 0.0) >= MOST:
+        return f"{NOTHING}: verdicts come, wait for more"
+    if any(judge.zoo == level.zoo for judge in status.judges):
+        return "to do: send more feedback, or let the judge grade more"
+    return "to do: send feedback, or switch a judge on"
+
+
+# The keys that judge most, for people.
+
+SHOWN = 12
+"""Characters of a key's hash: enough to tell the keys of a proxy apart."""
+
+
+def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
+    """One of all; none where nobody said anything in the last day."""
+    if not keys:
+        return
+    table = Table(title="keys with the most verdicts, last day")
+    for title in ("zoo, service level", "key"):
+        table.add_column(title)
+    for title in ("requests", "verdicts", "counting", "unsatisfied", "held back"):
+        table.add_column(title, justify="right")
+    for key in keys:
+        unsatisfied = "unknown" if key.unsatisfied is None else f"{key.unsatisfied:.1%}"
+        table.add_row(
+            Text(f"{key.zoo}, {key.service_level}"),
+            Text((key.key_hash or "none")[:SHOWN]),
+            *(str(key.requests), str(key.verdicts), str(key.counting), unsatisfied),
+            Text(str(key.held), style="yellow" if key.held else ""),
+        )
+    yield table
+
+
+# The overhead for people: what a request takes before its call, beside the call.
+
+
+def overhead_rows(level: LevelStatus) -> Iterator[tuple[str, str, str]]:
+    """What it is, of the whole time, and of the last window."""
+    for name, cell in _CELLS.items():
+        yield name, _of(level.overall.overhead, cell), _of(level.last.overhead, cell)
+
+
+def _of(found: Overhead | None, cell: Callable[[Overhead], str]) -> str:
+    return "unknown" if found is None else cell(found)
+
+
+def _time(seconds: float, share: float) -> str:
+    return f"{1000.0 * seconds:.3g} ms, {share:.2%} of all time"
+
+
+def _joules(joules: float | None) -> str:
+    return "not measured" if joules is None else f"{joules:.3g} J a request"
+
+
+_CELLS: dict[str, Callable[[Overhead], str]] = {
+    "predicting": lambda found: _time(found.predicting_seconds, found.predicting_share),
+    "deciding": lambda found: _time(found.deciding_seconds, found.deciding_share),
+    "the call": lambda found: _time(found.call_seconds, found.call_share),
+    "joules of predicting": lambda found: _joules(found.predicting_joules),
+}
+
 
 UNKNOWN = "unknown"
 STYLES = {
@@ -135,3 +232,55 @@ def _share(value: float | None) -> str:
 
 def _money(value: float | None, unit: str | None) -> str:
     return UNKNOWN if value is None else f"{value:.6g} {unit or ''}".rstrip()
+
+
+# The status for a manager: one line for each promise.
+
+
+def summary(status: Status) -> Iterator[Text]:
+    """Write one line for each promise, over the whole time."""
+    for level in status.levels:
+        parts = (*_figures(level), advice(level, status))
+        yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
+
+
+def alert_lines(status: Status) -> Iterator[Text]:
+    """Write one line for each alert."""
+    return map(_alert, status.alerts)
+
+
+def _alert(alert: Alert) -> Text:
+    style = "yellow" if alert.kind is AlertKind.THIN_EVIDENCE else "bold red"
+    return Text(f"{alert.subject}: {alert.message}", style=style)
+
+
+def _figures(level: LevelStatus) -> Iterator[str]:
+    found = level.overall.satisfaction
+    promised = f"promised {_promised(found.promised, level.alpha)}"
+    if not found.requests:
+        yield f"no requests yet, {promised}"
+        return
+    yield f"{_rate_in_words(found)}, {promised}: {found.verdict_in_words}"
+    yield _saved_in_words(level.overall, level.baseline)
+
+
+def _rate_in_words(found: Satisfaction) -> str:
+    if found.rate is None or found.low is None or found.high is None:
+        return f"no verdict on {found.requests} requests"
+    low, high = 100.0 * found.low, 100.0 * found.high
+    return f"{100.0 * found.rate:.1f} % satisfied ({low:.1f} to {high:.1f} %)"
+
+
+def _promised(promised: float, alpha: float) -> str:
+    """Say the mean where alpha was changed, and alpha as it is now."""
+    now = f"{100.0 * alpha:.4g} %"
+    return now if promised == alpha else f"{100.0 * promised:.4g} % on average and {now} now"
+
+
+def _saved_in_words(window: WindowStatus, baseline: str) -> str:
+    share = window.savings.saved_share if window.savings else None
+    if share is None:
+        return "what was saved is unknown"
+    if share < 0.0:
+        return f"cost {-100.0 * share:.1f} % more than always calling {baseline}"
+    return f"saved {100.0 * share:.1f} % against always calling {baseline}"

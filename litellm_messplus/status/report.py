@@ -1,7 +1,6 @@
 """The status as data: what the command prints and the route answers, one meaning for both.
 
-Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero.
-"""
+Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +9,111 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
-from litellm_messplus.status.label_report import JudgeStatus, Labels, ResponseBias
+
+# What the running proxy knows beyond the log.
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLevel:
+    """A service level as its engine sees it now.
+
+    ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
+    ``price`` or ``is_within_reach`` None, the newest decisions in the log are asked. With
+    ``alpha``, the level is shown before its first request. ``least_agreement`` is the kappa below
+    which the zoo's judge stops counting.
+    """
+
+    queue: float
+    price: float | None = None
+    is_within_reach: bool | None = None
+    alpha: float | None = None
+    cost_unit: str | None = None
+    least_agreement: float | None = None
+
+
+LiveLevels = Mapping[tuple[str, str], LiveLevel]
+"""By zoo and service level."""
+
+
+# The shape of what the status says of labels: source by source, and of the judge.
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRate:
+    """What one source says of the requests that it labelled.
+
+    ``rate`` is the mean of its labels with Wilson's interval of 95 %; ``counting`` is how many of
+    them count as the verdict of their request.
+    """
+
+    kind: LabelKind
+    source: str
+    labelled: int
+    rate: float
+    low: float
+    high: float
+    counting: int
+    is_thin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Requests with a label of any source, whether it counts or not; and each source that has given
+    one, the strongest kind first."""
+
+    labelled: int
+    labelled_share: float | None
+    sources: tuple[SourceRate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseBias:
+    """How many times as often unsatisfied users answer as satisfied ones, with its interval of
+    95 %, from ``graded`` requests that the judge graded, ``answered`` of them with feedback too.
+
+    ``feedback_rate`` is the mean of the feedback as it was given, ``corrected_rate`` what it would
+    be if all had answered; both over the whole time. With ``is_corrected`` false the judge's own
+    errors are still in ``ratio``.
+    """
+
+    graded: int
+    answered: int
+    ratio: float
+    low: float
+    high: float
+    is_corrected: bool
+    is_thin: bool
+    feedback_rate: float | None
+    corrected_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStatus:
+    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo.
+
+    Of the calls that users judged too, the four counts are what both said; ``kappa`` is Cohen's
+    with its interval of 95 %. ``counts`` is None before its first label.
+    """
+
+    zoo: str
+    judge: str
+    gradings: int
+    graded: int
+    cost: float | None
+    gradings_without_cost: int
+    both_satisfied: int
+    only_judge_satisfied: int
+    only_user_satisfied: int
+    neither: int
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    counts: bool | None
+    note: str
 
 
 class Source(StrEnum):

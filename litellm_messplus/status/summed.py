@@ -10,10 +10,10 @@ from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.status.overhead import overhead
+from litellm_messplus.status.labels import Given, Sources, by_strength
 from litellm_messplus.status.queries import Calls, Key, Totals
 from litellm_messplus.status.report import Overhead
-from litellm_messplus.status.sources import Given, Sources, by_strength
+from litellm_messplus.status.windows import overhead
 from litellm_messplus.store.tables import call_sums, label_sums, request_sums
 
 

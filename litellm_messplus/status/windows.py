@@ -1,16 +1,24 @@
 """Sums of requests into the status of a window: what was kept, at what cost."""
 
+from collections.abc import Sequence
+
+from sqlalchemy import case, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from litellm_messplus.status.interval import Interval, is_thin, points_below, verdict, wilson
-from litellm_messplus.status.label_report import Labels
-from litellm_messplus.status.queries import Totals
+from litellm_messplus.status.queries import Calls, Key, Start, Totals, within
 from litellm_messplus.status.report import (
+    BestSingle,
     Cost,
     Exploration,
+    Finding,
+    Labels,
     Overhead,
     Satisfaction,
     Savings,
     WindowStatus,
 )
+from litellm_messplus.store.tables import calls, requests
 
 
 def window_status(
@@ -104,3 +112,111 @@ def _savings(totals: Totals | None) -> Savings | None:
 def share(part: float, whole: float) -> float | None:
     """None of nothing."""
     return part / whole if whole else None
+
+
+# The best single model that would have met alpha: an estimate from the calls that were judged.
+
+ENOUGH_LABELLED = 30
+"""Verdicts below which a model is not considered: three happy users make no model good."""
+
+
+def best_single(
+    calls: Sequence[Calls], candidates: Sequence[str], totals: Totals | None, alpha: float
+) -> BestSingle:
+    """The cheapest model whose mean verdict is at least ``alpha``, and what it would have cost.
+
+    ``candidates`` are all of the zoo's, called or not.
+    """
+    judged = [each for each in calls if each.labelled >= ENOUGH_LABELLED]
+    prices = {each.candidate: each.mean_cost for each in judged if each.mean_cost is not None}
+    names = {*candidates, *(each.candidate for each in calls)}
+    unjudged = tuple(sorted(names - prices.keys()))
+    fit = [
+        each
+        for each in judged
+        if each.candidate in prices and each.rate is not None and each.rate >= alpha
+    ]
+    if fit:
+        best = min(fit, key=lambda each: (prices[each.candidate], each.candidate))
+        return _found(best, prices[best.candidate], totals, unjudged)
+    if unjudged or not names:
+        return BestSingle(Finding.UNKNOWN, _unknown(unjudged), unjudged)
+    return BestSingle(
+        Finding.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
+        labelled=min(each.labelled for each in judged), is_thin=False,
+    )  # fmt: skip
+
+
+def _found(
+    best: Calls, price: float, totals: Totals | None, unjudged: tuple[str, ...]
+) -> BestSingle:
+    requests = totals.priced if totals else 0
+    cost = price * requests
+    saved = cost - totals.priced_cost if totals and requests else None
+    return BestSingle(
+        finding=Finding.FOUND,
+        note=f"estimate from {best.labelled} verdicts on its calls{_left_out(unjudged)}",
+        unjudged=unjudged,
+        candidate=best.candidate,
+        satisfaction=best.rate,
+        labelled=best.labelled,
+        is_thin=is_thin(interval_of(best.rate, best.effective), best.effective),
+        cost_per_request=price,
+        requests=requests,
+        saved=saved,
+        saved_share=share(saved, cost) if saved is not None else None,
+    )
+
+
+def _unknown(unjudged: Sequence[str]) -> str:
+    return f"not enough evidence{_left_out(unjudged)}"
+
+
+def _left_out(unjudged: Sequence[str]) -> str:
+    if not unjudged:
+        return ""
+    return f"; fewer than {ENOUGH_LABELLED} verdicts or no known cost: {', '.join(unjudged)}"
+
+
+# What predicting and deciding take beside the calls themselves.
+
+
+async def overheads(connection: AsyncConnection, start: Start) -> dict[Key, Overhead]:
+    """Over the requests of a window."""
+    asked = requests.c
+    predicting = func.coalesce(asked.encode_seconds, 0.0)
+    query = (
+        select(
+            asked.zoo,
+            asked.service_level,
+            func.count(),
+            func.sum(case((asked.encode_seconds.is_(None), 1), else_=0)),
+            func.avg(predicting),
+            func.avg(asked.decision_seconds - predicting),
+            func.avg(calls.c.seconds),
+            func.avg(asked.encode_joules),
+        )
+        .select_from(calls)
+        .join(requests, asked.request_id == calls.c.request_id)
+        .where(calls.c.role == "served", calls.c.seconds.is_not(None))
+        .group_by(asked.zoo, asked.service_level)
+    )
+    query = within(query, calls.c.request_id, start)
+    return {(row[0], row[1]): overhead(*row[2:]) for row in await connection.execute(query)}
+
+
+def overhead(
+    requests: int,
+    late: int,
+    predicting: float,
+    deciding: float,
+    call: float,
+    joules: float | None,
+) -> Overhead:
+    """For the report: of so many requests, the means of what each part took."""
+    deciding = max(deciding, 0.0)  # both are measured by one clock, but rounded
+    whole = predicting + deciding + call or 1.0
+    return Overhead(
+        requests, late, predicting, deciding, call,
+        predicting / whole, deciding / whole, call / whole, joules,
+    )  # fmt: skip

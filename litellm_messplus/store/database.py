@@ -1,12 +1,14 @@
 """Opening the database: the engine, and the migrations up to this code's version."""
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -14,14 +16,118 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnectionFreeError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
-from litellm_messplus.store import database_file
-from litellm_messplus.store.database_file import DatabaseFile, DatabaseFileGoneError
-from litellm_messplus.store.refusals import is_away, is_the_databases
+from litellm_messplus.errors import (
+    BrokenLogError,
+    ConfigurationError,
+    DatabaseAwayError,
+    MessplusError,
+)
+
+# Whether the file of a SQLite database is still the one that was opened.
+#
+# SQLite goes on writing to a file that was deleted or replaced, into nothing that anybody will
+# read: an acknowledged verdict would be lost with the process.
+
+KEY = "database_file"
+"""Where a connection keeps it."""
+
+
+class DatabaseFileGoneError(MessplusError, OSError):
+    """The database's file is not there any more, or another one is in its place."""
+
+
+class DatabaseFile:
+    """One an engine: all its connections must write to the file that the first one found."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def opened(self, connection: DBAPIConnection) -> None:
+        """A connection to it was opened: the first one says which file it is.
+
+        Raises DatabaseFileGoneError where that is there no more. SQLite makes an empty one then.
+        """
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA database_list")
+        found = [path for _, name, path in cursor.fetchall() if name == "main" and path]
+        cursor.close()
+        if self._path is None and found:
+            self._path = Path(found[0])
+            self._identity = self._now()
+        self.check()
+
+    def check(self) -> None:
+        """Raise DatabaseFileGoneError where what is at the path now is not what was opened."""
+        if self._path is None:
+            return
+        now = self._now()
+        if now is None or now != self._identity:
+            what = "was deleted" if now is None else "was replaced by another one"
+            raise DatabaseFileGoneError(
+                f"the database {self._path} {what} while it was open: put it back, or restart the "
+                "proxy, which goes on with what is there"
+            )
+
+    def _now(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path or "")
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
+# What a database refuses for ever, and what it only cannot take now.
+
+AWAY = ("08", "53", "57")
+"""Classes of Postgres's SQLSTATE: no connection, no resources, an operator's intervention."""
+
+
+def is_the_databases(error: Exception) -> bool:
+    """Whether it comes from the database. asyncpg's own come as they are where it connects."""
+    if isinstance(error, SQLAlchemyError | OSError | BrokenLogError):
+        return True
+    return hasattr(error, "sqlstate")
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the database does not answer now, rather than never as it is."""
+    found: Any = getattr(error, "orig", None) or error
+    sqlstate = getattr(found, "sqlstate", None)
+    if sqlstate is not None:
+        return str(sqlstate)[:2] in AWAY
+    if isinstance(error, NoConnectionFreeError) or isinstance(found, OSError):
+        return not isinstance(found, DatabaseFileGoneError)
+    return isinstance(error, OperationalError) and "is locked" in str(found)
+
+
+def is_the_records_fault(error: Exception) -> bool:
+    """Whether the database will never take the record, rather than not now."""
+    if not isinstance(error, DBAPIError):
+        # TimeoutError is the first
+        return not isinstance(error, OSError | NoConnectionFreeError | BrokenLogError)
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    if sqlstate is not None:  # Postgres, which says it: data exceptions, violated constraints
+        return str(sqlstate)[:2] in ("22", "23")
+    if isinstance(error, IntegrityError | DataError):
+        return True
+    refused_by_driver = isinstance(error, ProgrammingError | InterfaceError)
+    return refused_by_driver and not error.connection_invalidated
+
 
 SETTING = "messplus.database"
 ASYNC_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
@@ -70,7 +176,7 @@ def _prepare_sqlite(
     except DatabaseFileGoneError:
         connection.close()
         raise
-    entry.info[database_file.KEY] = file
+    entry.info[KEY] = file
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     cursor.execute("PRAGMA synchronous = NORMAL")

@@ -3,9 +3,9 @@
 An entry at a position says only what was known at that position: a label that came before its
 call ended has no candidate yet, and the call's own entry brings the label along. So a log read in
 one piece, or in many, at any later time, folds into the same state. Which of a call's labels
-counts is not decided here: entries bring the newest of each source that was known.
-"""
+counts is not decided here: entries bring the newest of each source that was known."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
@@ -13,23 +13,24 @@ import numpy as np
 from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.entries import Decided, Entry, Example, Labelled, Settled, Taught
-from litellm_messplus.learning.verdict import Given
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
     CallStatus,
+    EnergyRecord,
+    GradingRecord,
     LabelRecord,
     LessonRecord,
     Record,
     RequestRecord,
     request_of,
 )
-from litellm_messplus.store.rows import features_from_bytes, logged_surface
-from litellm_messplus.store.standing_labels import StandingLabels, given
+from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
+from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
+from litellm_messplus.store.verdicts import StandingLabels, given
 
 PAGE = 500
 """Positions read at once, which bounds the memory that a long log takes, and how long the event
@@ -267,3 +268,53 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
     )
+
+
+# What this process wrote, as entries of the fold without reading it back.
+#
+# Reading back took the event loop nearly as long as writing. It is left out where the entries can
+# only be what `read_entries` would give: a test holds the two to each other.
+
+REMEMBERED = 4096
+"""Requests, the newest; a call that ends later is read back."""
+
+
+class RecentRequests:
+    """Requests written here, and the calls that were labelled before they ended, by anybody."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._requests: OrderedDict[str, RequestRecord] = OrderedDict()
+        self._labelled_early: OrderedDict[str, None] = OrderedDict()
+
+    def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
+        """Of records at the positions after ``before``; None where the log must be asked: for a
+        label, and for a call of a request that is not remembered, or that was labelled early."""
+        found: list[Entry] = []
+        for position, record in enumerate(records, start=before + 1):
+            match record:
+                case RequestRecord():
+                    self._remember(record)
+                    found.append(decided(record, position))
+                case CallRecord():
+                    request = self._requests.get(record.request_id)
+                    if request is None or record.call_id in self._labelled_early:
+                        return None
+                    found.append(settled(record, request, request.features, position))
+                case GradingRecord() | EnergyRecord():  # no part of the fold
+                    continue
+                case _:
+                    return None
+        return found
+
+    def saw(self, entry: Entry) -> None:
+        """An entry that was read from the log, whoever wrote it."""
+        if isinstance(entry, Labelled) and entry.example is None:
+            self._labelled_early[entry.call_id] = None
+            if len(self._labelled_early) > self._remembered:
+                self._labelled_early.popitem(last=False)
+
+    def _remember(self, record: RequestRecord) -> None:
+        self._requests[record.request_id] = record
+        if len(self._requests) > self._remembered:
+            self._requests.popitem(last=False)

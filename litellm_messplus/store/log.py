@@ -3,20 +3,139 @@ its service level, in one transaction a batch. The sums over the log change with
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Table, insert, select, update
+import numpy as np
+from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
-from litellm_messplus.records import LessonRecord, Record, RequestRecord
-from litellm_messplus.store import database_file, notices, summaries
-from litellm_messplus.store.database_file import DatabaseFile
-from litellm_messplus.store.numbering import Numbering
-from litellm_messplus.store.remembered import remembered
-from litellm_messplus.store.rows import TABLE_OF, Row, row
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
+from litellm_messplus.records import (
+    CallRecord,
+    EnergyRecord,
+    GradingRecord,
+    LabelRecord,
+    LessonRecord,
+    Record,
+    RequestRecord,
+)
+from litellm_messplus.store import database, notices, summaries, tables
+from litellm_messplus.store.database import DatabaseFile
+from litellm_messplus.store.summaries import remembered
 from litellm_messplus.store.tables import log_head, requests
+
+# Records to table rows.
+
+Row = dict[str, Any]
+
+TABLE_OF = {
+    RequestRecord: tables.requests,
+    CallRecord: tables.calls,
+    LabelRecord: tables.labels,
+    GradingRecord: tables.gradings,
+    EnergyRecord: tables.call_energy,
+    LessonRecord: tables.lessons,
+}
+
+COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}
+
+
+def row(record: Record, position: int) -> Row:
+    """The row of any record. Unpaired surrogates, which no database takes, become marks."""
+    values = {
+        name: storable(value) if isinstance(value := getattr(record, name), str) else value
+        for name in COLUMNS_OF[type(record)]
+    }
+    if isinstance(record, RequestRecord | LessonRecord):
+        if record.features is not None:
+            values["features"] = features_to_bytes(record.features)
+        if record.surface is not None:
+            values["surface"] = features_to_bytes(record.surface)
+    if isinstance(record, RequestRecord):
+        values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
+    values["position"] = position
+    return values
+
+
+def features_to_bytes(features: Features) -> bytes:
+    """Little-endian float32."""
+    return features.astype("<f4").tobytes()
+
+
+def features_from_bytes(data: bytes) -> Features:
+    """The vector that ``features_to_bytes`` wrote."""
+    return np.frombuffer(data, dtype="<f4")
+
+
+def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
+    """The numbers of a prompt that were logged; None where there are none, or not those of this
+    version."""
+    if data is None or version != VERSION:
+        return None
+    numbers = features_from_bytes(data)
+    return numbers if numbers.shape == (len(NUMBERS),) else None
+
+
+def storable(text: str) -> str:
+    """The text as every database keeps it: zero characters and unpaired surrogates are marked."""
+    if text.isascii() and "\0" not in text:
+        return str(text)
+    return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
+
+
+# The numbers of requests within their service levels: given at the commit, in the log's order.
+
+Level = tuple[str, str]
+"""Zoo and service level."""
+
+
+class Numbering:
+    """What a writer knows of the highest numbers, so that it asks for them only where others have
+    written since: asked with every commit, they cost half a millisecond of it."""
+
+    def __init__(self) -> None:
+        self._position: int | None = None
+        self._highest: dict[Level, int] = {}
+
+    async def number(
+        self,
+        connection: AsyncConnection,
+        decided: Sequence[Row],
+        before: int,
+        *,
+        is_pruned: bool = False,
+    ) -> dict[Level, int]:
+        """Number the rows; returns the highest numbers with them. The caller holds the head of the
+        log, which was at ``before``: nobody else numbers meanwhile. Where the log ``is_pruned`` and
+        has no request of a level left, its numbers go on from the one that was expected."""
+        highest = dict(self._highest) if before == self._position else {}
+        for row in decided:
+            level = row["zoo"], row["service_level"]
+            if level not in highest:
+                known = await _highest_t(connection, *level)
+                highest[level] = row["expected_t"] - 1 if is_pruned and known == 0 else known
+            row["t"] = highest[level] = highest[level] + 1
+        return highest
+
+    def committed(self, position: int, highest: dict[Level, int]) -> None:
+        """Remember what holds where the log ends at that position."""
+        self._position, self._highest = position, highest
+
+    def forget(self) -> None:
+        """Ask again: a commit failed, perhaps by a number that was taken."""
+        self._position = None
+
+
+async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
+    """The last entry of an index: no counter beside the rows could come to say another."""
+    query = select(func.max(requests.c.t)).where(
+        requests.c.zoo == zoo, requests.c.service_level == service_level
+    )
+    return (await connection.execute(query)).scalar_one() or 0
+
 
 SYNCHRONOUS = "synchronous"
 """Where a connection keeps what was set: a new one knows nothing."""
@@ -126,7 +245,7 @@ async def _advance(connection: AsyncConnection, count: int) -> Ends:
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:
     """What a connection to SQLite writes to."""
-    file: DatabaseFile | None = connection.info.get(database_file.KEY)
+    file: DatabaseFile | None = connection.info.get(database.KEY)
     return file
 
 

@@ -3,15 +3,15 @@
 What a request adds follows from all that is logged about it, and a call or a label may change any
 of it. So it is added up as it was and as it is, and the difference is written. A new request
 was nothing before. The sums never ask for rows that are not touched: rows may leave the log, and
-what they came to stays.
-"""
+what they came to stays."""
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Column, ColumnElement, Insert, Table, case, func
+from sqlalchemy import Column, ColumnElement, Engine, Insert, Table, case, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -37,6 +37,55 @@ from litellm_messplus.store.tables import (
     request_sums,
     requests,
 )
+
+# What this process has just written about requests, so that the next batch need not read it.
+#
+# Most calls end soon after their request was written, and by the same process. It may be relied on
+# only while nobody else writes: the positions tell, for another writer's records would lie between.
+
+MOST = 4096
+"""Requests, the newest; of an older one the log is asked."""
+MOST_LABELS = 16
+"""On one request; of one with more the log is asked, which gives only those that matter."""
+
+
+class Remembered:
+    """All that is logged about some requests, up to a position in the log."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._position: int | None = None
+        self._requests: OrderedDict[str, Logged] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def take(self, position: int) -> Mapping[str, Logged]:
+        """What is known where the log ended at ``position``. Whoever writes next changes it, and
+        only what is committed is given back: else the log is asked anew."""
+        if position != self._position:
+            self._requests.clear()
+        self._position = None
+        return self._requests
+
+    def keep(self, known: Mapping[str, Logged], position: int) -> None:
+        """The requests of a batch, as they are since its commit at ``position``."""
+        for request_id, logged in known.items():
+            self._requests.pop(request_id, None)
+            if len(logged.labels) <= MOST_LABELS:
+                self._requests[request_id] = logged
+        while len(self._requests) > self._most:
+            self._requests.popitem(last=False)
+        self._position = position
+
+
+_OF_DATABASES: WeakKeyDictionary[Engine, Remembered] = WeakKeyDictionary()
+
+
+def remembered(database: Engine) -> Remembered:
+    """The one of a database that this process has open."""
+    return _OF_DATABASES.setdefault(database, Remembered())
+
 
 SUMS = (request_sums, call_sums, label_sums, grading_sums)
 HIGHEST = "newest_graded"

@@ -12,8 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.records import LessonRecord
-from litellm_messplus.settings.file import read_config
-from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.load import load_settings, read_config
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import lessons, log
 from litellm_messplus.store.database import create_engine, migrate
@@ -70,7 +69,7 @@ def forget(sources: Sequence[str], config: Path, zoo_name: str, *, dry_run: bool
 
 
 def _configured(config: Path, zoo_name: str) -> tuple[MessplusSettings, Zoo]:
-    from litellm_messplus.proxy.zoos import build_zoos  # LiteLLM takes seconds to import
+    from litellm_messplus.proxy.deployments.index import build_zoos
 
     given = read_config(config)
     settings = load_settings(given)

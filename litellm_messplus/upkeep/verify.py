@@ -3,6 +3,7 @@ the state that a start, and a running proxy, go on from."""
 
 from collections.abc import Sequence
 
+from rich.table import Table
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -10,17 +11,46 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import reading
-from litellm_messplus.upkeep.bases import CHECK as BASES
-from litellm_messplus.upkeep.bases import check_bases
-from litellm_messplus.upkeep.configured import Configured
-from litellm_messplus.upkeep.file import ADVICE, check_file
 from litellm_messplus.upkeep.finding import Finding, Outcome, Report
-from litellm_messplus.upkeep.folding import Fold, UnreadableLogError
-from litellm_messplus.upkeep.orphans import check_references
-from litellm_messplus.upkeep.positions import check_positions
+from litellm_messplus.upkeep.folding import BASES_CHECK as BASES
+from litellm_messplus.upkeep.folding import (
+    Configured,
+    Fold,
+    UnreadableLogError,
+    check_bases,
+    check_snapshots,
+    newest_snapshots,
+)
+from litellm_messplus.upkeep.integrity import ADVICE, check_file, check_positions, check_references
 from litellm_messplus.upkeep.queues import Ask, check_queues
-from litellm_messplus.upkeep.snapshots import check_snapshots, newest_snapshots
 from litellm_messplus.upkeep.sums import check_sums
+
+# A report as a table for the terminal.
+
+STYLES = {
+    Outcome.SOUND: "green",
+    Outcome.NOTE: "yellow",
+    Outcome.SKIPPED: "dim",
+    Outcome.WRONG: "red",
+}
+
+
+def render(report: Report) -> Table:
+    """One row a finding."""
+    table = Table(title=report.database, title_justify="left")
+    for name in ("check", "result", "found"):
+        table.add_column(name, overflow="fold")
+    for finding in report.findings:
+        style = STYLES[finding.outcome]
+        result = f"[{style}]{finding.outcome.value}[/{style}]"
+        table.add_row(finding.check, result, _plain(finding.told))
+    return table
+
+
+def _plain(text: str) -> str:
+    """Without what rich would take for a style."""
+    return text.replace("[", r"\[")
+
 
 NO_CONFIG = "only a configuration says what the log folds into: give it with --config"
 NO_URL = "a running proxy is asked with --url"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 
 ROOT = Path(__file__).parents[2]

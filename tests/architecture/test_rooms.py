@@ -7,57 +7,40 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("routing", "prediction", "costs", "learning")
+PURE = ("routing", "prediction", "costs", "state")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": set(),
     "prediction": set(),
     "costs": set(),
-    "learning": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
-    "encoders": {"energy", "prediction", "errors", "dotted_path"},
+    "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
+    "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind"},
-    "store": {"learning", "labels", "prediction", "records", "errors", "label_kind"},
+    "store": {"state", "labels", "prediction", "records", "errors", "label_kind"},
     "labels": {
-        *("settings", "prediction", "records", "errors", "counters", "identity", "label_kind"),
-        *("dotted_path", "draws"),
+        *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
-    "status": {
-        *("store", "labels", "learning", "prediction", "routing", "errors", "label_kind"),
-    },
+    "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
     "replay": {
-        *("engine", "learning", "routing", "prediction", "costs", "settings", "zoo", "store"),
+        *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind"),
     },
-    "energy": {"counters", "errors", "dotted_path"},
+    "energy": {"runtime", "errors"},
     "teaching": {
-        *("encoders", "costs", "errors", "learning", "prediction", "proxy", "records", "replay"),
+        *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
     },
-    "importing": {
-        *("counters", "errors", "label_kind", "proxy", "records", "settings", "store"),
-    },
+    "importing": {"runtime", "errors", "label_kind", "proxy", "records", "settings", "store"},
     "upkeep": {
-        *("encoders", "engine", "errors", "learning", "proxy", "records", "restore", "settings"),
+        *("encoders", "engine", "errors", "state", "proxy", "records", "restore", "settings"),
         *("status", "store"),
     },
     "retention": {"errors", "store"},
     "inspecting": {"store", "prediction", "errors"},
     "cli": {
-        "demo",
-        "encoders",
-        "inspecting",
-        "proxy",
-        "settings",
-        "replay",
-        "status",
-        "energy",
-        "teaching",
-        "importing",
-        "upkeep",
-        "retention",
-        "errors",
-        "version",
+        *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
+        *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
     },
     "demo": {"replay"},
 }
@@ -66,23 +49,19 @@ ALLOWED = {
 
 SPINE = {
     "arrivals": {"errors", "records", "store"},
-    "counters": set(),
-    "dotted_path": set(),
     "draws": set(),
-    "engine": {"costs", "draws", "learning", "prediction", "routing", "settings", "zoo"},
+    "engine": {"costs", "draws", "state", "prediction", "routing", "settings", "zoo"},
     "errors": set(),
-    "following": {"counters", "store"},
-    "identity": set(),
+    "following": {"runtime", "store"},
     "journal": {
-        *("arrivals", "counters", "engine", "errors", "following", "keeping", "learning"),
-        *("records", "restore", "store"),
+        *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),
+        "store",
     },
-    "keeping": {"engine", "learning", "store"},
     "label_kind": set(),
     "plugin": {"proxy"},
     "records": {"label_kind", "prediction"},
-    "restore": {"engine", "errors", "learning", "store"},
-    "version": set(),
+    "restore": {"engine", "errors", "state", "store"},
+    "runtime": set(),
     "zoo": {"costs", "settings"},
 }
 """The same for each module that stands in no room."""

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from litellm_messplus.labels.answered_call import Asked
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.labels.source import Asked
+from litellm_messplus.prediction.encoder import Conversation, Turn
 
 
 def asked(*texts: str) -> Asked:

@@ -10,7 +10,7 @@ from openai import APIStatusError, OpenAI
 
 from litellm_messplus.demo.asides import Aside, Deployment, Models, list_deployments
 from litellm_messplus.demo.tasks import Task
-from litellm_messplus.proxy.deployments import candidate_of, deployment_id
+from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
 
 TASK = Task("sort", 1, "sort: 52 11", "11 52")
 

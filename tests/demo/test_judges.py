@@ -17,9 +17,8 @@ from examples.tiny_zoo.judges import (
     scripted_judge,
 )
 from litellm_messplus.demo.tasks import generate
-from litellm_messplus.labels.answered_call import Answer
-from litellm_messplus.labels.judge.prompt import messages, schema
-from litellm_messplus.labels.judge.reading import grades
+from litellm_messplus.labels.judge.prompt import grades, messages, schema
+from litellm_messplus.labels.source import Answer
 from tests.demo.asking import asked
 
 TASKS = list(generate(4_000, seed=11))

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.demo.crowd import BIAS, SATISFIED, SimulatedCrowd
-from litellm_messplus.demo.labelling import Labelling
+from litellm_messplus.demo.session import BIAS, SATISFIED, Labelling, SimulatedCrowd
 
 USERS = 20_000
 SHARES = st.floats(0.001, 1.0)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from openai import APIStatusError
 
-from litellm_messplus.demo.refusals import refusal, refusal_of_route
+from litellm_messplus.demo.session import refusal, refusal_of_route
 
 URL = "http://proxy:4000"
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from litellm_messplus.demo.report import SLACK, Report, table
+from litellm_messplus.demo.report import JOULES, SHORT, SLACK, Report, Yardsticks, table
 from litellm_messplus.demo.session import Reported, Sent
-from litellm_messplus.demo.yardsticks import JOULES, SHORT, Yardsticks
 
 
 def outcome(served: str, satisfaction: float | None, **more: Any) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import httpx
 import pytest
 from openai import OpenAI
 
-from litellm_messplus.demo.labelling import Labelling
-from litellm_messplus.demo.session import Reported, Sent, Session
+from litellm_messplus.demo.session import Labelling, Reported, Sent, Session
 from litellm_messplus.demo.tasks import Task
 
 TASK = Task("sort", 1, "sort: 52 11", "11 52")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from litellm_messplus.demo.settling import wait_for_labels
+from litellm_messplus.demo.command import wait_for_labels
 
 
 def counted(counts: Iterable[int]) -> tuple[Callable[[], int], list[int]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.demo.asides import Aside
-from litellm_messplus.demo.yardsticks import SHORT, Asked, Yardsticks
+from litellm_messplus.demo.report import SHORT, Asked, Yardsticks
 
 TOKENS = (12, 6, 0)
 

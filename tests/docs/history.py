@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning.verdict import Given, Rule
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -24,6 +23,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 

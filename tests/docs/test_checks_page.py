@@ -7,13 +7,12 @@ import httpx
 import openai
 import pytest
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.labels.checks.build import BUILT_IN
-from litellm_messplus.labels.checks.callables import CallableCheck
-from litellm_messplus.labels.checks.check import Score
-from litellm_messplus.labels.checks.json_schema import JsonSchemaCheck
+from litellm_messplus.labels.checks.check import CallableCheck, Score
+from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.reference import KINDS, METADATA_KEY, ReferenceCheck
+from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.proxy.labelling import PARAMETERS
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
 from tests.docs.markdown import ROOT, Document, code_of
 from tests.labels.checking import SameProcess, ended

@@ -10,10 +10,10 @@ from typing import cast
 
 from fastapi.routing import APIRoute
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome
-from litellm_messplus.proxy.routes import HIDDEN_COLUMNS, build_routes
-from litellm_messplus.proxy.watch import StatusWatch
+from litellm_messplus.proxy.http import HIDDEN_COLUMNS, build_routes
+from litellm_messplus.proxy.monitoring import StatusWatch
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store.history import OUTCOME
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.docs.markdown import ROOT, Document, code_of
@@ -32,7 +32,7 @@ def described(heading: str, column: str) -> set[str]:
 
 
 def test_every_header_is_described() -> None:
-    source = sources()[PACKAGE / "proxy" / "response_headers.py"]
+    source = sources()[PACKAGE / "proxy" / "http.py"]
     sent = re.findall(r'"(x-messplus-[a-z-]+)":', source)
 
     assert sent

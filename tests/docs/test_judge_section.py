@@ -13,7 +13,7 @@ from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.labels import RUBRIC, JudgeSettings
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.store.agreement import WINDOW
+from litellm_messplus.store.audits import AGREEMENT_WINDOW
 from tests.docs.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "labels.md")
@@ -61,7 +61,7 @@ def test_every_counter_of_the_judge_is_described_and_no_other() -> None:
     [
         f"{CONVERSATION_CHARACTERS:,} characters",
         f"up to {GATHER_SECONDS:.0f} seconds",
-        f"newest {WINDOW:,} such calls",
+        f"newest {AGREEMENT_WINDOW:,} such calls",
         f"From {ENOUGH} such calls on",
     ],
 )

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from litellm_messplus.proxy.service_levels import NAME_KEY
+from litellm_messplus.proxy.router import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
     CallableCheckSettings,
@@ -17,10 +17,10 @@ from litellm_messplus.settings.labels import (
     JudgeSettings,
     LabelsSettings,
 )
-from litellm_messplus.settings.retention import RetentionSettings
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
     MessplusSettings,
+    RetentionSettings,
     ServiceLevelSettings,
     ZooSettings,
 )
@@ -101,7 +101,7 @@ def test_named_choices_are_listed(key: str) -> None:
 
 
 def test_what_a_deployment_and_a_key_may_say_is_described() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "proxy").glob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "proxy").rglob("*.py"))
     read = set(re.findall(r'"(joules_per_\w+)"', source))
     read |= set(re.findall(r'own_info\(\w+\)\.get\("(\w+)"\)', source))
 

@@ -10,7 +10,7 @@ import yaml
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.energy.profile import Costs, EnergyProfile, GridOfProfile
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from tests.docs.markdown import ROOT, Document
 from tests.docs.shell import commands, option

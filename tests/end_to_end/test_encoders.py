@@ -14,13 +14,13 @@ import pytest
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import WORKER
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning.snapshot import load
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.router import WITHOUT_FEATURES
-from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support import metered_worker
 from tests.support.processes import children_of, is_running

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.labels.judge.sampling import is_sampled
+from litellm_messplus.labels.judge.gathering import is_sampled
 from tests.support.judge import JUDGE, ScriptedJudge, question, shown_answers
 from tests.support.proxy import PAPER, Config, Proxy, ask, deployment, until, zoo_config
 from tests.support.upstream import Reply, Upstream

@@ -11,9 +11,9 @@ import pytest
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.driver import ZOO, Run, build_engine
-from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.proxy import Config, Proxy, deployment, until, zoo_config
 from tests.support.upstream import Reply, Upstream

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning.snapshot import load
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
 from tests.support.traffic import Traffic, assert_every_acknowledged_label_is_there

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.energy.apportion import Call, Span, apportion
-from litellm_messplus.energy.correction import BOUND, Correction, is_absurd
-from litellm_messplus.energy.ledger import Ledger
+from litellm_messplus.energy.follow import (
+    BOUND,
+    Call,
+    Correction,
+    Ledger,
+    Span,
+    apportion,
+    is_absurd,
+)
+from litellm_messplus.runtime import Counters
 
 seconds = st.floats(min_value=0.0, max_value=30.0)
 amount = st.floats(min_value=0.01, max_value=1e4)

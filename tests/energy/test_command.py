@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.meter import Reading
+from litellm_messplus.energy.meter import NotMeasuredError, Reading
 from litellm_messplus.energy.profile import EnergyProfile, load_profile
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 from tests.support.upstream import Reply, Upstream

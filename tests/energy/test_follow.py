@@ -5,12 +5,10 @@ from itertools import count
 
 import pytest
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.follow import EnergyFollower
-from litellm_messplus.energy.ledger import MeasuredCall
+from litellm_messplus.energy.follow import EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
-from litellm_messplus.energy.meter import Reading
+from litellm_messplus.energy.meter import NotMeasuredError, Reading
+from litellm_messplus.runtime import Counters
 
 IDLE = Idle(watts=60.0, noise_watts=0.1)
 

@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.energy.errors import EndpointError
-from litellm_messplus.energy.grid import Cell, Grid
-from litellm_messplus.energy.load import Endpoint, Usage
+from litellm_messplus.energy.measure import Cell, Endpoint, Grid, Usage
+from litellm_messplus.energy.meter import EndpointError
 from litellm_messplus.errors import ConfigurationError
 from tests.support.upstream import Reply, Upstream
 

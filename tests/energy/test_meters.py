@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 import litellm_messplus
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.meters import open_meter
-from litellm_messplus.energy.zeus_meter import ZeusMeter
-from litellm_messplus.energy.zeusd_meter import ZeusdMeter
+from litellm_messplus.energy.meter import NotMeasuredError
+from litellm_messplus.energy.zeus import ZeusdMeter, ZeusMeter, open_meter
 from litellm_messplus.errors import ConfigurationError
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.meter import Reading
-from litellm_messplus.energy.reopening_meter import ReopeningMeter
+from litellm_messplus.energy.meter import NotMeasuredError, Reading
+from litellm_messplus.energy.zeus import ReopeningMeter
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.meters import open_meter
+from litellm_messplus.energy.meter import NotMeasuredError
+from litellm_messplus.energy.zeus import open_meter
 from tests.support.ports import free_port
 from tests.support.simulated_zeusd import SimulatedZeusd
 

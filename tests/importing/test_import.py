@@ -14,16 +14,16 @@ from sqlalchemy import delete, select
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
-from litellm_messplus.importing import joining, readers
+from litellm_messplus.importing import command, readers
 from litellm_messplus.journal import Journal
-from litellm_messplus.learning import snapshot
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.records import Record
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import labels, snapshots
@@ -347,7 +347,7 @@ def test_of_several_scores_the_one_to_import_is_named(database: Path, tmp_path: 
 def test_a_call_takes_so_many_labels_and_no_more(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joining, "MOST_LABELS", 3)
+    monkeypatch.setattr(command, "MOST_LABELS", 3)
     asyncio.run(write(database, [label("r1", label_id=str(each)) for each in range(2)]))
 
     report = import_(database, csv(tmp_path, "id,score\nr1,0.1\nr1,0.2\nr2,1\n"))
@@ -428,7 +428,7 @@ def test_of_two_imports_at_once_one_is_told_to_try_again(
     async def none(*_: object) -> set[str]:
         return set()
 
-    monkeypatch.setattr(joining, "known_labels", none)
+    monkeypatch.setattr(command, "known_labels", none)
     result = run(file, "--database", database)
 
     assert result.exit_code == 1

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import RequestRecord
 from tests.docs.history import CANDIDATES, History, migrated

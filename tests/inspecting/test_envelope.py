@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.inspecting.envelope import PriceRange, envelope, range_at
+from litellm_messplus.inspecting.explain import PriceRange, envelope, range_at
 
 NUMBERS = st.floats(0.0, 1.0)
 

@@ -16,10 +16,9 @@ from rich.console import Console
 
 from litellm_messplus.inspecting.explain import Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in
-from litellm_messplus.inspecting.render import render_explanation
-from litellm_messplus.inspecting.sentences import sentences
+from litellm_messplus.inspecting.render import render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
-from litellm_messplus.proxy.routes import _shown
+from litellm_messplus.proxy.http import _shown
 from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
 from tests.docs.history import History

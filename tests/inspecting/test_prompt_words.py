@@ -2,8 +2,8 @@
 
 import pytest
 
-from litellm_messplus.inspecting.prompt_words import SHOWN, standing_out, traits
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.inspecting.explain import SHOWN, standing_out, traits
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import NAMES, read_surface
 
 

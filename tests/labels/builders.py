@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked, Finish
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finish
+from litellm_messplus.prediction.encoder import Conversation, Turn
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 GOOD = Answer(text="Paris.", finish=Finish.STOP)

@@ -4,10 +4,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked
 from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.checks.worker import FUNCTIONS
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
+from litellm_messplus.prediction.encoder import Conversation
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 GARBAGE = (

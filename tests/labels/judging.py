@@ -7,17 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked, Finish
-from litellm_messplus.labels.judge.asking import Reply
-from litellm_messplus.labels.judge.budget import Spent
-from litellm_messplus.labels.judge.grader import Outlets
+from litellm_messplus.labels.judge.grader import Outlets, Reply, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
-from litellm_messplus.labels.source import Finding
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import JudgeSettings
 from tests.support import judge
 

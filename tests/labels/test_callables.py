@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.labels.answered_call import AnsweredCall
-from litellm_messplus.labels.checks.callables import THREADS, CallableCheck
-from litellm_messplus.labels.checks.check import CheckTimeoutError, Score
+from litellm_messplus.labels.checks.check import THREADS, CallableCheck, CheckTimeoutError, Score
+from litellm_messplus.labels.source import AnsweredCall
 from tests.labels.checking import ended
 
 LONG = 30.0

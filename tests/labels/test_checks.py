@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Finish
 from litellm_messplus.labels.checks import source
-from litellm_messplus.labels.checks.build import build_checks
 from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Score
-from litellm_messplus.labels.checks.source import WAITING, Checks
-from litellm_messplus.labels.source import Finding
+from litellm_messplus.labels.checks.source import WAITING, Checks, build_checks
+from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
 from tests.labels.checking import SameProcess, ended
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
 from litellm_messplus.labels.checks.check import Score
-from litellm_messplus.labels.checks.complete import CompleteCheck
+from litellm_messplus.labels.checks.form import CompleteCheck
+from litellm_messplus.labels.source import Answer, Finish, ToolCall
 from tests.labels.checking import GARBAGE, ended
 
 

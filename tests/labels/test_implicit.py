@@ -4,10 +4,9 @@ import pytest
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels import implicit as module
-from litellm_messplus.labels.answered_call import AnsweredCall
 from litellm_messplus.labels.implicit import Implicit
-from litellm_messplus.labels.source import Finding
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.labels.source import AnsweredCall, Finding
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.settings.labels import ImplicitSettings
 from tests.labels.builders import answered, conversation
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.answered_call import Answer, ToolCall
 from litellm_messplus.labels.checks.check import CheckTimeoutError, Score
-from litellm_messplus.labels.checks.fitting import misfit
-from litellm_messplus.labels.checks.json_schema import JsonSchemaCheck
+from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.sandbox import Sandbox
+from litellm_messplus.labels.checks.worker import misfit
+from litellm_messplus.labels.source import Answer, ToolCall
 from tests.labels.checking import GARBAGE, SameProcess, ended
 
 SCHEMA = {

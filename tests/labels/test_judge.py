@@ -9,8 +9,7 @@ import pytest
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.asking import JudgeRefusedError, Reply
-from litellm_messplus.labels.judge.budget import Spent
+from litellm_messplus.labels.judge.grader import JudgeRefusedError, Reply, Spent
 from litellm_messplus.records import GradingStatus
 from tests.labels.judging import Bench, ScriptedJudge, call, honest, idle, shown_answers
 from tests.support import virtual_time

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.grader import DailyBudget, Spent
 
 TODAY = date(2026, 3, 1)
 TOMORROW = TODAY + timedelta(days=1)

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import Spent
+from litellm_messplus.labels.judge.grader import Spent
 from litellm_messplus.records import (
     GradingRecord,
     GradingStatus,
@@ -23,9 +23,8 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.store import log
-from litellm_messplus.store.agreement import agreements
+from litellm_messplus.store.audits import agreements, spent
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.gradings import spent
 from tests.unit.builders import request
 
 T = TypeVar("T")

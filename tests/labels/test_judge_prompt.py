@@ -7,15 +7,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
 from litellm_messplus.labels.judge.prompt import (
     CONVERSATION_CHARACTERS,
     answer_names,
+    grades,
     messages,
     schema,
 )
-from litellm_messplus.labels.judge.reading import grades
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.labels.source import Answer, Finish, ToolCall
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.settings.labels import RUBRIC
 from tests.labels.judging import ASKED, says, shown_answers
 

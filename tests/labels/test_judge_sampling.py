@@ -5,9 +5,8 @@ from math import sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.answered_call import Answer
-from litellm_messplus.labels.judge.gathering import ShownAnswer
-from litellm_messplus.labels.judge.sampling import is_sampled, shuffled
+from litellm_messplus.labels.judge.gathering import ShownAnswer, is_sampled, shuffled
+from litellm_messplus.labels.source import Answer
 
 REQUESTS = [f"{number:032x}" for number in range(1500)]
 SEEDS = st.integers(0, 2**32)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.likeness import likeness
+from litellm_messplus.labels.implicit import likeness
 
 QUESTION = "What is the capital of France?"
 

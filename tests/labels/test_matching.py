@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.checks.matching import last_number, matches, normalised
+from litellm_messplus.labels.checks.worker import last_number, matches, normalised
 
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**15), max_value=10**15)
 PLACES = st.integers(0, 6)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.reference import METADATA_KEY, ReferenceCheck
+from litellm_messplus.runtime import Counters
 from tests.labels.checking import GARBAGE, SameProcess, ended
 
 

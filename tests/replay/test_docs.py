@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from litellm_messplus.cli.encoders import encoders
-from litellm_messplus.cli.replay import replay
+from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.replay.encoders import compare
 from litellm_messplus.replay.experiment import Experiment, Plan
 from tests.replay.recordings import ENCODER, synthetic

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.learning.entries import Decided, Entry, Labelled, Settled
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.driver import Run, build_engine, prices
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.state.entries import Decided, Entry, Labelled, Settled
 from tests.replay.recordings import ENCODER, recording, synthetic
 
 POLICIES = ["paper", "adaptive"]

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.encoders.none import NoEncoder
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.encoders.lookup import NoEncoder
+from litellm_messplus.prediction.encoder import Conversation, Encoder
 from litellm_messplus.replay.encoders import Comparison, Prequential, auc, compare, log_loss
-from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.experiment import Experiment, Plan
-from litellm_messplus.replay.recording import Prompts, Recording
+from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
 from tests.replay.recordings import ENCODER, recording, synthetic
 
 MADE = synthetic(200)

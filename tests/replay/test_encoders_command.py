@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from litellm_messplus.cli.encoders import encoders
 from litellm_messplus.cli.main import app as messplus
+from litellm_messplus.cli.replay import encoders
 from tests.replay.recordings import synthetic, write_synthetic
 
 app = typer.Typer(pretty_exceptions_enable=False)

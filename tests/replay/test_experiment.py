@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.replay.errors import ReplayError
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.hindsight import mix_cost, oracle_cost
-from litellm_messplus.replay.outcome import Outcome
+from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.stress import Stress
-from litellm_messplus.replay.summary import Score
-from litellm_messplus.replay.windows import rolling_points, window_figures
+from litellm_messplus.replay.summary import Outcome, Score, rolling_points, window_figures
 from tests.replay.recordings import ENCODER, recording, synthetic
 
 KEYS = {

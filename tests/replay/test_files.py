@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.command import load
 from litellm_messplus.replay.files import read_file
-from litellm_messplus.replay.sources import load
+from litellm_messplus.replay.recording import ReplayError
 from tests.replay.recordings import ENCODER, rows, write_csv
 
 

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.experiment import Experiment, Plan
-from litellm_messplus.replay.filling import Filling
-from litellm_messplus.replay.recording import Prompts, Recording
+from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
 from tests.replay.recordings import ENCODER, recording, synthetic
 
 NAN = float("nan")

@@ -3,9 +3,9 @@
 import numpy as np
 
 from litellm_messplus.replay import litellm_router
-from litellm_messplus.replay.outcome import Outcome
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.summary import Outcome
 from tests.replay.recordings import recording, synthetic
 
 

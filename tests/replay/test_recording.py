@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.replay.errors import ReplayError
-from litellm_messplus.replay.recording import arrange, concatenate
+from litellm_messplus.replay.recording import ReplayError, arrange, concatenate
 from tests.replay.recordings import recording, synthetic
 
 

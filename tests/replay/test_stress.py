@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.replay.errors import ReplayError
+from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.stress import Answers, Degrade, Late, Stress, answers
 from tests.replay.recordings import synthetic
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import settings
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.keeping import keep
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import restore
+from litellm_messplus.restore import keep, restore
 from litellm_messplus.retention import prune as pruning
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate

@@ -14,8 +14,8 @@ from litellm_messplus.retention import prune as pruning
 from litellm_messplus.retention.archive import Archive, ArchiveError
 from litellm_messplus.retention.prune import prune
 from litellm_messplus.store import log, pruned_rows
-from litellm_messplus.store.prune_lock import BusyPruningError, alone
 from litellm_messplus.store.pruned_rows import PRUNED, Part, first_part
+from litellm_messplus.store.pruning import BusyPruningError, alone
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
 from tests.unit.builders import NOW, build_zoo, energy, served_call

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.retention import Retention
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
-from litellm_messplus.store.prune_lock import alone
+from litellm_messplus.store.pruning import alone
 from tests.retention.conftest import history, snapshot_now
 from tests.unit.builders import build_zoo
 

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.response_bias import Audit
+from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status.build import Rows, Span, build_status
-from litellm_messplus.status.judging import Grading
-from litellm_messplus.status.live import LiveLevel
+from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.queries import Calls, Newest, Totals
-from litellm_messplus.status.report import Overhead, Status
-from litellm_messplus.status.sources import Given
+from litellm_messplus.status.report import LiveLevel, Overhead, Status
 
 KEY = ("llama", "default")
 TOTALS = Totals(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from litellm_messplus.status.build import status_of
 from litellm_messplus.status.report import Status
-from litellm_messplus.status.source import status_of
 from tests.docs.history import History, migrated
 from tests.status.seeded import seeded
 

@@ -10,12 +10,11 @@ import pytest
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Situation
-from litellm_messplus.routing.knowledge import Knowledge
+from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.live import LiveLevel
 from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
-from litellm_messplus.status.report import Source, Status
+from litellm_messplus.status.report import LiveLevel, Source, Status
 from tests.docs.history import History, migrated
 from tests.status.builders import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
 from tests.status.conftest import read

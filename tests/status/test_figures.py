@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.label_kind import PRECEDENCE
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import (
     CallRole,
     CallStatus,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from litellm_messplus.records import CallStatus, Record
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.judged_calls import judged_calls
-from litellm_messplus.status.prequential import JudgedCall
+from litellm_messplus.status.calibration import JudgedCall
+from litellm_messplus.status.queries import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
 from tests.docs.history import PREDICTED, History, migrated

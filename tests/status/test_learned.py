@@ -10,12 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.status import status as command
-from litellm_messplus.learning import snapshot
-from litellm_messplus.learning.entries import Example, Taught
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.learned import Change, ModelView, Reading, reading_of
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.records import Record
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.learned import Learned, learned_of
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate

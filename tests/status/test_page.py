@@ -10,15 +10,21 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.response_bias import Audit, estimate
+from litellm_messplus.labels.influence import Audit, estimate
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,
     Reading,
     ZooCalibration,
 )
-from litellm_messplus.status.label_report import JudgeStatus, Labels, ResponseBias, SourceRate
-from litellm_messplus.status.report import Overhead, Status
+from litellm_messplus.status.report import (
+    JudgeStatus,
+    Labels,
+    Overhead,
+    ResponseBias,
+    SourceRate,
+    Status,
+)
 from tests.docs.markdown import ROOT, Document
 from tests.status.conftest import WINDOW
 

@@ -5,11 +5,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.status.calibration import ReadingPays, ZooCalibration, log_loss
-from litellm_messplus.status.prequential import JudgedCall, Prequential
+from litellm_messplus.status.calibration import (
+    JudgedCall,
+    Prequential,
+    ReadingPays,
+    ZooCalibration,
+    log_loss,
+)
 
 
 def calibration(calls: Iterable[JudgedCall]) -> list[ZooCalibration]:

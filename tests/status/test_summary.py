@@ -8,11 +8,9 @@ import pytest
 from rich.console import Console
 
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.live import LiveLevel
 from litellm_messplus.status.queries import Calls
-from litellm_messplus.status.render import render
-from litellm_messplus.status.report import Status
-from litellm_messplus.status.summary import summary
+from litellm_messplus.status.render import render, summary
+from litellm_messplus.status.report import LiveLevel, Status
 from tests.status.builders import CALLS, EMPTY, KEY, TOTALS, status
 from tests.status.test_alerts import STOPPED
 

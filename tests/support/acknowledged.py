@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.upkeep.configured import read_configured
+from litellm_messplus.upkeep.folding import read_configured
 from litellm_messplus.upkeep.verify import verify
 
 NEWEST_LAST = "SELECT request_id, value FROM labels WHERE source = 'feedback' ORDER BY position"

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Arrays
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 

@@ -13,16 +13,16 @@ from sqlalchemy import func, select
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.counters import Counters
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.learning import snapshot
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.records import Record
 from litellm_messplus.restore import restore
 from litellm_messplus.retention import prune as pruning
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import lessons

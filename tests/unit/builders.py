@@ -12,13 +12,7 @@ import numpy as np
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.learning.adaptive import AdaptivePolicy
-from litellm_messplus.learning.entries import Decided, Example, Labelled, Settled
-from litellm_messplus.learning.paper import PaperPolicy
-from litellm_messplus.learning.verdict import Given
-from litellm_messplus.learning.zoo_state import ZooState
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows, Features
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
@@ -36,6 +30,10 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.routing.decision import Estimate, Situation
 from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled
+from litellm_messplus.state.paper_policy import PaperPolicy
+from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)

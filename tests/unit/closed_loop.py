@@ -7,11 +7,11 @@ from random import Random
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning.entries import Labelled
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Decision
+from litellm_messplus.state.entries import Labelled
 from tests.unit.builders import build_engine, build_zoo, decided, example, labelled, pair, settled
 
 TOKENS = 100

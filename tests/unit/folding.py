@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning import snapshot
-from litellm_messplus.learning.entries import Entry
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.zoo import Zoo

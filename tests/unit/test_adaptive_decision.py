@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from litellm_messplus.routing.adaptive import BLIND, decide
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
-from litellm_messplus.routing.knowledge import LEAST_LABELLED, Knowledge
 from litellm_messplus.routing.plan import EVIDENCE, Outlook
+from litellm_messplus.routing.trying import LEAST_LABELLED, Knowledge
 from tests.unit.builders import LARGE, MEDIUM, SMALL, situation
 
 NEVER = 1.0 - 2**-53

@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing import probe, shadow
-from litellm_messplus.routing.eligibility import eligible, horizon
-from litellm_messplus.routing.knowledge import Knowledge
+from litellm_messplus.routing import trying
 from litellm_messplus.routing.price import (
     best_value,
+    eligible,
     feedforward,
+    horizon,
     lower_hull,
+    reserve,
     with_feedback,
 )
-from litellm_messplus.routing.reserve import reserve
+from litellm_messplus.routing.trying import Knowledge
 
 alphas = st.floats(0.01, 0.99)
 shares = st.floats(0.0, 1.0)
@@ -134,8 +135,8 @@ def known(
 @given(counts, counts)
 def test_probes_get_rarer_and_never_stop(one: int, other: int) -> None:
     earlier, later = sorted((one, other))
-    assert 0.0 < probe.probability(later) <= probe.probability(earlier) <= 1.0
-    assert probe.probability(10**6) < probe.probability(1) / 5
+    assert 0.0 < trying.probe_probability(later) <= trying.probe_probability(earlier) <= 1.0
+    assert trying.probe_probability(10**6) < trying.probe_probability(1) / 5
 
 
 @given(st.data(), zoos(), alphas)
@@ -146,7 +147,7 @@ def test_a_probe_may_lower_the_cost_or_is_among_the_eligible(
     deviation = [data.draw(st.integers(0, 8)) / 32 for _ in cost]
     allowed = tuple(range(data.draw(st.integers(1, len(cost)))))
     choice = data.draw(st.sampled_from(allowed))
-    tried = probe.candidates(allowed, choice, cost, known(rate, deviation), alpha)
+    tried = trying.to_probe(allowed, choice, cost, known(rate, deviation), alpha)
     assert tried
     assert len(set(tried)) == len(tried)
     assert set(tried) <= set(allowed)
@@ -155,8 +156,8 @@ def test_a_probe_may_lower_the_cost_or_is_among_the_eligible(
 
 def test_who_surely_cannot_hold_alpha_is_not_probed_for_one_who_may() -> None:
     cost, rate, sure, unsure = (1.0, 2.0, 9.0), (0.2, 0.6, 0.9), (0.001,) * 3, (0.001, 0.2, 0.001)
-    assert probe.candidates((0, 1, 2), 2, cost, known(rate, unsure), 0.7) == (1,)
-    assert probe.candidates((0, 1, 2), 2, cost, known(rate, sure), 0.7) == (0, 1, 2)
+    assert trying.to_probe((0, 1, 2), 2, cost, known(rate, unsure), 0.7) == (1,)
+    assert trying.to_probe((0, 1, 2), 2, cost, known(rate, sure), 0.7) == (0, 1, 2)
 
 
 @given(st.data(), zoos(), alphas, shares, shares)
@@ -172,7 +173,7 @@ def test_shadows_are_cheaper_and_fewer_where_fewer_get_labels(
     allowed = tuple(range(data.draw(st.integers(1, len(cost)))))
     choice = data.draw(st.sampled_from(allowed))
     less, more = (
-        set(shadow.candidates(allowed, choice, cost, known(rate, deviation, share), alpha))
+        set(trying.to_shadow(allowed, choice, cost, known(rate, deviation, share), alpha))
         for share in sorted((one, other))
     )
     assert less <= more <= {model for model in allowed if cost[model] < cost[choice]}
@@ -181,16 +182,16 @@ def test_shadows_are_cheaper_and_fewer_where_fewer_get_labels(
 def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear() -> None:
     rates = known((0.6, 0.9), (0.08, 0.01))
     for dear, called in ((50.0, (0,)), (1.5, ())):
-        assert shadow.candidates((0, 1), 1, (1.0, dear), rates, 0.7) == called
+        assert trying.to_shadow((0, 1), 1, (1.0, dear), rates, 0.7) == called
 
 
 @given(shares, st.floats(0.0, 0.5), alphas)
 def test_the_chance_to_hold_alpha_is_a_half_at_alpha(
     rate: float, deviation: float, alpha: float
 ) -> None:
-    assert 0.0 <= shadow.chance_to_hold(alpha, rate, deviation) <= 1.0
-    assert shadow.chance_to_hold(alpha, alpha, deviation) == 0.5
-    assert (shadow.chance_to_hold(alpha, rate, deviation) > 0.5) <= (rate > alpha)
+    assert 0.0 <= trying.chance_to_hold(alpha, rate, deviation) <= 1.0
+    assert trying.chance_to_hold(alpha, alpha, deviation) == 0.5
+    assert (trying.chance_to_hold(alpha, rate, deviation) > 0.5) <= (rate > alpha)
 
 
 @given(shares, st.floats(0.001, 0.5), alphas, counts, counts)

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.learning.account import PENDING
-from litellm_messplus.learning.entries import Entry, Labelled
-from litellm_messplus.learning.unseen_calls import UnseenCalls
-from litellm_messplus.routing.aim import label_weight
-from litellm_messplus.routing.knowledge import LEAST_LABELLED
+from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.routing.trying import LEAST_LABELLED
+from litellm_messplus.state.adaptive_policy import PENDING, UnseenCalls
+from litellm_messplus.state.entries import Entry, Labelled
 from tests.unit.builders import (
     LARGE,
     MEDIUM,

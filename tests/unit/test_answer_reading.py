@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.labels.answered_call import Answer, Finish, ToolCall
-from litellm_messplus.proxy.answer_reading import read_answer
+from litellm_messplus.labels.source import Answer, Finish, ToolCall
+from litellm_messplus.proxy.surfaces.answers import read_answer
 
 SAID = "H\u00ebllo \U0001f600"
 ADD = '{"a": 1}'

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy import answers
+from litellm_messplus.proxy.surfaces import answers
 
 CHAT = SimpleNamespace(
     id="chatcmpl-1",

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy.authors import Author, Authors
+from litellm_messplus.proxy.open_requests import Author, Authors
 from litellm_messplus.records import CallRecord, CallStatus, Record
 from litellm_messplus.store import log
 from tests.unit.builders import LARGE, SMALL, exploration_call, request, served_call

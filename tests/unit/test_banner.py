@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from litellm_messplus.proxy.banner import banner, show_log
-from litellm_messplus.version import version
+from litellm_messplus.proxy.startup import banner, show_log
+from litellm_messplus.runtime import version
 from tests.unit.builders import build_zoo
 
 DATABASE = "postgresql+asyncpg://router:secret@db/messplus"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.carbon import carbon_gauges
+from litellm_messplus.proxy.monitoring import carbon_gauges
 from tests.status.builders import status
 from tests.unit.builders import build_zoo
 

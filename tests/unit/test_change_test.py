@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from litellm_messplus.prediction.change_test import KNOWN, ChangeTest
-from litellm_messplus.prediction.confidence import RunningMean
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.rates import KNOWN, ChangeTest, RunningMean
 
 
 def labels(rate: float, count: int, seed: int) -> list[float]:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from litellm_messplus.proxy import collector
+from litellm_messplus.proxy import startup
 
 
 @pytest.fixture(autouse=True)
 def as_python_starts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thresholds = gc.get_threshold()
-    monkeypatch.delenv(collector.OPERATORS, raising=False)
+    monkeypatch.delenv(startup.OPERATORS, raising=False)
     gc.set_threshold(700, 10, 10)
     yield
     gc.unfreeze()
@@ -20,29 +20,29 @@ def as_python_starts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_what_is_loaded_is_in_no_round() -> None:
     loaded = len(gc.get_objects())
-    collector.spare()
+    startup.spare()
     assert len(gc.get_objects()) < loaded / 100
 
 
 def test_objects_that_live_as_long_as_a_request_start_no_round() -> None:
-    collector.spare()
+    startup.spare()
     before = gc.get_stats()[0]["collections"]
-    in_flight = [[number] for number in range(collector.YOUNG // 2)]
+    in_flight = [[number] for number in range(startup.YOUNG // 2)]
     assert gc.get_stats()[0]["collections"] == before
     assert len(in_flight) > 0
 
 
 def test_cycles_that_nobody_holds_are_still_collected() -> None:
-    collector.spare()
+    startup.spare()
     before = gc.get_stats()[0]["collected"]
-    for _ in range(2 * collector.YOUNG):
+    for _ in range(2 * startup.YOUNG):
         cycle: list[object] = []
         cycle.append(cycle)
     assert gc.get_stats()[0]["collected"] > before
 
 
 def test_the_operators_thresholds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(collector.OPERATORS, "1000,50,50")
+    monkeypatch.setenv(startup.OPERATORS, "1000,50,50")
     gc.set_threshold(1000, 50, 50)
-    collector.spare()
+    startup.spare()
     assert gc.get_threshold() == (1000, 50, 50)

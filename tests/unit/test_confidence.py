@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.confidence import RunningMean, optimism, rates
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.rates import RunningMean, optimism, rates
 
 shares = st.floats(0.0, 1.0)
 weights = st.floats(0.1, 1.0)

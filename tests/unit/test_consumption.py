@@ -12,8 +12,7 @@ import pytest
 from litellm_messplus.encoders import consumption, worker
 from litellm_messplus.encoders.consumption import Consumption, measured
 from litellm_messplus.encoders.fake import FakeEncoder
-from litellm_messplus.energy.errors import NotMeasuredError
-from litellm_messplus.energy.meter import Reading, reading
+from litellm_messplus.energy.meter import NotMeasuredError, Reading, reading
 from litellm_messplus.prediction.encoder import FeatureRows
 
 IDLE_WATTS = 70.0

@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import (
-    Conversation,
-    Turn,
-    middle_left_out,
-    shortened,
-)
+from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_out, shortened
 
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)
 conversations = st.builds(

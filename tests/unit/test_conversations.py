@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.proxy.conversations import read_conversation
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.proxy.surfaces.conversation import read_conversation
 from tests.unit.test_surfaces import read
 
 WEATHER = {

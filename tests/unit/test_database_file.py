@@ -12,13 +12,12 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import journal as module
-from litellm_messplus.counters import Counters
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.journal import Journal
+from litellm_messplus.runtime import Counters
 from litellm_messplus.status.alerts import journal_alerts
 from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.database_file import DatabaseFileGoneError
+from litellm_messplus.store.database import DatabaseFileGoneError, create_engine
 from tests.unit.builders import build_engine, label, request
 from tests.unit.folding import only_zoo
 

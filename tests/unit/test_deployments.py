@@ -6,8 +6,8 @@ import pytest
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments import candidate_of
-from litellm_messplus.proxy.zoos import build_zoos
+from litellm_messplus.proxy.deployments.deployment import candidate_of
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.zoo import Zoo
 

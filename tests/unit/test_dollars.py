@@ -7,7 +7,7 @@ import litellm
 import pytest
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.proxy.dollars import is_free, public_dollars, stated_dollars
+from litellm_messplus.proxy.deployments.prices import is_free, public_dollars, stated_dollars
 
 # LiteLLM's own typed dictionaries make pydantic warn when its router is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item:UserWarning")

@@ -11,8 +11,7 @@ from litellm_messplus.conformance import encoders as conformance
 from litellm_messplus.conformance.encoders import CHECKS, check_encoder, check_same
 from litellm_messplus.encoders.fake import FakeEncoder
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder, FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from tests.docs.markdown import ROOT, Document
 from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
 

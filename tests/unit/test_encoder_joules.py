@@ -10,13 +10,11 @@ from contextlib import closing, suppress
 import pytest
 
 from litellm_messplus.encoders import process
-from litellm_messplus.encoders.batcher import Encoding
-from litellm_messplus.encoders.encoded import Encoded
+from litellm_messplus.encoders.batcher import Encoded, Encoding
 from litellm_messplus.encoders.fake import FakeEncoder
-from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder
+from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder, load_for_requests
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.encoders.serving import load_for_requests
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from tests.support import metered_worker, slow_encoders
 from tests.support.metered_worker import SENSOR, WATTS
 from tests.support.proxy import until

@@ -7,7 +7,7 @@ from types import TracebackType
 
 import pytest
 
-from litellm_messplus.encoders.line import send
+from litellm_messplus.encoders.process import send
 
 
 def test_the_other_end_gets_what_was_sent() -> None:

@@ -10,18 +10,18 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.energy.ledger import MeasuredCall
+from litellm_messplus.energy.follow import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.journal import Journal
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy import energy_service
-from litellm_messplus.proxy.deployment_index import DeploymentIndex
+from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.energy_service import OTHERS, EnergyService
-from litellm_messplus.proxy.energy_sources import measured_deployment
-from litellm_messplus.proxy.other_workers import OtherWorkers
+from litellm_messplus.proxy.served_call import OtherWorkers
 from litellm_messplus.records import CallRecord, CallStatus, EnergyRecord, Record
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from tests.support.profiles import COMPLETION, PROMPT, REQUEST, write_profile
 from tests.unit.builders import LARGE, SMALL, build_engine, build_zoo, served_call

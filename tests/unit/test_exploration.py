@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.draws import uniform
-from litellm_messplus.routing.exploration import exploration_probability
+from litellm_messplus.routing.decision import exploration_probability
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 
 from litellm_messplus.encoders.batcher import BATCHES_WAITING, REST
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows, Features
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 
 LONG = 5.0
 """Seconds that no test waits for."""

@@ -8,23 +8,20 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy import feedback as module
-from litellm_messplus.proxy import key_influence as influence_module
+from litellm_messplus.proxy import influence as influence_module
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome
-from litellm_messplus.proxy.key_influence import KeyInfluence
+from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome, RequestFinder
+from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
-from litellm_messplus.proxy.request_finder import RequestFinder
-from litellm_messplus.proxy.response_bias import ResponseBias
-from litellm_messplus.proxy.token_buckets import TokenBuckets
 from litellm_messplus.records import Record
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
-from litellm_messplus.store.call_verdicts import CallVerdicts
+from litellm_messplus.store.verdicts import CallVerdicts
 from tests.unit.builders import build_engine, label, request, served_call
 from tests.unit.folding import bits, fold_all, only_zoo
 

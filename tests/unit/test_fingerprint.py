@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from litellm_messplus.encoders.fingerprint import fingerprint
+from litellm_messplus.encoders.bounds import fingerprint
 
 SMALL, LARGE = 100_000, 20_000_000
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import Conversation, Turn
-from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.encoder import Conversation, Features, Turn
 from litellm_messplus.prediction.hashed_ngrams import WORD_BUCKETS, HashedNgrams
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.conformance.heads import CHECKS, MakeHead, check_head
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Arrays, Head
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.head import Arrays, Head, Label, LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from tests.support.adaptive_head import AdaptiveHead
 

@@ -2,7 +2,7 @@
 
 import os
 
-from litellm_messplus.identity import new_id
+from litellm_messplus.records import new_id
 
 
 def test_ids_are_unique_and_in_order_of_time() -> None:

@@ -21,16 +21,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import following
 from litellm_messplus import journal as module
-from litellm_messplus.counters import Counters
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.journal import Journal
-from litellm_messplus.keeping import keep
-from litellm_messplus.learning import snapshot
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import restore
-from litellm_messplus.store import cut as pruning
+from litellm_messplus.restore import keep, restore
+from litellm_messplus.runtime import Counters
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import pruning as pruning
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, decided, read_entries
 from litellm_messplus.zoo import Zoo

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.key_influence import KeyActivity, LevelActivity
+from litellm_messplus.labels.influence import KeyActivity, LevelActivity
 from litellm_messplus.records import LabelRecord, RequestRecord
-from litellm_messplus.store import key_activity as module
+from litellm_messplus.store import audits as module
 from litellm_messplus.store import log
-from litellm_messplus.store.key_activity import KeyVerdicts, activity, heaviest_keys
+from litellm_messplus.store.audits import KeyVerdicts, activity, heaviest_keys
 from tests.unit.builders import label, request
 
 NOW = datetime.now(UTC)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
-from litellm_messplus.labels.key_influence import KeyActivity, LevelActivity, may_count
-from litellm_messplus.learning.entries import Example
+from litellm_messplus.labels.influence import KeyActivity, LevelActivity, may_count
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.state.entries import Example
 from tests.unit.builders import build_engine, build_zoo, decided, example, labelled, pair, settled
 from tests.unit.closed_loop import TOKENS, Model
 

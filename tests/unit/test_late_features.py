@@ -13,11 +13,10 @@ import pytest
 from sqlalchemy import select
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.router import WITHOUT_FEATURES
-from litellm_messplus.proxy.zoos import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from litellm_messplus.encoders import lateness
-from litellm_messplus.encoders.lateness import LOOK_SECONDS, Lateness
+from litellm_messplus.encoders import batcher
+from litellm_messplus.encoders.batcher import LOOK_SECONDS, Lateness
 
 
 async def look(late: Lateness, seconds: float = 0.0) -> float:
@@ -46,7 +46,7 @@ async def test_of_a_few_looks_the_worst_counts_and_of_many_not_the_rarest() -> N
 async def test_what_was_long_ago_is_forgotten(
     name: str, value: float, forget: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lateness, name, value)
+    monkeypatch.setattr(batcher, name, value)
     late = Lateness()
     await look(late, 0.1)
     forget()

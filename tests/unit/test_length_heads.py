@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.length_heads import LARGEST, LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface

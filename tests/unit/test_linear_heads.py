@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.head import Label, LinearHeads
 from tests.unit.builders import LARGE, MEDIUM, SMALL, pair
 
 NAMES = (SMALL, MEDIUM, LARGE)

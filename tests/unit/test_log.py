@@ -14,13 +14,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.numbering import Numbering
-from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
+from litellm_messplus.store.log import Numbering, features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.unit.builders import (
     LARGE,

@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.learning import snapshot
 from litellm_messplus.records import Record
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.history import history
 from tests.unit.builders import SMALL, energy, exploration_call, request, served_call

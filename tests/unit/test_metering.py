@@ -5,12 +5,11 @@ from typing import Any
 import litellm
 import pytest
 
-from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.usage import Usage
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy.metering import Meter, Reading, Served
-from litellm_messplus.proxy.prices import DeploymentPrice
+from litellm_messplus.costs.price import Price, Usage
+from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.prices import DeploymentPrice
 from litellm_messplus.records import CostSource
+from litellm_messplus.runtime import Counters
 from tests.unit.builders import LARGE, SMALL, build_zoo, request
 
 PRICES = {SMALL: Price(1.0, 1.0), LARGE: Price(2.0, 3.0)}

@@ -10,7 +10,7 @@ from torch import nn
 
 from litellm_messplus.prediction import neural_heads as module
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from tests.unit.builders import LARGE, MEDIUM, SMALL
 

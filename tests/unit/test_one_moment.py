@@ -8,10 +8,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy.routes import _refusals
+from litellm_messplus.proxy.http import _refusals
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
-from litellm_messplus.store.one_moment import ReadingTakesTooLongError, one_moment
+from litellm_messplus.store.reading import ReadingTakesTooLongError, one_moment
 from tests.unit.builders import request
 
 ENDLESS = (

@@ -12,8 +12,7 @@ from tokenizers import Tokenizer
 
 from litellm_messplus.encoders.onnx import OnnxEncoder
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation, Turn
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Turn
 from tests.support.tiny_encoder import DIMENSION, build_tokenizer, save_onnx
 
 

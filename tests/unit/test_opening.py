@@ -12,14 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
-from litellm_messplus.learning import snapshot
-from litellm_messplus.proxy import opening
-from litellm_messplus.proxy.opening import open_database
+from litellm_messplus.proxy import startup
+from litellm_messplus.proxy.startup import open_database
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
-from litellm_messplus.store.refusals import is_away
+from litellm_messplus.store.database import is_away
 from tests.unit.builders import build_engine, build_zoo, traffic
 from tests.unit.folding import bits, fold_all, only_zoo
 
@@ -65,10 +65,10 @@ async def test_an_attempt_that_fails_half_way_leaves_nothing_behind(
         await restore(database, engines)
         raise OperationalError("SELECT", {}, Exception("database is locked"))
 
-    monkeypatch.setattr(opening, "restore", torn)
+    monkeypatch.setattr(startup, "restore", torn)
     with pytest.raises(DatabaseAwayError):
         await open_database(settings_of(database_url), engines_of(engine))
-    monkeypatch.setattr(opening, "restore", restore)
+    monkeypatch.setattr(startup, "restore", restore)
     await open_database(settings_of(database_url), engines_of(engine))
     assert bits(engine) == bits(await fold_all(database))
 
@@ -79,7 +79,7 @@ async def test_an_error_of_our_own_is_not_called_the_databases(
     async def wrong(*_: object) -> int:
         raise KeyError("a mistake in the code")
 
-    monkeypatch.setattr(opening, "restore", wrong)
+    monkeypatch.setattr(startup, "restore", wrong)
     with pytest.raises(KeyError):
         await open_database(settings_of(database_url), engines_of(build_engine()))
 

@@ -7,13 +7,12 @@ import pytest
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy import outcomes
-from litellm_messplus.proxy.authors import UNKNOWN, Author
-from litellm_messplus.proxy.metering import Meter
-from litellm_messplus.proxy.open_requests import OpenRequest
-from litellm_messplus.proxy.prices import DeploymentPrice
+from litellm_messplus.proxy import served_call
+from litellm_messplus.proxy.deployments.metering import Meter
+from litellm_messplus.proxy.deployments.prices import DeploymentPrice
+from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
 from litellm_messplus.records import CallRecord, CallStatus, CostSource
+from litellm_messplus.runtime import Counters
 from tests.unit.builders import LARGE, SMALL, build_zoo, request
 
 PRICE = Price(2.0, 3.0, cached_discount=1.0)
@@ -25,8 +24,8 @@ def record(response: object = ANSWER, author: Author | None = None, **payload: A
     meter = Meter({"zoo": build_zoo()}, {"d": DeploymentPrice(PRICE, 1.0)}, Counters())
     told = {"model_id": "d", "model": "m", "startTime": 100.0, "endTime": 102.5, **payload}
     opened = OpenRequest(request(), (LARGE,))
-    author = author or outcomes.author(told, {"d": LARGE})
-    return outcomes.succeeded(opened, told, response, author, meter, store_text=False)
+    author = author or served_call.author_of_hit(told, {"d": LARGE})
+    return served_call.succeeded(opened, told, response, author, meter, store_text=False)
 
 
 def test_a_call_lasts_to_the_end_of_its_answer() -> None:
@@ -100,9 +99,9 @@ def test_of_a_request_that_litellm_refused_no_candidate_was_called(
 ) -> None:
     opened = OpenRequest(request(), (LARGE,), tried=set(tried))
     refusal = RouterRateLimitError("zoo", 5.0, enable_pre_call_checks=False, cooldown_list=[])
-    found = outcomes.failed(opened, refusal)
+    found = served_call.failed(opened, refusal)
     assert (found.candidate, found.status) == (candidate, CallStatus.FAILURE)
-    assert outcomes.failed(opened, ValueError("no")).candidate == LARGE
+    assert served_call.failed(opened, ValueError("no")).candidate == LARGE
 
 
 def test_a_call_without_usage_is_counted_and_marked() -> None:

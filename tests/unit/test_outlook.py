@@ -3,12 +3,12 @@
 import pytest
 
 from litellm_messplus.engine import OUTLOOKS, Engine
-from litellm_messplus.learning.snapshot import dump, load
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.recent_prompts import EVERY
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.predictor import EVERY
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Situation
 from litellm_messplus.routing.plan import FEWEST, Frontier, Outlook
+from litellm_messplus.state.snapshot import dump, load
 from tests.unit.builders import (
     LARGE,
     MEDIUM,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.head import LinearHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from tests.unit.builders import (

@@ -6,16 +6,15 @@ import sys
 import pytest
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.learning.adaptive import AdaptivePolicy
-from litellm_messplus.learning.paper import PaperPolicy
-from litellm_messplus.learning.policies import build_policy
-from litellm_messplus.learning.policy import Policy
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.prediction.label_means import LabelMeans
-from litellm_messplus.prediction.linear_heads import LinearHeads
+from litellm_messplus.prediction.head import Label, LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.rates import LabelMeans
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.state.paper_policy import PaperPolicy
+from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.policy import Policy
 from tests.unit.builders import LARGE, MEDIUM, SMALL, build_zoo, example, pair
 
 NAMES = (SMALL, MEDIUM, LARGE)
@@ -68,7 +67,7 @@ def test_torch_is_imported_only_for_such_heads() -> None:
     """It takes seconds, and a proxy without a slow encoder need not have it."""
     code = (
         "import sys; import litellm_messplus.engine; assert 'torch' not in sys.modules;"
-        "from litellm_messplus.learning.policies import build_policy;"
+        "from litellm_messplus.state.policies import build_policy;"
         "from litellm_messplus.settings.schema import ZooSettings;"
         "settings = ZooSettings(alpha=0.5, policy='paper');"
         "build_policy(settings, ('a',), 2, is_fast=True); assert 'torch' not in sys.modules;"

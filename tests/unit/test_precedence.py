@@ -7,7 +7,7 @@ from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
-from litellm_messplus.store import precedence
+from litellm_messplus.store import verdicts
 from litellm_messplus.store.tables import label_precedence
 
 
@@ -18,7 +18,7 @@ async def written(database: AsyncEngine) -> dict[str, int | None]:
 
 
 async def test_workers_that_start_together_write_one_rule(database: AsyncEngine) -> None:
-    await asyncio.gather(*(precedence.save(database, {"zoo": PRECEDENCE}) for _ in range(4)))
+    await asyncio.gather(*(verdicts.save(database, {"zoo": PRECEDENCE}) for _ in range(4)))
     assert await written(database) == {
         kind: rank for rank, kind in enumerate(PRECEDENCE, start=1)
     } | {kind: None for kind in LabelKind if kind not in PRECEDENCE}
@@ -33,7 +33,7 @@ async def test_they_take_turns_on_postgres_too(database: AsyncEngine) -> None:
         sent.append(" ".join(statement.split()[:3]))
 
     event.listen(database.sync_engine, "before_cursor_execute", note)
-    await precedence.save(database, {"zoo": PRECEDENCE})
+    await verdicts.save(database, {"zoo": PRECEDENCE})
     assert sent == [
         "UPDATE log_head SET",
         "SELECT label_precedence.zoo, label_precedence.kind,",

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction import predictor as module
-from litellm_messplus.prediction.confidence import rates
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.encoder import Conversation, Features
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.rates import rates
 from litellm_messplus.prediction.surface import NUMBERS, read_surface
 from tests.unit.builders import LARGE, MEDIUM, SMALL, pair, point
 

@@ -1,6 +1,6 @@
 """How far prices have followed measured energy, for Prometheus."""
 
-from litellm_messplus.proxy.price_gauges import price_gauges
+from litellm_messplus.proxy.monitoring import price_gauges
 from tests.unit.builders import SMALL, build_engine
 
 

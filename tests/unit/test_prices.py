@@ -7,8 +7,8 @@ import pytest
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployment_index import DeploymentIndex
-from litellm_messplus.proxy.prices import DeploymentPrice, deployment_price
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.prices import DeploymentPrice, deployment_price
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.profiles import write_profile
 

@@ -19,12 +19,10 @@ from litellm_messplus.conformance.encoders import CHECKS, TEXTS, check_same
 from litellm_messplus.encoders import process, service, worker
 from litellm_messplus.encoders.fake import FakeEncoder
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder
+from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder, load_for_requests
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.encoders.serving import load_for_requests
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.encoder import Conversation, Encoder
 from tests.support import slow_encoders
 from tests.support.processes import children_of, is_running
 from tests.support.proxy import until
@@ -112,7 +110,7 @@ def test_it_passes_the_checks(encoder: Encoder, check: Callable[[Encoder], None]
 def test_the_libraries_of_an_encoder_stay_in_its_process(setting: str) -> None:
     code = f"""
 import sys
-from litellm_messplus.encoders.serving import load_for_requests
+from litellm_messplus.encoders.process import load_for_requests
 encoder = load_for_requests({setting!r})
 encoder.encode(["a"])
 encoder.close()
@@ -286,7 +284,7 @@ async def test_a_stop_ends_the_process_whatever_it_is_at(
 @pytest.mark.parametrize("text", ["idle", "hang"])
 def test_it_ends_with_a_process_that_is_killed(text: str) -> None:
     code = f"""
-from litellm_messplus.encoders.serving import load_for_requests
+from litellm_messplus.encoders.process import load_for_requests
 encoder = load_for_requests({TELLING!r})
 print(int(encoder.encode(["a"])[0, 0]), flush=True)
 encoder.encode([{text!r}])

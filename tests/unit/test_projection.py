@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.projection import WIDEST, Projection
-from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.prompt import WIDEST, Projection, Prompt
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Average, Prompt
 from litellm_messplus.prediction.prompt_heads import PromptHeads, Trust, log_odds, logistic
 from litellm_messplus.prediction.surface import read_surface

@@ -6,8 +6,8 @@ import pytest
 import tiktoken
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.prediction.conversation import Conversation, Turn
-from litellm_messplus.proxy.prompt_tokens import LONGEST, TOKENS_PER_TURN, PromptTokens
+from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.proxy.deployments.metering import LONGEST, TOKENS_PER_TURN, PromptTokens
 from tests.unit.builders import LARGE, SMALL, build_engine, build_zoo, point
 
 HELLO = Conversation.of_text("How many people live in Reykjavík?")

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.proxy.ranking import best_of_order, only, pinned, ranked
+from litellm_messplus.proxy.deployments.deployment import best_of_order, only, pinned, ranked
 
 
 def deployment(identity: str, candidate: str, order: int | None = None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import Conversation
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.predictor import EVERY, KEPT, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import PromptHeads
-from litellm_messplus.prediction.recent_prompts import EVERY, KEPT, RecentPrompts
 from litellm_messplus.prediction.surface import read_surface
 from tests.unit.builders import pair, point
 

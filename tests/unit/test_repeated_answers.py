@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy import cached_answers
-from litellm_messplus.proxy.authors import UNKNOWN, Authors
-from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.open_requests import UNKNOWN, Authors, OpenRequest, OpenRequests
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.surfaces import answers
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from tests.unit.builders import LARGE, request, served_call
 
@@ -89,5 +88,5 @@ def test_a_repetition_shows_in_the_answer_or_in_litellms_logging_object(
     details: object, hidden: dict[str, Any], expected: bool
 ) -> None:
     data = {"litellm_logging_obj": SimpleNamespace(caching_details=details)}
-    assert cached_answers.is_repeated(data, {"_hidden_params": hidden}) is expected
-    assert cached_answers.is_repeated({}, {}) is False
+    assert answers.is_repeated(data, {"_hidden_params": hidden}) is expected
+    assert answers.is_repeated({}, {}) is False

@@ -10,14 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import arrivals
 from litellm_messplus.arrivals import Arrivals
-from litellm_messplus.counters import Counters
 from litellm_messplus.errors import TooOftenError, UnknownRequestError
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy import request_finder as module
+from litellm_messplus.proxy import feedback as module
 from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.feedback import RequestFinder
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.proxy.request_finder import RequestFinder
 from litellm_messplus.records import RequestRecord
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from tests.unit.builders import LARGE, build_engine, request, served_call
 from tests.unit.folding import only_zoo

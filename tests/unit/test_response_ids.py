@@ -3,7 +3,7 @@
 import pytest
 from litellm.responses.utils import ResponsesAPIRequestUtils
 
-from litellm_messplus.proxy.response_ids import deployment_of_response, plain_response_id
+from litellm_messplus.proxy.surfaces.answers import deployment_of_response, plain_response_id
 
 
 def test_the_deployment_that_gave_a_response_is_in_its_id() -> None:

@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import BrokenLogError
-from litellm_messplus.learning import snapshot
 from litellm_messplus.restore import restore
+from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import (

@@ -7,8 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from benchmarks.scaled_log import BLOCK, make_log
 from litellm_messplus.store import history, log
 from litellm_messplus.store.tables import requests
-from litellm_messplus.upkeep.orphans import check_references
-from litellm_messplus.upkeep.positions import check_positions
+from litellm_messplus.upkeep.integrity import check_positions, check_references
 from tests.unit.summing import assert_sums_are_the_logs
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.proxy.service_levels import service_level
+from litellm_messplus.proxy.router import service_level
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import build_zoo

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from litellm_messplus.proxy.shared_reading import KEPT, SharedReadings
-from litellm_messplus.store.one_moment import ReadingTakesTooLongError
+from litellm_messplus.proxy.monitoring import KEPT, SharedReadings
+from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 
 class Log:

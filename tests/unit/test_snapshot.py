@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litellm_messplus.learning.entries import Entry
-from litellm_messplus.learning.policies import build_policy
-from litellm_messplus.learning.snapshot import dump, fingerprint, load
-from litellm_messplus.learning.zoo_state import ZooState
-from litellm_messplus.prediction.conversation import Conversation
+from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.state.entries import Entry
+from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.snapshot import dump, fingerprint, load
+from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
 from tests.unit.builders import (
     LARGE,

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
-from litellm_messplus.learning.entries import Labelled, Settled
-from litellm_messplus.learning.verdict import Given, Rule
-from litellm_messplus.prediction.label import Label
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import Record
+from litellm_messplus.state.entries import Given, Labelled, Rule, Settled
 from litellm_messplus.store import entries, log
 from tests.unit.builders import given, label, request, served_call
 from tests.unit.folding import read

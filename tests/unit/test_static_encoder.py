@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from litellm_messplus.encoders.static import StaticEncoder
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from tests.support.tiny_encoder import (
     DIMENSION,
     build_tokenizer,

@@ -19,14 +19,13 @@ from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.records import Record
 from litellm_messplus.status import queries
 from litellm_messplus.status import summed as summed_up
-from litellm_messplus.status.overhead import overheads
-from litellm_messplus.status.sources import sources
-from litellm_messplus.store import log, precedence
+from litellm_messplus.status.labels import sources
+from litellm_messplus.status.windows import overheads
+from litellm_messplus.store import log, verdicts
 from litellm_messplus.store.contribution import Logged
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.numbering import Numbering
-from litellm_messplus.store.remembered import MOST_LABELS, Remembered
-from litellm_messplus.store.summaries import SUMS
+from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.summaries import MOST_LABELS, SUMS, Remembered
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -149,13 +148,13 @@ async def test_another_rule_makes_other_sums(
     await write([summed], eventful(20, 1), Random(1))
     before = await answered(summed)
 
-    await precedence.save(summed, {"zoo": rule})
+    await verdicts.save(summed, {"zoo": rule})
 
     assert await answered(summed) != before
     await assert_sums_are_the_logs(summed)
     await log.append(summed, eventful_after("later"))
     await assert_sums_are_the_logs(summed)
-    await precedence.save(summed, {"zoo": PRECEDENCE})
+    await verdicts.save(summed, {"zoo": PRECEDENCE})
     await assert_sums_are_the_logs(summed)
 
 
@@ -165,7 +164,7 @@ async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
     read: list[str] = []
     event.listen(summed.sync_engine, "before_cursor_execute", lambda *given: read.append(given[2]))
 
-    await precedence.save(summed, {"zoo": PRECEDENCE, "other": PRECEDENCE})
+    await verdicts.save(summed, {"zoo": PRECEDENCE, "other": PRECEDENCE})
 
     assert not [statement for statement in read if "FROM requests" in statement]
 
@@ -194,7 +193,7 @@ async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> 
             await connection.execute(delete(table))
 
     await log.append(summed, [request("new"), served_call("new"), label("new", 1.0)])
-    await precedence.save(summed, {"zoo": RULES[1]})
+    await verdicts.save(summed, {"zoo": RULES[1]})
 
     assert before == (1, 1, 0.0)
     assert await answered(summed) == (2, 2, 1.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.prediction.surface import (
     LONGEST,
     NAMES,

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.surfaces import IncomingRequest, continued_response, read_request
+from litellm_messplus.proxy.surfaces.surface import (
+    IncomingRequest,
+    continued_response,
+    read_request,
+)
 
 Messages = list[dict[str, Any]] | None
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.proxy.token_buckets import TokenBuckets
+from litellm_messplus.proxy.influence import TokenBuckets
 
 
 class Clock:

@@ -13,7 +13,7 @@ from transformers import AutoModel
 
 from litellm_messplus.encoders.transformer import TransformerEncoder
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.conversation import Conversation, Turn
+from litellm_messplus.prediction.encoder import Conversation, Turn
 from tests.support.tiny_encoder import DIMENSION, build_tokenizer, save_transformer
 
 TEXTS = ["short", "of a length between", "and one that is much longer than the others " * 4]

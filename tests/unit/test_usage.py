@@ -6,8 +6,8 @@ from typing import Any
 import litellm
 import pytest
 
-from litellm_messplus.costs.usage import Usage
-from litellm_messplus.proxy.usage import (
+from litellm_messplus.costs.price import Usage
+from litellm_messplus.proxy.surfaces.usage import (
     MOST_TOKENS,
     AbsurdUsageError,
     counted_usage,

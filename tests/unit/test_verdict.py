@@ -11,9 +11,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
-from litellm_messplus.learning.verdict import Given, Rule
-from litellm_messplus.prediction.label import Label
-from litellm_messplus.store import log, precedence
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.state.entries import Given, Rule
+from litellm_messplus.store import log, verdicts
 from tests.unit.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
 
 FEEDBACK, CHECK, JUDGE, IMPLICIT = PRECEDENCE
@@ -99,7 +99,7 @@ async def test_sql_shows_the_verdict_of_the_fold(
     request_id = f"r{await log.head(database)}"
     zoo = f"zoo-{request_id}"
     if order is not None:
-        await precedence.save(database, {zoo: order})
+        await verdicts.save(database, {zoo: order})
     records = [
         label(request_id, each.value, label_id=f"{request_id}/{number}", **_told(each))
         for number, each in enumerate(said)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.virtual_queue import after
+from litellm_messplus.routing.decision import after
 
 alphas = st.floats(0.01, 0.99)
 satisfactions = st.floats(0.0, 1.0)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.learning import snapshot
-from litellm_messplus.learning.entries import Entry
-from litellm_messplus.learning.zoo_state import ZooState
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.entries import Entry
+from litellm_messplus.state.zoo_state import ZooState
 from tests.unit.builders import (
     LARGE,
     SMALL,

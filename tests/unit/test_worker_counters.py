@@ -11,9 +11,9 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.counters import Counters
 from litellm_messplus.proxy import shared_counters
 from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters

@@ -6,10 +6,10 @@ from typing import Protocol
 
 import pytest
 
-from litellm_messplus.learning import snapshot, zoo_state
-from litellm_messplus.learning.entries import Entry, Example
-from litellm_messplus.learning.zoo_state import ZooState
 from litellm_messplus.prediction.length_heads import LengthHeads
+from litellm_messplus.state import snapshot, zoo_state
+from litellm_messplus.state.entries import Entry, Example
+from litellm_messplus.state.zoo_state import ZooState
 from tests.unit.builders import (
     LARGE,
     POLICIES,

@@ -13,9 +13,8 @@ import yaml
 
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine
-from litellm_messplus.keeping import keep
-from litellm_messplus.proxy.zoos import build_zoos
-from litellm_messplus.restore import restore
+from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.restore import keep, restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate

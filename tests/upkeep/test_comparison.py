@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.learning.zoo_state import ZooState
-from litellm_messplus.upkeep.comparison import difference
+from litellm_messplus.state.zoo_state import ZooState
+from litellm_messplus.upkeep.finding import difference
 from tests.unit.builders import adaptive_of, build_state, build_zoo, decided, labelled, settled
 
 

@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.settings.file import VARIABLE
-from litellm_messplus.status.live import LiveLevel
+from litellm_messplus.settings.load import VARIABLE
+from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.upkeep import queues
 from tests.status import builders as statuses
 from tests.upkeep.conftest import POLICIES, Damage, started

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.labels.answered_call import AnsweredCall
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.sandbox import Sandbox
-from litellm_messplus.settings.base import NotNegative, Settings
+from litellm_messplus.labels.source import AnsweredCall
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.labels import NotNegative, Settings
 
 METADATA_KEY = "messplus_reference"
 Words = Annotated[StrictStr, Field(min_length=1)]

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import Context
 
-from litellm_messplus.counters import Counters
+from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.answered_call import AnsweredCall
-from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Score
+from litellm_messplus.labels.checks.check import CallableCheck, Check, CheckTimeoutError, Score
+from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
+from litellm_messplus.labels.checks.reference import ReferenceCheck
 from litellm_messplus.labels.checks.sandbox import Sandbox
-from litellm_messplus.labels.source import Finding, Report
+from litellm_messplus.labels.source import AnsweredCall, Finding, Report
+from litellm_messplus.runtime import Counters, load_attribute
+from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
 
 WAITING = 256
 """Calls that one check may be at, or have before it; more are left out and counted. Each check has
@@ -81,3 +84,52 @@ class Checks:
             weight=self._weight,
             comment=score.reason,
         )
+
+
+# From the settings of a zoo to its checks.
+
+BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
+
+
+def build_checks(
+    settings: ChecksSettings, zoo: str, report: Report, counters: Counters
+) -> Checks | None:
+    """The checks of a zoo that are switched on; None without any.
+
+    Raises ConfigurationError for a callable that cannot be imported.
+    """
+    sandbox = Sandbox()
+    checks = [*_built_in(settings, sandbox, counters), *_callables(settings, zoo)]
+    if not checks:
+        return None
+    return Checks(checks, sandbox, report, counters, weight=settings.weight)
+
+
+def _built_in(settings: ChecksSettings, sandbox: Sandbox, counters: Counters) -> Iterator[Check]:
+    if settings.complete:
+        yield CompleteCheck()
+    if settings.json_schema:
+        yield JsonSchemaCheck(sandbox)
+    if settings.reference:
+        yield ReferenceCheck(sandbox, counters)
+
+
+def _callables(settings: ChecksSettings, zoo: str) -> Iterator[Check]:
+    for name, given in settings.callables.items():
+        key = f"messplus.zoos.{zoo}.labels.checks.callables.{name}"
+        if name in BUILT_IN:
+            allowed = f"a name other than {', '.join(BUILT_IN)}, which are checks of our own"
+            raise ConfigurationError(key, name, allowed)
+        yield _callable(f"{key}.callable", name, given)
+
+
+def _callable(key: str, name: str, given: CallableCheckSettings) -> Check:
+    allowed = "package.module:function of a function that can be imported and called"
+    try:
+        function = load_attribute(given.callable)
+    except Exception as error:  # the code of others may raise anything
+        raise ConfigurationError(key, given.callable, f"{allowed} ({error!r})") from error
+    if not callable(function):
+        kind = type(function).__name__
+        raise ConfigurationError(key, given.callable, f"{allowed} (this is of type {kind})")
+    return CallableCheck(name, function, given.timeout_seconds)

@@ -1,12 +1,13 @@
 """Gathering the answers to one request, so that they are graded together."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 
-from litellm_messplus.labels.answered_call import Answer, AnsweredCall, Asked
+from litellm_messplus.draws import uniform
+from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
 
 GATHER_SECONDS = 60.0
 """How long the answers that have come wait for the others: some calls never end."""
@@ -101,3 +102,71 @@ class Gatherer:
         self.leave_out(request_id)
         if gathered.answers:
             self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))
+
+
+# Which requests are graded, and in which order their answers are shown.
+#
+# Both hang on ids alone, so whichever worker sees a request comes to the same, and neither the
+# client nor the answers have a say in it.
+
+
+def is_sampled(seed: int, request_id: str, rate: float) -> bool:
+    """Whether a request belongs to a uniform sample of the share ``rate``; it belongs to every
+    larger sample too."""
+    return uniform(seed, "sample", request_id) < rate
+
+
+def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ...]:
+    """The answers to one request in an order that says nothing of where they come from."""
+    return tuple(sorted(answers, key=lambda shown: uniform(seed, "order", shown.call_id)))
+
+
+# Requests that wait to be graded: so many, and for so long.
+
+
+class Backlog:
+    """First come, first graded; one that failed goes behind the others, so that it holds none of
+    them up. ``left_out`` is called for each that has waited too long."""
+
+    def __init__(self, patience_seconds: float, left_out: Callable[[], None]) -> None:
+        self._patience_seconds = patience_seconds
+        self._left_out = left_out
+        self._waiting: deque[ToGrade] = deque()
+        self._filled = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, request: ToGrade) -> None:
+        """Put it behind all others."""
+        self._waiting.append(request)
+        self._filled.set()
+
+    async def filled(self) -> None:
+        """Wait until there is one to take."""
+        while not self._waiting:
+            self._filled.clear()
+            await self._filled.wait()
+
+    def take(self) -> ToGrade | None:
+        """The first that has not waited too long; None where there is none."""
+        while self._waiting:
+            request = self._waiting.popleft()
+            if self._has_time(request):
+                return request
+            self._left_out()
+        return None
+
+    def leave_out_the_late(self) -> None:
+        """Make room."""
+        in_time = deque(request for request in self._waiting if self._has_time(request))
+        for _ in range(len(self._waiting) - len(in_time)):
+            self._left_out()
+        self._waiting = in_time
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._waiting.clear()
+
+    def _has_time(self, request: ToGrade) -> bool:
+        return asyncio.get_running_loop().time() - request.since <= self._patience_seconds

@@ -1,23 +1,110 @@
 """One grading: ask the judge once, log that it was asked, report what it said."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum, auto
+from typing import Any, Protocol
 
-from litellm_messplus.counters import Counters
-from litellm_messplus.identity import new_id
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.judge.asking import Ask, JudgeRefusedError, Reply
-from litellm_messplus.labels.judge.budget import DailyBudget
-from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade
-from litellm_messplus.labels.judge.prompt import messages, schema
-from litellm_messplus.labels.judge.reading import Grade, NonsenseError, grades
-from litellm_messplus.labels.judge.sampling import shuffled
+from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
+from litellm_messplus.labels.judge.prompt import (
+    Grade,
+    Message,
+    NonsenseError,
+    grades,
+    messages,
+    schema,
+)
 from litellm_messplus.labels.source import Finding, Report
-from litellm_messplus.records import GradingRecord, GradingStatus
+from litellm_messplus.records import GradingRecord, GradingStatus, new_id
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import JudgeSettings
+
+# How a judge is asked: whoever calls models hands this in.
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge wrote, and what that took; ``cost`` in dollars, None where nobody knows it."""
+
+    text: str
+    cost: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class JudgeRefusedError(Exception):
+    """The judge is there, and will never take this request: it is too long, or not allowed."""
+
+
+class Ask(Protocol):
+    """Asks one judge once, without retries."""
+
+    async def __call__(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
+    ) -> Reply:
+        """The reply, by the JSON schema where the judge can be held to one.
+
+        Raises JudgeRefusedError, or any other Exception where asking later may do.
+        """
+        ...
+
+
+# What a judge may spend in a day (UTC).
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What grading came to on a day: how often the judge was asked, and the dollars known of."""
+
+    day: date
+    gradings: int = 0
+    dollars: float = 0.0
+
+
+class DailyBudget:
+    """Counts what is spent here, and what the log says was spent by everybody; a new day begins at
+    zero."""
+
+    def __init__(self, *, gradings: int, dollars: float | None) -> None:
+        self._most_gradings = gradings
+        self._most_dollars = dollars
+        self._spent = Spent(date.min)
+
+    def has_room(self, today: date) -> bool:
+        """Whether the judge may be asked once more. Its last grading may go beyond the dollars:
+        what it costs is known when it is paid."""
+        spent = self._of(today)
+        if spent.gradings >= self._most_gradings:
+            return False
+        return self._most_dollars is None or spent.dollars < self._most_dollars
+
+    def asked(self, today: date) -> None:
+        """The judge is asked once more, whatever comes of it."""
+        spent = self._of(today)
+        self._spent = Spent(today, spent.gradings + 1, spent.dollars)
+
+    def paid(self, today: date, dollars: float) -> None:
+        """That cost so much."""
+        spent = self._of(today)
+        self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
+
+    def learn(self, logged: Spent) -> None:
+        """What the log holds of a day: it knows other workers, and not yet all of our own."""
+        if logged.day < self._spent.day:  # read just before midnight
+            return
+        spent = self._of(logged.day)
+        self._spent = Spent(
+            logged.day,
+            max(spent.gradings, logged.gradings),
+            max(spent.dollars, logged.dollars),
+        )
+
+    def _of(self, today: date) -> Spent:
+        return self._spent if self._spent.day == today else Spent(today)
+
 
 WriteGrading = Callable[[GradingRecord], None]
 LONGEST_ERROR = 2000

@@ -1,0 +1,252 @@
+"""`messplus check`, `messplus verify` and `messplus prune`: would this configuration start, is the
+database sound, and what may leave it."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from litellm_messplus.cli import keys
+
+if TYPE_CHECKING:
+    from litellm_messplus.proxy.checking import Checked
+    from litellm_messplus.retention.prune import Pruned
+    from litellm_messplus.upkeep.finding import Report
+
+# `messplus check`: is this configuration one that the proxy would start with?
+
+
+def check(
+    config: Annotated[
+        Path, typer.Option(help="Of the proxy, as `litellm --config` takes it.")
+    ] = Path("proxy_config.yaml"),
+    with_encoder: Annotated[
+        bool, typer.Option("--encoder/--no-encoder", help="Whether to load the encoder and try it.")
+    ] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object in place of the tables.")
+    ] = False,
+) -> None:
+    """Check a configuration without starting anything: zoos, candidates, prices, labels.
+
+    Exits with status 1 and one line where the proxy would not start with it.
+    """
+    # LiteLLM would ask the network for prices when it is imported; its package has them too.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import json
+
+    from rich.console import Console
+
+    from litellm_messplus.encoders.lookup import load_encoder
+    from litellm_messplus.errors import MessplusError
+    from litellm_messplus.proxy.checking import checked
+    from litellm_messplus.settings.load import read_config
+
+    try:
+        found = checked(read_config(config))
+        if with_encoder:
+            load_encoder(found.encoder)
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        _print(found, Console(highlight=False))
+
+
+def _print(found: "Checked", console: object) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    assert isinstance(console, Console)
+    for zoo in found.zoos:
+        alphas = ", ".join(f"{name} {alpha:g}" for name, alpha in zoo.alphas.items())
+        table = Table(title=f"{zoo.name}: policy {zoo.policy}, alpha {alphas}")
+        table.add_column("candidate")
+        for column in ("replicas", f"{zoo.cost_unit}/1M prompt", f"{zoo.cost_unit}/1M answer"):
+            table.add_column(column, justify="right")
+        for each in zoo.candidates:
+            name = f"{each.name} (largest)" if each.is_largest else each.name
+            table.add_row(name, str(each.replicas), f"{each.prompt:g}", f"{each.completion:g}")
+        console.print(table)
+        console.print(f"labels: {', '.join(zoo.labels)}")
+        for note in zoo.notes:
+            console.print(f"note: {note}")
+    console.print(f"encoder: {found.encoder}")
+    for note in found.notes:
+        console.print(f"note: {note}")
+    console.print("the proxy would start with this")
+
+
+# `messplus verify`: its options.
+
+
+def verify(
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="What to check: the value of messplus.database, or a SQLite file. Left out: that "
+            "of --config, else var/messplus.db if it exists, else messplus.db."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Of the proxy: with it the log is folded, and held against snapshots."),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the running proxy, such as http://127.0.0.1:4000: its queues are held against "
+            "the log's. Needs --config."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object in place of the table.")
+    ] = False,
+) -> None:
+    """Check that a database is sound, and that the state is what the log says. It is only read."""
+    from litellm_messplus.errors import MessplusError
+
+    if url is not None and config is None:
+        raise SystemExit("messplus: --url needs --config, which says what the log folds into")
+    try:
+        report = _verified(database, config, url, key)
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    _show(report, as_json=as_json)
+    if report.wrong:
+        raise typer.Exit(1)
+
+
+def _verified(
+    database: str | None, config: Path | None, url: str | None, key: str | None
+) -> "Report":
+    import asyncio
+    from functools import partial
+
+    from litellm_messplus.cli.status import ask_proxy
+    from litellm_messplus.status.build import default_database
+    from litellm_messplus.upkeep.folding import read_configured
+    from litellm_messplus.upkeep.verify import verify as check
+
+    configured = None if config is None else read_configured(config)
+    if database is None:
+        database = default_database() if configured is None else configured.database
+    ask = None if url is None else partial(ask_proxy, url, key or keys.find(), 1)
+    return asyncio.run(check(database, configured, ask))
+
+
+def _show(report: "Report", *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from litellm_messplus.upkeep.verify import render
+
+    if as_json:
+        print(json.dumps(report.as_dict()))
+        return
+    Console(highlight=False).print(render(report))
+    for finding in report.wrong:
+        print(f"messplus: {finding.check}: {finding.line}")
+
+
+# `messplus prune`: its options.
+
+DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+
+def prune(
+    before: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=DATES,
+            help="Requests that were decided before then go; at least a day ago, in UTC.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where their rows go to, as Parquet files."),
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Delete them without an archive.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would go, and change nothing.")
+    ] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="What to prune: the value of messplus.database, or a SQLite file. Left out: "
+            "var/messplus.db if it exists, else messplus.db."
+        ),
+    ] = None,
+    forget_zoo: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ZOO",
+            help="A zoo that no proxy serves any more, whose state need not be kept; give it once "
+            "for each.",
+        ),
+    ] = None,
+    begin_anew: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZOO",
+            help="Alone: forget what the pruned requests of a zoo taught, so that it can start "
+            "under other settings from those that are left.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object in place of the table.")
+    ] = False,
+) -> None:
+    """Move old requests out of the log; what they taught stays. It may run beside a proxy."""
+    import asyncio
+
+    from litellm_messplus.errors import MessplusError
+    from litellm_messplus.retention import prune as pruning
+    from litellm_messplus.status.build import default_database
+
+    place = database or default_database()
+    try:
+        if begin_anew is not None:
+            _begin_anew(place, begin_anew)
+            return
+        ways = (to is not None) + drop
+        if before is None or ways > 1 or (ways == 0 and not dry_run):
+            raise SystemExit("messplus: give --before, and one of --to FOLDER and --drop")
+        if dry_run:
+            found = asyncio.run(pruning.dry_run(place, before, forget_zoo or ()))
+        else:
+            found = asyncio.run(pruning.prune(place, before, to, forget_zoo or ()))
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    _show_pruned(found, as_json=as_json)
+
+
+def _begin_anew(database: str, zoo: str) -> None:
+    import asyncio
+
+    from litellm_messplus.retention.prune import begin_anew
+
+    if not asyncio.run(begin_anew(database, zoo)):
+        raise SystemExit(f"messplus: --begin-anew: given {zoo!r}, of which nothing was pruned")
+    print(f"the next start of {zoo} learns anew from the requests that are left")
+
+
+def _show_pruned(found: "Pruned", *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from litellm_messplus.retention.prune import render
+
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        Console(highlight=False).print(*render(found), sep="\n")

@@ -1,0 +1,336 @@
+"""Meters of Zeus: on this host, on another host by its daemon, and opened again after a failure."""
+
+import importlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, Window, reading
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime import load_attribute
+
+# Zeus on this host: GPUs, and on request processors and memory.
+
+NO_GPU = (
+    "Zeus found no GPU on this host: run `messplus profile` on the host of the GPUs, or start "
+    "zeusd there and give --zeusd HOST:PORT; on a host without a GPU, --cpu measures the processors"
+)
+NO_CPU = (
+    "--cpu: Zeus cannot read the processors' energy counters (RAPL): run as a user who may read "
+    "/sys/class/powercap/intel-rapl*/energy_uj, usually root, or start zeusd as root and give "
+    "--zeusd HOST:PORT; leave out --cpu to measure the GPUs alone"
+)
+
+
+class Measurement(Protocol):
+    """The parts of a `zeus.monitor.Measurement` that are read: joules by index, and seconds."""
+
+    time: float
+    gpu_energy: Mapping[int, float]
+    cpu_energy: Mapping[int, float] | None
+    dram_energy: Mapping[int, float] | None
+
+
+class Monitor(Protocol):
+    """The parts of a `zeus.monitor.ZeusMonitor` that are used."""
+
+    gpu_indices: list[int]
+    cpu_indices: list[int]
+
+    def begin_window(self, key: str, *, sync_execution: bool) -> None: ...
+
+    def end_window(self, key: str, *, sync_execution: bool) -> Measurement: ...
+
+
+class ZeusMeter:
+    """Windows of a ZeusMonitor."""
+
+    source = "zeus"
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+        self._keys = (f"messplus {number}" for number in count())
+        self.sensors = (
+            *(f"gpu {index}" for index in monitor.gpu_indices),
+            *(f"cpu {index}" for index in monitor.cpu_indices),
+        )
+
+    def begin(self) -> "_ZeusWindow":
+        """A window of its own; nothing waits for a GPU, whose work another process sends."""
+        key = next(self._keys)
+        self._monitor.begin_window(key, sync_execution=False)
+        return _ZeusWindow(self._monitor, key)
+
+
+@dataclass(frozen=True, slots=True)
+class _ZeusWindow:
+    monitor: Monitor
+    key: str
+
+    def end(self) -> Reading:
+        measured = self.monitor.end_window(self.key, sync_execution=False)
+        joules = {f"gpu {index}": each for index, each in measured.gpu_energy.items()}
+        joules |= {f"cpu {index}": each for index, each in (measured.cpu_energy or {}).items()}
+        joules |= {f"dram {index}": each for index, each in (measured.dram_energy or {}).items()}
+        return reading(measured.time, joules)
+
+
+def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
+    """Measure these GPUs of this host, all of them for None.
+
+    Zeus itself leaves out in silence what it cannot read. Raises NotMeasuredError for a GPU that
+    is not there and for what was asked for and cannot be read, ImportError without Zeus.
+    """
+    if with_cpu:
+        _require_processors()
+    from zeus.monitor import ZeusMonitor
+
+    try:
+        monitor: Any = ZeusMonitor(
+            gpu_indices=None if gpus is None else list(gpus), cpu_indices=None if with_cpu else []
+        )
+    except Exception as error:  # ValueError, IndexError or a Zeus error, as the driver has it
+        named = "all" if gpus is None else ", ".join(map(str, gpus))
+        raise NotMeasuredError(f"--gpu: given {named}: {error}. {NO_GPU}") from error
+    if with_cpu and not monitor.cpu_indices:
+        raise NotMeasuredError(NO_CPU)
+    if not with_cpu and not monitor.gpu_indices:
+        raise NotMeasuredError(NO_GPU)
+    return ZeusMeter(monitor)
+
+
+def _require_processors() -> None:
+    """Asked before the monitor is imported, which takes seconds. Raises NotMeasuredError."""
+    from zeus.device import get_cpus
+
+    try:
+        get_cpus()
+    except Exception as error:  # a Zeus error, whose kinds differ by what the host lacks
+        raise NotMeasuredError(NO_CPU) from error
+
+
+# A zeusd daemon on another host: the differences of its counters.
+
+PORT = 4938
+"""On which zeusd listens unless it is told otherwise."""
+MILLI, MICRO = 1e-3, 1e-6
+
+
+class ProcessorCounters(Protocol):
+    """What zeusd says of one processor, in microjoules; None for what it cannot read."""
+
+    cpu_energy_uj: int | None
+    dram_energy_uj: int | None
+
+
+class Client(Protocol):
+    """The parts of a `zeus.utils.zeusd.ZeusdClient` that are used."""
+
+    @property
+    def endpoint(self) -> str: ...
+
+    def get_gpu_energy(self, gpu_ids: list[int]) -> Mapping[int, int]: ...
+
+    def get_cpu_energy(self, cpu_ids: list[int] | None = None) -> Mapping[int, Any]: ...
+
+
+class ZeusdMeter:
+    """Counters of these GPUs and processors, by zeusd's own numbers.
+
+    A reading blocks for one or two requests: in an event loop, it belongs in a thread.
+    """
+
+    def __init__(self, client: Client, gpus: Sequence[int], cpus: Sequence[int] = ()) -> None:
+        self._client, self._gpus, self._cpus = client, list(gpus), list(cpus)
+        self.source = f"zeusd at {client.endpoint}"
+        self.sensors = (*(f"gpu {index}" for index in gpus), *(f"cpu {index}" for index in cpus))
+
+    def begin(self) -> "_ZeusdWindow":
+        """Raises NotMeasuredError where the daemon does not answer."""
+        return _ZeusdWindow(self._counters, time.monotonic(), self._counters())
+
+    def _counters(self) -> dict[str, float]:
+        """Joules since the daemon's own beginning, by sensor."""
+        try:
+            return dict(self._read())
+        except Exception as error:  # of the network, the daemon, or the shape of its answer
+            raise NotMeasuredError(f"{self.source} gave no reading: {error}") from error
+
+    def _read(self) -> Iterator[tuple[str, float]]:
+        if self._gpus:
+            for index, counted in self._client.get_gpu_energy(self._gpus).items():
+                yield f"gpu {index}", counted * MILLI
+        if self._cpus:
+            found: Mapping[int, ProcessorCounters] = self._client.get_cpu_energy(self._cpus)
+            for index, each in found.items():
+                if each.cpu_energy_uj is not None:
+                    yield f"cpu {index}", each.cpu_energy_uj * MICRO
+                if each.dram_energy_uj is not None:
+                    yield f"dram {index}", each.dram_energy_uj * MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class _ZeusdWindow:
+    counters: Callable[[], Mapping[str, float]]
+    began: float
+    before: Mapping[str, float]
+
+    def end(self) -> Reading:
+        seconds, after = time.monotonic() - self.began, self.counters()
+        if after.keys() != self.before.keys():
+            raise NotMeasuredError(
+                f"the sensors changed within a window: {', '.join(self.before)} before, "
+                f"{', '.join(after)} after"
+            )
+        return reading(seconds, {name: after[name] - self.before[name] for name in after})
+
+
+def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusdMeter:
+    """Measure through the daemon at ``HOST`` or ``HOST:PORT``; all its GPUs for None.
+
+    A daemon that asks for a token gets that of the environment variable `ZEUSD_TOKEN`, as with
+    every client of Zeus. Raises NotMeasuredError for a daemon that does not answer, or does not
+    have what is asked for; ImportError without Zeus.
+    """
+    from zeus.exception import ZeusBaseError
+    from zeus.utils.zeusd import ZeusdClient, ZeusdConfig, require_capabilities
+
+    host, port = host_and_port(address)
+    try:
+        config = ZeusdConfig.tcp(host, port, token=os.environ.get("ZEUSD_TOKEN"))
+        client = ZeusdClient(config)
+        indices = list(client.gpu_ids if gpus is None else gpus)
+        processors = list(client.cpu_ids) if with_cpu else []
+        require_capabilities(
+            client,
+            read_gpu=bool(indices),
+            read_cpu=with_cpu,
+            gpu_ids=indices,
+            cpu_ids=processors,
+        )
+    except ZeusBaseError as error:
+        raise NotMeasuredError(
+            f"--zeusd: given {address!r}: {error}. Start zeusd on the host of the GPUs (as "
+            f"root, so that it may read RAPL), reachable from here, usually on port {PORT}"
+        ) from error
+    if not indices and not processors:
+        raise NotMeasuredError(
+            f"--zeusd: given {address!r}: it has no GPU; --cpu measures its processors, if it has "
+            "their counters"
+        )
+    return ZeusdMeter(client, indices, processors)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of `HOST` or `HOST:PORT`. Raises NotMeasuredError for what is neither."""
+    host, colon, port = address.rpartition(":")
+    if not colon:
+        return address, PORT
+    if not host or not port.isdigit():
+        raise NotMeasuredError(f"--zeusd: given {address!r}; allowed: HOST or HOST:PORT")
+    return host, int(port)
+
+
+# A meter that may be away: opened when it is first read, and again after whatever failed.
+
+
+class ReopeningMeter:
+    """``open_meter`` is called where a window begins, so in the thread that the meter is read in.
+
+    ``sensors`` are those of the meter that was opened last, none before.
+    """
+
+    def __init__(self, source: str, open_meter: Callable[[], Meter]) -> None:
+        self.source = source
+        self.sensors: Sequence[str] = ()
+        self._open_meter = open_meter
+        self._meter: Meter | None = None
+
+    def begin(self) -> "_ReopeningWindow":
+        """Raises NotMeasuredError where the meter cannot be opened or does not answer."""
+        if self._meter is None:
+            self._meter = self._open_meter()
+            self.sensors = self._meter.sensors
+        try:
+            return _ReopeningWindow(self._meter.begin(), self._forget)
+        except Exception:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        self._meter = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ReopeningWindow:
+    window: Window
+    failed: Callable[[], None]
+
+    def end(self) -> Reading:
+        try:
+            return self.window.end()
+        except Exception:
+            self.failed()
+            raise
+
+
+# From the options of the command to a meter.
+
+_MEMBERS = ("source", "sensors", "begin")
+NOT_INSTALLED = (
+    "joules are measured with Zeus, which is not installed: pip install 'litellm-messplus[energy]'"
+)
+
+
+def open_meter(
+    *,
+    dotted: str | None = None,
+    zeusd: str | None = None,
+    gpus: Sequence[int] | None = None,
+    with_cpu: bool = False,
+) -> Meter:
+    """A meter of others by its dotted path, a zeusd daemon, or Zeus on this host.
+
+    Raises NotMeasuredError where nothing can be measured, and says what to do; ConfigurationError
+    for a dotted path that does not lead to a meter.
+    """
+    if dotted is not None:
+        return _of_third_party(dotted)
+    try:
+        if zeusd is not None:
+            return open_zeusd(zeusd, gpus, with_cpu=with_cpu)
+
+        return open_zeus(gpus, with_cpu=with_cpu)
+    except ImportError as missing:
+        raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
+
+
+def require_zeusd_client() -> None:
+    """Raises NotMeasuredError where what a zeusd daemon is read with is not installed."""
+    try:
+        importlib.import_module("zeus.utils.zeusd")
+    except ImportError as missing:
+        raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
+
+
+def _of_third_party(path: str) -> Meter:
+    """A meter, or what makes one when called without arguments."""
+    try:
+        found = load_attribute(path)
+        meter: Meter = found if _keeps_to_protocol(found) else found()
+    except Exception as error:  # the code of others may raise anything
+        raise ConfigurationError(
+            "--meter", path, f"package.module:attribute of a meter ({error!r})"
+        ) from error
+    if not _keeps_to_protocol(meter):
+        raise ConfigurationError(
+            "--meter", path, f"package.module:attribute of a meter with {', '.join(_MEMBERS)}"
+        )
+    return meter
+
+
+def _keeps_to_protocol(found: object) -> bool:
+    return not isinstance(found, type) and all(hasattr(found, name) for name in _MEMBERS)

@@ -1,0 +1,1 @@
+"""LiteLLM's deployments: candidates, prices, meters of tokens and of energy."""

@@ -1,0 +1,114 @@
+"""Reading one of LiteLLM's deployments: an entry of `model_list`, or what its router shows."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import litellm
+
+Deployment = Mapping[str, Any]
+
+
+def model_info(deployment: Deployment) -> Mapping[str, Any]:
+    """LiteLLM's `model_info` of a deployment, empty where it has none."""
+    return deployment.get("model_info") or {}
+
+
+def own_info(deployment: Deployment) -> Mapping[str, Any]:
+    """What `model_info.messplus` says; there, because LiteLLM sends unknown params upstream."""
+    return model_info(deployment).get("messplus") or {}
+
+
+def deployment_id(deployment: Deployment) -> str:
+    """LiteLLM's id of a deployment."""
+    return str(model_info(deployment).get("id"))
+
+
+def candidate_of(deployment: Deployment) -> str:
+    """The candidate that a deployment is a replica of: one model, however often it is served.
+
+    Deployments of one `litellm_params.model` are replicas; `model_info.messplus.candidate` names
+    the candidate where the models are spelled differently, or must be kept apart.
+    """
+    named = own_info(deployment).get("candidate")
+    return str(named or deployment["litellm_params"]["model"])
+
+
+def upstream_model(deployment: Deployment) -> str:
+    """The name by which the endpoint knows the model: without LiteLLM's prefix of the provider."""
+    params = deployment["litellm_params"]
+    try:
+        model, _, _, _ = litellm.get_llm_provider(
+            params["model"], params.get("custom_llm_provider")
+        )
+    except Exception:  # it raises a bare Exception for a model that it does not know
+        return str(params["model"])
+    return str(model)
+
+
+def place_of(deployment: Deployment) -> str:
+    """Where it stands in the configuration, for messages."""
+    name, model = deployment.get("model_name"), deployment["litellm_params"]["model"]
+    return f"model_list, {name} ({model})"
+
+
+# A decision as LiteLLM's router understands it: copies of the deployments with an `order`.
+#
+# The deployments are ranked, not narrowed: the filters that LiteLLM runs after ours (tags, context
+# window) still apply, and replicas of the best candidate stay load-balanced.
+
+RANKS = 10_000
+"""More than a zoo has candidates: the user's own `order` counts first, our rank within it."""
+
+
+def ranked(
+    deployments: Sequence[Deployment], ranking: Sequence[str], tried: Collection[str]
+) -> list[dict[str, Any]]:
+    """Copies of all deployments, best first by `order`; those ``tried`` before come last.
+
+    ``tried`` holds deployment ids. A deployment of a candidate outside the ranking keeps its place
+    behind the ranked ones.
+    """
+    place = {candidate: rank for rank, candidate in enumerate(ranking, start=1)}
+    return [
+        _with_order(
+            deployment,
+            _user_order(deployment) * 2 * RANKS
+            + (RANKS if deployment_id(deployment) in tried else 0)
+            + place.get(candidate_of(deployment), len(place) + 1),
+        )
+        for deployment in deployments
+    ]
+
+
+def best_of_order(
+    deployments: Sequence[Deployment], ranking: Sequence[str], order: int
+) -> list[Deployment]:
+    """Where LiteLLM falls back to one of the user's own orders: the best candidate within it."""
+    allowed = [deployment for deployment in deployments if _user_order(deployment) == order]
+    for candidate in ranking:
+        own = [deployment for deployment in allowed if candidate_of(deployment) == candidate]
+        if own:
+            return own
+    return list(deployments)
+
+
+def only(deployments: Sequence[Deployment], candidate: str) -> list[Deployment]:
+    """The deployments of one candidate, for an exploration call."""
+    return [deployment for deployment in deployments if candidate_of(deployment) == candidate]
+
+
+def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[Deployment]:
+    """The deployment with that id alone; all of them where it is not there."""
+    found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
+    return found or deployments
+
+
+def _user_order(deployment: Deployment) -> int:
+    params: Mapping[str, Any] = deployment.get("litellm_params") or {}
+    info: Mapping[str, Any] = deployment.get("model_info") or {}
+    order = params.get("order") if params.get("order") is not None else info.get("order")
+    return 0 if order is None else int(order)
+
+
+def _with_order(deployment: Deployment, order: int) -> dict[str, Any]:
+    return {**deployment, "litellm_params": {**deployment["litellm_params"], "order": order}}

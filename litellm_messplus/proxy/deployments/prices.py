@@ -1,0 +1,200 @@
+"""The price of a deployment in its zoo's unit: LiteLLM's dollars, or energy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import litellm
+from litellm.types.utils import CustomPricingLiteLLMParams
+
+from litellm_messplus.costs.price import (
+    CACHED,
+    PROMPT,
+    CostUnit,
+    Price,
+    price_of_rates,
+    states_a_price,
+)
+from litellm_messplus.energy.profile import EnergyProfile, load_profile
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.deployments.deployment import (
+    Deployment,
+    model_info,
+    own_info,
+    place_of,
+    upstream_model,
+)
+from litellm_messplus.settings.schema import ZooSettings
+
+# What LiteLLM charges for a call to a deployment, in USD, as far as it can be known before.
+
+OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
+"""The keys by which a deployment has a price of its own at LiteLLM."""
+
+
+def stated_dollars(deployment: Deployment) -> Price | None:
+    """What the operator's configuration says; None where it says nothing.
+
+    As at LiteLLM: `litellm_params` goes before `model_info`, one price that is stated hides all of
+    the price map, and only the discount on cached tokens is taken from there. LiteLLM has no price
+    for each request of a chat; ours is added to what it charges.
+
+    Raises TypeError or ValueError for what is no number.
+    """
+    rates = {
+        name: value
+        for source in (model_info(deployment), deployment["litellm_params"])
+        for name, value in source.items()
+        if name in OWN_RATES and value is not None
+    }
+    request = own_info(deployment).get("cost_per_request")
+    if states_a_price(rates):
+        if rates.get(PROMPT) is not None and rates.get(CACHED) is None:
+            rates[CACHED] = _public_rates(deployment).get(CACHED)
+        price = price_of_rates(rates)
+    else:
+        price = None if request is None else public_dollars(deployment) or Price()
+    return replace(price, request=float(request or 0.0)) if price is not None else None
+
+
+def public_dollars(deployment: Deployment) -> Price | None:
+    """What LiteLLM's price map says, which knows the public providers' models."""
+    return price_of_rates(_public_rates(deployment))
+
+
+def is_free(identity: str) -> bool:
+    """Whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
+    return price_of_rates(litellm.model_cost.get(identity) or {}) == Price()
+
+
+def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
+    """The entry of the price map; empty for a model that is not there.
+
+    The entry itself and not LiteLLM's view of it, in which a missing price is zero: its router
+    gives every model that it serves an entry, most of them without a price.
+    """
+    params = deployment["litellm_params"]
+    base = params.get("base_model") or model_info(deployment).get("base_model")
+    try:
+        model, provider, _, _ = litellm.get_llm_provider(
+            params["model"], params.get("custom_llm_provider"), params.get("api_base")
+        )
+        found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
+    except Exception:  # it raises a bare Exception for a model that it does not know
+        return {}
+    return litellm.model_cost.get(found["key"]) or {}
+
+
+# What a call to a deployment takes in joules, as the operator states or has measured it.
+
+JOULES = ("joules_per_prompt_token", "joules_per_completion_token", "joules_per_request")
+
+
+def energy_price(deployment: Deployment) -> Price | None:
+    """In joules, from the numbers or the profile that `model_info.messplus` names; else None.
+
+    Raises ConfigurationError where both are given, and for a profile that cannot be used; TypeError
+    or ValueError for what is no number.
+    """
+    stated = [name for name in JOULES if own_info(deployment).get(name) is not None]
+    if stated and own_info(deployment).get("energy_profile") is not None:
+        raise ConfigurationError(
+            place_of(deployment),
+            f"energy_profile and {' and '.join(stated)}",
+            "one of them: a profile, or numbers of your own",
+        )
+    if stated:
+        return _stated(deployment)
+    found = energy_profile(deployment)
+    if found is None:
+        return None
+    return Price(
+        found.joules_per_prompt_token,
+        found.joules_per_completion_token,
+        request=found.joules_per_request,
+    )
+
+
+def energy_profile(deployment: Deployment) -> EnergyProfile | None:
+    """The profile that `model_info.messplus` names; None where it names none.
+
+    Its path is relative to the folder in which the proxy was started. Raises ConfigurationError for
+    a profile that cannot be used.
+    """
+    path = own_info(deployment).get("energy_profile")
+    return None if path is None else load_profile(Path(path), model=upstream_model(deployment))
+
+
+def _stated(deployment: Deployment) -> Price:
+    prompt, completion, request = (float(own_info(deployment).get(name) or 0.0) for name in JOULES)
+    return Price(prompt, completion, request=request)
+
+
+DOLLARS = "`input_cost_per_token` and `output_cost_per_token` under `model_info` (0 is a price)"
+ENERGY = (
+    "`joules_per_prompt_token` and `joules_per_completion_token`, or an `energy_profile`, under "
+    "`model_info.messplus`"
+)
+ELECTRICITY = "`electricity: {price_per_kwh: ...}` in the zoo"
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentPrice:
+    """A price in the zoo's unit. ``per_dollar`` is how much of that unit a dollar is which LiteLLM
+    charged for a call; None where the price is one of energy, of which such dollars say nothing.
+    ``per_joule`` is how much a joule is which was measured; None where the price is dollars."""
+
+    price: Price
+    per_dollar: float | None
+    per_joule: float | None = None
+
+
+def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
+    """What the operator states goes before what LiteLLM's price map knows, and the zoo's own unit
+    before the other; the other counts only where `electricity` says what a kWh costs.
+
+    Raises ConfigurationError for a deployment without a price, or with one that is none.
+    """
+    try:
+        is_joule = zoo.cost_unit is CostUnit.JOULE
+        found = (_in_joules if is_joule else _in_dollars)(deployment, zoo)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(place_of(deployment), str(error), "prices as numbers") from error
+    if not found.price.lowest() >= 0:  # which no comparison with NaN is
+        raise ConfigurationError(place_of(deployment), found.price, "prices of at least 0")
+    return found
+
+
+def _in_dollars(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
+    stated, energy = stated_dollars(deployment), energy_price(deployment)
+    if stated is None and energy is not None and zoo.electricity is not None:
+        dollars_per_joule = zoo.electricity.dollars_per_joule
+        return DeploymentPrice(energy.times(dollars_per_joule), None, dollars_per_joule)
+    dollars = stated or public_dollars(deployment)
+    if dollars is not None:
+        return DeploymentPrice(dollars, 1.0)
+    if energy is not None:
+        raise ConfigurationError(
+            place_of(deployment),
+            "energy alone, in a zoo that counts in USD",
+            f"{ELECTRICITY}, or {DOLLARS}",
+        )
+    raise ConfigurationError(place_of(deployment), "no price", DOLLARS)
+
+
+def _in_joules(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
+    energy = energy_price(deployment)
+    if energy is not None:
+        return DeploymentPrice(energy, None, 1.0)
+    dollars = stated_dollars(deployment) or public_dollars(deployment)
+    if dollars is None:
+        raise ConfigurationError(place_of(deployment), "no price", ENERGY)
+    if zoo.electricity is None:
+        raise ConfigurationError(
+            place_of(deployment),
+            "a price in USD alone, in a zoo that counts in joules",
+            f"{ENERGY}, or {ELECTRICITY}",
+        )
+    joules_per_dollar = 1.0 / zoo.electricity.dollars_per_joule
+    return DeploymentPrice(dollars.times(joules_per_dollar), joules_per_dollar)

@@ -1,0 +1,174 @@
+"""How much a verdict may move: how often a key may judge, whether its next verdict counts, and how
+much a user's word weighs."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.labels.influence import LevelActivity, cautious, estimate, may_count
+from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.settings.schema import AUDIT, MessplusSettings
+from litellm_messplus.store.audits import activity, audits
+
+# How often each key may do something: a minute's worth at once, and then as it comes in.
+
+REMEMBERED = 10_000
+"""Keys, those that came last; another one begins anew."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_at: float
+
+
+class TokenBuckets:
+    """One bucket a key, which holds what it may do in a minute."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        clock: Callable[[], float] = time.monotonic,
+        remembered: int = REMEMBERED,
+    ) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._remembered = remembered
+        self._buckets: OrderedDict[str | None, _Bucket] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: str | None) -> float:
+        """Take one: 0 where there was one, else the seconds until there is."""
+        bucket, per_second = self._filled(key), self._per_minute / 60.0
+        if bucket.tokens < 1.0:
+            return (1.0 - bucket.tokens) / per_second
+        bucket.tokens -= 1.0
+        return 0.0
+
+    def _filled(self, key: str | None) -> _Bucket:
+        now = self._clock()
+        bucket = self._buckets.setdefault(key, _Bucket(float(self._per_minute), now))
+        gained = (now - bucket.filled_at) * self._per_minute / 60.0
+        bucket.tokens = min(bucket.tokens + gained, float(self._per_minute))
+        bucket.filled_at = now
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > self._remembered:
+            self._buckets.popitem(last=False)
+        return bucket
+
+
+# Whether a key's next verdict counts, by what all keys of its promise said in the last day.
+
+KEYS_LOOK_SECONDS = 5.0
+"""How old what is known of the other workers' verdicts may be; this one's own are known at once."""
+MOST_LEVELS = 1000
+"""Promises of which it is kept, those of the newest verdicts."""
+UNBOUNDED = 1.0
+
+
+@dataclass(slots=True)
+class _Known:
+    level: LevelActivity
+    looked_at: float
+
+
+class KeyInfluence:
+    """One a worker. What it says goes into the label's weight, so the fold needs no clock."""
+
+    def __init__(self, settings: MessplusSettings, database: AsyncEngine) -> None:
+        self._influence = {name: zoo.labels.key_influence for name, zoo in settings.zoos.items()}
+        self._database = database
+        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+
+    async def may_count(
+        self, zoo: str, level: str, key: str | None, value: float, replaced: float | None
+    ) -> bool:
+        """Whether a verdict of that key counts. Where it does, it is known of from now on.
+
+        Raises SQLAlchemyError where the database does not answer.
+        """
+        influence = self._influence.get(zoo, UNBOUNDED)
+        if influence >= UNBOUNDED:
+            return True
+        known = await self._look(zoo, level)
+        counts = may_count(known, key, value, replaced, influence)
+        if counts:
+            known.keys[key] = known.of(key).after(value, replaced)
+        return counts
+
+    async def _look(self, zoo: str, level: str) -> LevelActivity:
+        found = self._known.get((zoo, level))
+        if found is None or time.monotonic() - found.looked_at > KEYS_LOOK_SECONDS:
+            looked_at = time.monotonic()
+            found = _Known(await activity(self._database, zoo, level), looked_at)
+            self._known[zoo, level] = found
+        self._known.move_to_end((zoo, level))
+        if len(self._known) > MOST_LEVELS:
+            self._known.popitem(last=False)
+        return found.level
+
+
+# How much a user's word weighs where unsatisfied users answer more often, or less.
+
+BIAS_LOOK_SECONDS = 10.0
+"""Between two looks at what the judge has graded since: labels keep the weight they were given, so
+an estimate that is late costs."""
+
+
+class ResponseBias:
+    """As the operator states it, or as an audit shows it: who stays silent of those whose answers
+    the judge saw. Until that has an estimate, the bias is 1. It is part of a label's weight from
+    the moment when it is written, so that whoever reads the log counts alike."""
+
+    def __init__(
+        self, settings: MessplusSettings, database: AsyncEngine, counters: Counters
+    ) -> None:
+        self._audited = {name for name, zoo in settings.zoos.items() if zoo.response_bias == AUDIT}
+        self._stated = {
+            name: zoo.response_bias
+            for name, zoo in settings.zoos.items()
+            if not isinstance(zoo.response_bias, str)
+        }
+        self._database = database
+        self._counters = counters
+        self._estimated: Mapping[tuple[str, str], float] = {}
+        self._background = Background()
+
+    def feedback_weight(self, zoo: str, level: str, value: float) -> float:
+        """What a user's label of that value weighs."""
+        bias = self._stated.get(zoo, self._estimated.get((zoo, level), 1.0))
+        return label_weight(value, bias)
+
+    def start(self) -> None:
+        """Begin looking at the log where there is an audit, in the running event loop."""
+        if self._audited:
+            self._background.start(self._watch(), "messplus-response-bias")
+
+    async def close(self) -> None:
+        """Stop looking."""
+        await self._background.close()
+
+    async def look(self) -> None:
+        """Take the estimates of now."""
+        async with self._database.connect() as connection:
+            found = await audits(connection)
+        self._estimated = {
+            (zoo, level): cautious(estimate(audit))
+            for (zoo, level), audit in found.items()
+            if zoo in self._audited
+        }
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                self._counters.failure("audit_failures", "the response bias was not estimated")
+            await asyncio.sleep(BIAS_LOOK_SECONDS)

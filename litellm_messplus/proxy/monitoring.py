@@ -1,0 +1,262 @@
+"""Watching the promises while the proxy serves: the status on demand, alerts and metrics by the
+minute."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.prediction.learned import reading_of
+from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.status.alerts import AlertLog
+from litellm_messplus.status.build import WINDOW, read_status
+from litellm_messplus.status.gauges import gauges, metric
+from litellm_messplus.status.learned import Learned, learned_live
+from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.store.reading import ReadingTakesTooLongError
+from litellm_messplus.zoo import Zoo
+
+# Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
+#
+# Reading the status of a long log takes seconds. Prometheus asks every 15 of them, gives up after
+# 10, and asks again; people press reload. Each reading of its own would take one connection more,
+# until feedback finds none. So there is one reading at a time, all who ask for it wait for the same
+# one, and what it found serves those who ask within as long as it took: reading never takes more
+# than half of the time, and on a short log everyone sees what is there now.
+
+T = TypeVar("T")
+
+KEPT = 8
+"""Findings of different readings that are kept, the newest."""
+LONGEST_SECONDS = 60.0
+"""Of one reading; then all who wait are told that it takes too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a reading came to, and until when it serves."""
+
+    value: Any
+    until: float
+
+
+class SharedReadings:
+    """One a worker, used from its event loop."""
+
+    def __init__(
+        self,
+        *,
+        longest_seconds: float = LONGEST_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._longest_seconds = longest_seconds
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._found: OrderedDict[Hashable, _Found] = OrderedDict()
+        self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What ``read`` gives, gave a moment ago, or is about to give somebody else.
+
+        Raises what it raises, and ReadingTakesTooLongError after ``longest_seconds``.
+        """
+        found = self._found.get(key)
+        if found is not None and self._clock() < found.until:
+            value: T = found.value
+            return value
+        task = self._under_way.get(key)
+        if task is None:
+            task = asyncio.create_task(self._read(key, read))
+            self._under_way[key] = task
+            task.add_done_callback(lambda done: self._ended(key, done))
+        result: T = await asyncio.shield(task)  # who gives up ends it for nobody else
+        return result
+
+    async def close(self) -> None:
+        """End what is under way; whoever waits gets a CancelledError."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(self._longest_seconds):
+                async with self._turn:
+                    started = self._clock()
+                    value = await read()
+        except TimeoutError as error:
+            raise ReadingTakesTooLongError(self._longest_seconds) from error
+        ended = self._clock()
+        self._found[key] = _Found(value, ended + (ended - started))
+        self._found.move_to_end(key)
+        if len(self._found) > KEPT:
+            self._found.popitem(last=False)
+        return value
+
+    def _ended(self, key: Hashable, task: asyncio.Task[Any]) -> None:
+        self._under_way.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at, though nobody may be waiting any more
+
+
+# What the calls of a zoo that counts in joules have emitted, where its electricity is known.
+
+
+def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
+    """Grams of CO2e by metric name, for each service level whose cost and carbon are known."""
+    found = {}
+    for level in status.levels:
+        grams = _grams_per_joule(zoos.get(level.zoo))
+        if grams is not None and level.overall.cost.total is not None:
+            name = metric("messplus_carbon_grams", zoo=level.zoo, service_level=level.service_level)
+            found[name] = grams * level.overall.cost.total
+    return found
+
+
+def _grams_per_joule(zoo: Zoo | None) -> float | None:
+    """None in a zoo of dollars too: what it says of carbon is refused."""
+    electricity = zoo.settings.electricity if zoo is not None else None
+    return None if electricity is None else electricity.grams_per_joule
+
+
+# How far prices have followed the energy that is measured in service.
+
+
+def price_gauges(engines: Mapping[str, Engine]) -> dict[str, float]:
+    """The factor of each candidate whose energy is measured, by metric name."""
+    return {
+        metric("messplus_price_factor", zoo=zoo, candidate=candidate): factor
+        for zoo, engine in engines.items()
+        for candidate, factor in engine.price_factors.items()
+    }
+
+
+LOOK_SECONDS = 60.0
+"""Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
+
+
+class StatusWatch:
+    """One a worker; each alert is logged once when it comes and once when it is over.
+
+    ``database`` is read by connections of its own, so that no reading takes those that feedback
+    waits for.
+    """
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        counters: Counters,
+        shared: SharedCounters,
+    ) -> None:
+        self._database = database
+        self._engines = engines
+        self._counters = counters
+        self._shared = shared
+        self._alerts = AlertLog()
+        self._background = Background()
+        self._readings = SharedReadings()
+
+    def start(self) -> None:
+        """Begin looking for alerts, in the running event loop."""
+        self._background.start(self._run(), "messplus-watch")
+
+    async def close(self) -> None:
+        """Stop looking, and reading."""
+        await self._background.close()
+        await self._readings.close()
+        await self._database.dispose()
+
+    async def read(self, window: int = WINDOW) -> Status:
+        """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
+
+        async def status() -> Status:
+            return await read_status(self._database, window, self._live(), await self._running())
+
+        return await self._readings.get(("status", window), status)
+
+    async def learned(self) -> Learned:
+        """What reading the prompts has taught every zoo, as it stands.
+
+        Raises SQLAlchemyError where the database does not answer.
+        """
+        readings = {
+            name: reading_of(engine.state.policy.predictor)
+            for name, engine in self._engines.items()
+            if isinstance(engine.state.policy, AdaptivePolicy)
+        }
+
+        async def found() -> Learned:
+            return await learned_live(self._database, readings)
+
+        return await self._readings.get("learned", found)
+
+    async def counters(self) -> dict[str, int]:
+        """What failed or was left out at any worker, by name."""
+        return counters_of((await self._shared.sums()).everyone)
+
+    async def metrics(self) -> str:
+        """The status, the counters and the encoders' own in Prometheus's text format."""
+        status = await self._figures()
+        zoos = {name: engine.zoo for name, engine in self._engines.items()}
+        found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
+        counts = (await self._shared.sums()).everyone
+        for name, count in counters_of(counts).items():
+            found[f'messplus_counter{{name="{name}"}}'] = float(count)
+        for name, value in measured_of(counts).items():
+            found[f"messplus_encoder_{name}"] = value
+        return "".join(f"{name} {value:g}\n" for name, value in found.items())
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                self._alerts.update((await self._figures()).alerts)
+            except Exception:
+                self._counters.failure("watch_failures", "alerts were not looked for")
+
+    async def _figures(self) -> Status:
+        """The status without what takes long."""
+
+        async def figures() -> Status:
+            return await read_status(
+                self._database,
+                WINDOW,
+                self._live(),
+                await self._running(),
+                with_calibration=False,
+            )
+
+        return await self._readings.get("figures", figures)
+
+    async def _running(self) -> dict[str, int]:
+        """Of the workers that run: an alert is over when the worker that had the failure is."""
+        return counters_of((await self._shared.sums()).running)
+
+    def _live(self) -> dict[tuple[str, str], LiveLevel]:
+        return {
+            (zoo, level): _live_level(engine, level)
+            for zoo, engine in self._engines.items()
+            for level in engine.zoo.levels
+        }
+
+
+def _live_level(engine: Engine, level: str) -> LiveLevel:
+    newest = engine.newest.get(level)
+    judge = engine.zoo.settings.labels.judge
+    return LiveLevel(
+        queue=engine.state.policy.queue(level),
+        price=newest.price if newest else None,
+        is_within_reach=newest.is_within_reach if newest else None,
+        alpha=engine.zoo.levels[level].alpha,
+        cost_unit=engine.zoo.settings.cost_unit.value,
+        least_agreement=judge.least_agreement if judge else None,
+    )

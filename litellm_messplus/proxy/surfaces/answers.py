@@ -1,0 +1,197 @@
+"""Reading an answer, on any surface: its id, its text, its usage."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import litellm
+
+from litellm_messplus.labels.source import Answer, Finish, ToolCall
+
+# Ids of answers, as the log has them, and what LiteLLM writes into them.
+
+
+def plain_response_id(given: str) -> str:
+    """What LiteLLM's log event says of an answer with that id.
+
+    On the responses surface LiteLLM encrypts the id that a client gets, each time anew: 425
+    characters and more, and nothing that an answer could be found by (measured on 1.106.2).
+    """
+    if given.startswith("resp_"):
+        with suppress(Exception):  # another LiteLLM may do without
+            from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
+
+            plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
+            return str(plain)
+    return given
+
+
+def deployment_of_response(response_id: str) -> str | None:
+    """LiteLLM's id of the deployment that gave a response; None for an id that is not its own."""
+    from litellm.responses.utils import ResponsesAPIRequestUtils
+
+    found = ResponsesAPIRequestUtils.get_model_id_from_response_id(plain_response_id(response_id))
+    return None if found is None else str(found)
+
+
+def hidden_params(response: object) -> Mapping[str, Any]:
+    """What LiteLLM keeps beside an answer; Anthropic messages are plain dictionaries."""
+    if isinstance(response, Mapping):
+        return response.get("_hidden_params") or {}
+    return getattr(response, "_hidden_params", None) or {}
+
+
+def response_id(response: object) -> str | None:
+    """The `id` that the client gets with a whole answer."""
+    found = field(response, "id")
+    return None if found is None else str(found)
+
+
+def usage(response: object) -> object:
+    """What an answer says that it used, in its own words; None where it says nothing."""
+    return field(response, "usage")
+
+
+def text(response: object) -> str:
+    """The words of an answer: of its first choice, or of its content blocks in order."""
+    choices = field(response, "choices")
+    if choices:
+        message = field(choices[0], "message")
+        return str(field(message, "content") or field(choices[0], "text") or "")
+    blocks = field(response, "output") or field(response, "content") or []
+    said = [block for block in blocks if field(block, "type") != "reasoning"]
+    return "".join(_block_text(block) for block in said)
+
+
+def _block_text(block: object) -> str:
+    inner = field(block, "content")
+    if isinstance(inner, list):
+        return "".join(_block_text(part) for part in inner)
+    return str(field(block, "text") or "")
+
+
+def field(value: object, name: str) -> Any:
+    """Of a mapping or an object; None where there is none."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return getattr(value, name, None)
+
+
+# Reading from an answer whether LiteLLM's response cache gave it, and which answer it repeats.
+
+NEVER_CACHED = {"no-cache": True, "no-store": True}
+"""LiteLLM's `cache` argument for a call that neither reads the cache nor writes it."""
+
+
+def is_repeated(data: Mapping[str, Any], response: object) -> bool:
+    """Whether the cache answered a request; ``data`` is what LiteLLM hands to a hook.
+
+    An Anthropic message that is whole carries no sign of it. LiteLLM's logging object does.
+    """
+    details = getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
+    return bool(hidden_params(response).get("cache_hit") or details.get("cache_hit"))
+
+
+async def repeated_id(response: object) -> str | None:
+    """The id of the answer that is repeated, as the log has it; None where LiteLLM does not say.
+
+    A stream does not tell its id before its first word; the entry of the cache does, but for those
+    of Anthropic messages and of semantic caches.
+    """
+    told = response_id(response)
+    key = hidden_params(response).get("cache_key")
+    if told is None and key is not None and litellm.cache is not None:
+        entry = await litellm.cache.async_get_cache(cache_key=key, cache={"use-cache": True})
+        told = response_id(entry)
+    return None if told is None else plain_response_id(told)
+
+
+# Reading what a model said, on any surface, for those who judge it.
+
+FINISHES = {
+    "stop": Finish.STOP,
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "completed": Finish.STOP,
+    "length": Finish.LENGTH,
+    "max_tokens": Finish.LENGTH,
+    "max_output_tokens": Finish.LENGTH,
+    "tool_calls": Finish.TOOL_CALLS,
+    "function_call": Finish.TOOL_CALLS,
+    "tool_use": Finish.TOOL_CALLS,
+    "content_filter": Finish.CONTENT_FILTER,
+    "refusal": Finish.CONTENT_FILTER,
+}
+"""By the words of chat and text completions, Anthropic messages and responses."""
+TOOL_CALLS = frozenset({"tool_use", "function_call", "custom_tool_call"})
+"""Types of what asks for a tool of the client's."""
+WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinking"})
+"""Types of what has words, said or thought."""
+
+
+def read_answer(response: object) -> Answer:
+    """The answer of any surface; what it does not have is empty."""
+    response = field(response, "response") or response  # the last event of a responses stream
+    choices = field(response, "choices")
+    first = choices[0] if choices else None
+    message = field(first, "message")
+    parts = [] if first is not None else _parts(response)
+    return Answer(
+        text=text(response),
+        tool_calls=tuple(_tool_calls(message, parts)),
+        finish=_finish(response, first),
+        refusal=_refusal(message, parts),
+        others=tuple(_others(message, response)),
+    )
+
+
+def _parts(response: object) -> list[Any]:
+    """Output items and content blocks, nested ones after the one that holds them."""
+    outer = field(response, "output") or field(response, "content") or []
+    found = []
+    for part in outer if isinstance(outer, list) else []:
+        inner = field(part, "content")
+        found += [part, *(inner if isinstance(inner, list) else [])]
+    return found
+
+
+def _tool_calls(message: object, parts: Iterable[object]) -> Iterable[ToolCall]:
+    own = field(message, "tool_calls") or []
+    called = [field(call, "function") or field(call, "custom") for call in own]
+    called.append(field(message, "function_call"))
+    called += [part for part in parts if field(part, "type") in TOOL_CALLS]
+    for call in called:
+        if call is not None:
+            given = field(call, "arguments")
+            arguments = field(call, "input") if given is None else given
+            words = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+            yield ToolCall(str(field(call, "name") or ""), words)
+
+
+def _others(message: object, response: object) -> Iterable[str]:
+    """Images and sounds of a chat; of other surfaces what the server's own tools left, too."""
+    yield from (name for name in ("images", "audio") if field(message, name))
+    for part in field(response, "output") or field(response, "content") or []:
+        kind = field(part, "type")
+        if kind and kind not in WORDS and kind not in TOOL_CALLS:
+            yield str(kind)
+
+
+def _finish(response: object, first: object) -> Finish:
+    incomplete = field(field(response, "incomplete_details"), "reason")
+    given = (
+        field(first, "finish_reason")
+        or field(response, "stop_reason")
+        or incomplete
+        or field(response, "status")
+    )
+    return FINISHES.get(str(given), Finish.OTHER)
+
+
+def _refusal(message: object, parts: Iterable[object]) -> str | None:
+    said = field(message, "refusal")
+    kept = field(field(message, "provider_specific_fields"), "refusal")  # by LiteLLM, of a chat
+    refused = next((part for part in parts if field(part, "type") == "refusal"), None)
+    found = said or kept or field(refused, "refusal")
+    return str(found) if found else None

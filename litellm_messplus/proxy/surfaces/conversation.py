@@ -1,0 +1,197 @@
+"""The conversation in a request of any surface: what the model will see, as turns and tools.
+
+Clients send what they like, so nothing here fails: what has no words leaves no turn."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from litellm_messplus.prediction.encoder import Conversation, Turn
+
+DEEPEST = 16
+"""Nesting that is followed: a content part within a tool result within a message takes six."""
+WORDS = ("content", "text", "output", "refusal", "thinking")
+"""Where a message, item or content part keeps its words; the first that is there counts."""
+ROLES_BY_TYPE = {
+    "function_call": "assistant",
+    "custom_tool_call": "assistant",
+    "reasoning": "assistant",
+    "function_call_output": "tool",
+    "custom_tool_call_output": "tool",
+}
+"""Of the items of a responses input that name no role."""
+
+
+IMAGES = frozenset({"image_url", "image", "input_image"})
+ATTACHMENTS = frozenset(
+    {"input_audio", "audio", "audio_url", "file", "input_file", "document", "video_url"}
+)
+"""Types of content parts, on the surfaces."""
+JSON_FORMATS = frozenset({"json_object", "json_schema"})
+
+
+def read_conversation(
+    messages: object,
+    system: object = None,
+    tools: Sequence[object] = (),
+    answer_formats: Sequence[object] = (),
+) -> Conversation:
+    """From ``messages`` (or a prompt, or a responses input), a ``system`` prompt that stands beside
+    them, ``tools``: lists of tools or functions in any surface's spelling, and the
+    ``answer_formats`` asked for."""
+    turns = [*_turns(system, "system"), *_turns(messages, "user")]
+    descriptions = [text for given in tools for text in _tools(given)]
+    attached = list(_attached(messages, DEEPEST))
+    return Conversation(
+        tuple(turns),
+        tuple(descriptions),
+        images=sum(kind in IMAGES for kind in attached),
+        attachments=sum(kind in ATTACHMENTS for kind in attached),
+        asks_json=any(_is_json(wanted) for wanted in answer_formats),
+    )
+
+
+def _attached(content: object, depth: int) -> Iterator[str]:
+    """The types of all images and other attachments in any nesting of messages and parts."""
+    if isinstance(content, str) or depth == 0:
+        return
+    if isinstance(content, Mapping):
+        kind = _word(content, "type")
+        if kind in IMAGES or kind in ATTACHMENTS:
+            yield kind
+        else:
+            for name in WORDS:
+                inner = content.get(name)
+                if inner is not None and not isinstance(inner, str):
+                    yield from _attached(inner, depth - 1)
+    elif _is_list(content):
+        for part in _items(content):
+            yield from _attached(part, depth - 1)
+
+
+def _is_json(wanted: object) -> bool:
+    """Of `response_format`, and of what holds a `format`: `text` on the responses surface,
+    `output_config` of Anthropic messages."""
+    found = wanted.get("format", wanted) if isinstance(wanted, Mapping) else None
+    return isinstance(found, Mapping) and _word(found, "type") in JSON_FORMATS
+
+
+def _turns(content: object, role: str) -> Iterator[Turn]:
+    """A turn for each message; what stands outside of messages is together one of ``role``."""
+    if content is None:
+        return
+    alone: list[object] = []
+    for item in _items(content):
+        if isinstance(item, Mapping) and _is_message(item):
+            yield from _turn(alone, role)
+            alone = []
+            yield from _turn(item, _role(item))
+        else:
+            alone.append(item)
+    yield from _turn(alone, role)
+
+
+def _turn(content: object, role: str) -> Iterator[Turn]:
+    text = _plain(content)
+    if text is None:
+        text = "\n".join(filter(None, _texts(content, DEEPEST)))
+    if text:
+        yield Turn(role, text)
+
+
+def _plain(content: object) -> str | None:
+    """The words of a message that is one text, as most are: looking for parts takes ten times as
+    long, and every request waits for it."""
+    if not isinstance(content, dict) or content.get("tool_calls") or content.get("function_call"):
+        return None if content else ""
+    words = content.get("content")
+    return words if isinstance(words, str) else None
+
+
+def _items(content: object) -> Sequence[object]:
+    return content if _is_list(content) else (content,)  # type: ignore[return-value]
+
+
+def _is_list(content: object) -> bool:
+    return isinstance(content, Sequence) and not isinstance(content, str | bytes)
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    return "role" in item or _word(item, "type") in ROLES_BY_TYPE
+
+
+def _role(item: Mapping[str, Any]) -> str:
+    return _word(item, "role") or ROLES_BY_TYPE.get(_word(item, "type"), "user")
+
+
+def _texts(content: object, depth: int) -> Iterator[str]:
+    """The texts in any nesting of messages and content parts; what is no text by its type."""
+    if isinstance(content, str):
+        yield content
+    elif depth == 0:
+        return
+    elif isinstance(content, Mapping):
+        yield from _texts_of_part(content, depth - 1)
+    elif _is_list(content):
+        for part in _items(content):
+            yield from _texts(part, depth - 1)
+
+
+def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
+    """Words first, then the calls that an assistant made."""
+    words = next((part[name] for name in WORDS if part.get(name) is not None), None)
+    calls = [*_items(part.get("tool_calls")), part.get("function_call")]
+    called = [text for call in calls if isinstance(call, Mapping) for text in _call(call)]
+    if words is not None:
+        yield from _texts(words, depth)
+    elif "name" in part and ("arguments" in part or "input" in part):
+        yield from _call(part)
+    elif not called:
+        yield from _mark(part)
+    yield from called
+
+
+def _call(call: Mapping[str, Any]) -> Iterator[str]:
+    """A tool call as `name(arguments)`, in any surface's spelling."""
+    function = call.get("function")
+    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else call
+    if name := _word(inner, "name"):
+        yield f"{name}({_arguments(inner.get('arguments', inner.get('input')))})"
+    else:
+        yield from _mark(call)
+
+
+def _mark(part: Mapping[str, Any]) -> Iterator[str]:
+    """What has no words is named by its type."""
+    if kind := _word(part, "type"):
+        yield f"[{kind}]"
+
+
+def _word(given: Mapping[str, Any], key: str) -> str:
+    found = given.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _arguments(given: object) -> str:
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    try:
+        return json.dumps(given, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+
+
+def _tools(given: object) -> Iterator[str]:
+    """Each tool's name and description; what has no name (a built-in one) by its type."""
+    for tool in _items(given):
+        if not isinstance(tool, Mapping):
+            continue
+        function = tool.get("function")
+        inner: Mapping[str, Any] = function if isinstance(function, Mapping) else tool
+        words = [_word(inner, "name"), _word(inner, "description")]
+        if any(words):
+            yield ": ".join(filter(None, words))
+        else:
+            yield from _mark(tool)

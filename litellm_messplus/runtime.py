@@ -1,0 +1,93 @@
+"""What every part of a running plugin may use: counters of what went wrong, code named in a
+setting, the version that is installed, and tasks beside the requests."""
+
+import asyncio
+import importlib
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from importlib import metadata
+from typing import Any
+
+# What went wrong or was left out, counted since the start; shown by `GET /messplus/health`.
+
+logger = logging.getLogger("litellm_messplus")
+
+LOG_SECONDS = 60.0
+"""One trace a minute and kind, with the count, so that a failing part cannot flood the log."""
+
+
+class Counters:
+    """Counts by name; the same failure is logged at most once a minute."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._logged: dict[str, float] = {}
+
+    def add(self, name: str) -> None:
+        """Count one."""
+        self._counts[name] += 1
+
+    def failure(self, name: str, message: str) -> None:
+        """Count one and log it with the exception that is being handled, if any."""
+        self.add(name)
+        now = time.monotonic()
+        if now - self._logged.get(name, -LOG_SECONDS) < LOG_SECONDS:
+            return
+        self._logged[name] = now
+        logger.warning("%s (%s so far: %d)", message, name, self._counts[name], exc_info=True)
+
+    def as_dict(self) -> dict[str, int]:
+        """Every count by name."""
+        return dict(sorted(self._counts.items()))
+
+
+# Code of the operator's own, named in a setting as `package.module:attribute`.
+
+DOTTED_PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+
+
+def load_attribute(path: str) -> Any:
+    """What a module has under a name, or under a name within it (`module:Class.member`).
+
+    Raises whatever importing it raises: ImportError, AttributeError, or any error of that code.
+    """
+    module, _, attribute = path.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+# Which version is installed.
+
+PACKAGE = "litellm-messplus"
+
+
+def version() -> str:
+    """As its package says it."""
+    return metadata.version(PACKAGE)
+
+
+# A task that runs beside the requests, from the start of the plugin to its stop.
+
+
+class Background:
+    """Holds the task; one that was never started is closed at once."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, work: Coroutine[None, None, None], name: str) -> None:
+        """Begin, in the running event loop."""
+        self._task = asyncio.create_task(work, name=name)
+
+    async def close(self) -> None:
+        """Cancel it, and wait until it is over."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task

@@ -1,0 +1,238 @@
+"""Policy `adaptive` as a fold: a predictor for the zoo, an account for each service level."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.head import Arrays, Label
+from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing import adaptive
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.trying import Knowledge
+from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.state.entries import Decided, Example, Labelled
+
+# The account of one service level under `adaptive`: what is owed, and what is still pending.
+#
+# The promise is about the running rate, so what counts is the accumulated shortfall. Unlike the
+# paper's queue it may go below zero: surplus is credit, bounded so that a good morning does not pay
+# for a bad week (reflected at zero, as published, the cost is 0.498 instead of 0.429 MJ).
+#
+# A served request that nobody has judged yet counts with its prediction, weighed by how often users
+# answer at all, and for the next ``PENDING`` requests only: then its label is not expected any
+# more. One that comes after all counts as any other, in the share of answers too.
+
+CREDIT = 30.0
+"""Satisfied requests that can be saved up."""
+PENDING = 256
+"""Requests after which a label is not expected any more."""
+ANSWER_MEMORY = 500
+"""Requests over which the share of answered ones is taken."""
+
+
+class Pending(NamedTuple):
+    """A request that nobody has judged yet: its number, and alpha minus its prediction."""
+
+    number: int
+    shortfall: float
+
+
+@dataclass(slots=True)
+class Account:
+    """``shortfall`` is over judged requests; ``pending`` holds the expected one of each of the
+    others, and ``expected`` their sum."""
+
+    shortfall: float = 0.0
+    answered_share: float = 1.0
+    seen: int = 0
+    answered_requests: int = 0
+    requests: int = 0
+    expected: float = 0.0
+    pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
+
+    @property
+    def queue(self) -> float:
+        """What is owed in expectation, in requests."""
+        return self.shortfall + self.answered_share * self.expected
+
+    def decided(self, request_id: str, expected_shortfall: float) -> None:
+        """A request went out."""
+        self.requests += 1
+        self.pending[request_id] = Pending(self.requests, expected_shortfall)
+        self.expected += expected_shortfall
+        while next(iter(self.pending.values())).number <= self.requests - PENDING:
+            self._close(next(iter(self.pending)))
+            self._expect(answer=0.0)
+
+    def answered(self, request_id: str, shortfall: float) -> None:
+        """The first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
+        self.answered_requests += 1
+        if request_id in self.pending:
+            self._close(request_id)
+            self._expect(answer=1.0)
+        elif self.seen > 0:  # given up as unanswered
+            late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
+            self.answered_share = min(late, 1.0)
+        self._count(shortfall)
+
+    def revised(self, difference: float) -> None:
+        """A later verdict: ``difference`` is its shortfall minus that of the one it replaces."""
+        self._count(difference)
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "shortfall": self.shortfall,
+            "answered_share": self.answered_share,
+            "seen": self.seen,
+            "answered_requests": self.answered_requests,
+            "requests": self.requests,
+            "expected": self.expected,
+            "pending": [[name, *pending] for name, pending in self.pending.items()],
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Account":
+        """The account that ``plain`` describes."""
+        pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
+        return cls(**{**plain, "pending": pending})
+
+    def _close(self, request_id: str) -> None:
+        closed = self.pending.pop(request_id)
+        # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
+        self.expected = self.expected - closed.shortfall if self.pending else 0.0
+
+    def _count(self, shortfall: float) -> None:
+        self.shortfall = max(self.shortfall + shortfall, -CREDIT)
+
+    def _expect(self, answer: float) -> None:
+        self.seen += 1
+        self.answered_share += (answer - self.answered_share) / min(self.seen, ANSWER_MEMORY)
+
+
+# Do calls that no user sees get labels? A check or a judge gives them some, or feedback that names
+# the call. Where nobody labels them they teach nothing and are not worth their price.
+#
+# A label comes some requests after its call. So a few calls are taken to be waiting for theirs, and
+# do not count as unlabelled: ``FEW`` at first, and more as requests go by, for labels may come
+# late, or to a part of the requests only. Counts fade with the requests, so that a judge that is
+# switched on later is found out.
+
+MEMORY = 5000.0
+"""Requests over which all is counted. Where nobody labels them, some six calls in a thousand
+requests are made all the same, to see whether that is still so."""
+FEW = 5.0
+"""Calls that may be without a label before a zoo that has never seen one makes no more."""
+PATIENCE = 0.4
+"""By how many times the root of the requests those grow: after 1000 requests they are 13."""
+
+
+@dataclass(slots=True)
+class UnseenCalls:
+    """How many were made lately, how many of those have a label, and in how many ``requests``."""
+
+    made: float = 0.0
+    labelled: float = 0.0
+    requests: float = 0.0
+
+    @property
+    def labelled_share(self) -> float:
+        """Of the calls that are not waiting for their label any more; 1 while all may be."""
+        waiting = max(FEW, PATIENCE * math.sqrt(self.requests))
+        due = self.made - waiting
+        return 1.0 if due <= self.labelled else self.labelled / due
+
+    def decided(self, unseen: int) -> None:
+        """A request went out, with so many calls beside the served one."""
+        keep = math.exp(-1.0 / MEMORY)
+        self.made = self.made * keep + unseen
+        self.labelled *= keep
+        self.requests = self.requests * keep + 1.0
+
+    def answered(self) -> None:
+        """The first verdict on one of them."""
+        self.labelled += 1.0
+
+
+class AdaptivePolicy:
+    """Learns from every labelled call; the queue carries predictions until labels come."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor = predictor
+        self.accounts: dict[str, Account] = {}
+        self.unseen = UnseenCalls()
+
+    def account(self, level: str) -> Account:
+        """Of a service level; a new one owes nothing, and is opened by its first entry only."""
+        return self.accounts.get(level) or Account()
+
+    @property
+    def recent(self) -> RecentPrompts:
+        return self.predictor.recent
+
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
+        known = self.predictor.satisfaction(prompt)
+        return [known[self.predictor.index[name]] for name in candidates]
+
+    def queue(self, level: str) -> float:
+        return self.account(level).queue
+
+    def answered_requests(self, level: str) -> int:
+        return self.account(level).answered_requests
+
+    def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        known = self._knowledge([estimate.candidate for estimate in situation.estimates])
+        return adaptive.decide(situation, known, self.account(level.name).answered_share)
+
+    def decided(self, entry: Decided) -> None:
+        account = self.accounts.setdefault(entry.service_level, Account())
+        account.decided(entry.request_id, entry.expected_shortfall)
+        self.unseen.decided(entry.calls - 1)
+
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        account = self.accounts.setdefault(entry.service_level, Account())
+        shortfall = -verdict.residual(entry.alpha)
+        if previous is None:
+            account.answered(entry.request_id, shortfall)
+        else:
+            account.revised(shortfall + previous.residual(entry.alpha))
+
+    def unseen_answered(self, previous: Label | None) -> None:
+        if previous is None:
+            self.unseen.answered()
+
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
+        candidate, prompt = example.candidate, example.prompt
+        if previous is None:
+            self.predictor.learn(candidate, call_id, example.request_id, prompt, verdict)
+        else:
+            self.predictor.revise(candidate, call_id, prompt, previous, verdict)
+
+    def plain(self) -> dict[str, Any]:
+        accounts = {name: account.plain() for name, account in self.accounts.items()}
+        unseen = [self.unseen.made, self.unseen.labelled, self.unseen.requests]
+        return {"accounts": accounts, "unseen": unseen, "predictor": self.predictor.plain()}
+
+    def arrays(self) -> Arrays:
+        return self.predictor.arrays()
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
+        self.unseen = UnseenCalls(*plain["unseen"])
+        self.predictor.load(plain["predictor"], arrays)
+
+    def _knowledge(self, candidates: Sequence[str]) -> Knowledge:
+        known = self.predictor
+        places = [known.index[name] for name in candidates]
+        return Knowledge(
+            rate=[known.rate[place] for place in places],
+            deviation=[known.deviation[place] for place in places],
+            optimism=[known.optimism[place] for place in places],
+            is_blank=known.is_blank,
+            unseen_labelled=self.unseen.labelled_share,
+            evidence=known.heads.evidence,
+        )

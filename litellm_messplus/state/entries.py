@@ -1,0 +1,145 @@
+"""The log as the fold reads it: each entry holds all that is needed to apply it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import Surface
+
+# Several labels on one call, one verdict: the label that counts.
+#
+# Labels of any number of sources may lie on a call, and all of them stay in the log. Which one
+# counts is a rule, so another rule is another fold of the same log. The view `verdicts` is this
+# rule in SQL.
+
+
+class Given(NamedTuple):
+    """A label as its source gave it."""
+
+    kind: LabelKind
+    source: str
+    value: float
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The kinds that count, the strongest first; of one kind the lowest value counts, for an answer
+    must pass every check. A source's newest label replaces its earlier ones, and one of weight 0 is
+    kept in the log alone.
+    """
+
+    precedence: tuple[LabelKind, ...] = PRECEDENCE
+
+    def verdict(self, given: Sequence[Given]) -> Label | None:
+        """What counts of the labels on one call, in the order of the log; None where nothing does.
+
+        More labels never take a verdict away, they only change it.
+        """
+        newest = {label.source: label for label in given if label.weight > 0.0}
+        counting = [label for label in newest.values() if label.kind in self.precedence]
+        if not counting:
+            return None
+        strongest = min(counting, key=self._order)
+        return Label(strongest.value, strongest.weight)
+
+    def _order(self, label: Given) -> tuple[int, float]:
+        return self.precedence.index(label.kind), label.value
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What can be learned from: the features of a prompt, under the encoder that made them, or
+    None where they came too late to decide by; and its surface, or None where none was logged."""
+
+    request_id: str
+    encoder: str
+    features: Features | None
+    candidate: str
+    is_exploration: bool
+    surface: Surface | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """What can be learned from, as the heads take it."""
+        return Prompt(self.features, self.surface)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A request was numbered and decided, ``at`` a time in seconds since 1970.
+
+    ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
+    ``calls`` is how many candidates were to be called.
+    """
+
+    position: int
+    zoo: str
+    service_level: str
+    request_id: str
+    expected_shortfall: float
+    calls: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
+    LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
+    newest of each source."""
+
+    position: int
+    zoo: str
+    call_id: str
+    candidate: str | None
+    prompt_characters: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    example: Example | None
+    given: tuple[Given, ...]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A label came in: ``given``. Those that stood on the same call are ``earlier``: the newest of
+    each source.
+
+    ``example`` is None while the call has not ended, so that nobody knows yet which model served,
+    and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
+    """
+
+    position: int
+    zoo: str
+    service_level: str
+    request_id: str
+    call_id: str
+    alpha: float
+    is_served: bool
+    given: Given
+    earlier: tuple[Given, ...]
+    example: Example | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A lesson: what a model made of a prompt, known from elsewhere. It moves no queue.
+
+    ``batch`` names where it comes from; ``completion_tokens`` are None where nobody knows.
+    """
+
+    position: int
+    zoo: str
+    batch: str
+    lesson_id: str
+    example: Example
+    prompt_characters: int
+    completion_tokens: float | None
+    value: float
+
+
+Entry = Decided | Settled | Labelled | Taught

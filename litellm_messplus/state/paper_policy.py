@@ -1,0 +1,192 @@
+"""Policy `paper` as a fold: heads trained on explorations, a queue moved by served labels."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Arrays, Head, Label, fill
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.rates import LabelMeans
+from litellm_messplus.routing import decision, paper
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.state.entries import Decided, Example, Labelled
+
+# Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
+#
+# Labels of one exploration come one by one: a check's at once, a user's perhaps never. The step is
+# made when the last is there, or with those that are when the time is up.
+
+
+class Lesson(NamedTuple):
+    """A prompt and its labels by candidate."""
+
+    features: Features
+    labels: dict[str, Label]
+
+
+@dataclass(slots=True)
+class _Exploration:
+    """``since`` is when it was decided, in seconds; ``calls`` is how many labels may come."""
+
+    since: float
+    calls: int
+    features: Features | None = None
+    labels: dict[str, Label] = field(default_factory=dict)
+
+
+class WaitingExplorations:
+    """In the order of their decisions. Time is the log's, so a fold is the same at any time."""
+
+    def __init__(self, wait_seconds: float) -> None:
+        self._wait_seconds = wait_seconds
+        self._waiting: OrderedDict[str, _Exploration] = OrderedDict()
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._waiting
+
+    def open(self, request_id: str, calls: int, at: float) -> None:
+        """An exploration of so many calls was decided."""
+        self._waiting[request_id] = _Exploration(at, calls)
+
+    def add(
+        self, request_id: str, features: Features, candidate: str, label: Label
+    ) -> Lesson | None:
+        """A label of a waiting exploration, the first or in the place of an earlier one; the lesson
+        where it was the last that was missing."""
+        exploration = self._waiting[request_id]
+        exploration.features = features
+        exploration.labels[candidate] = label
+        if len(exploration.labels) < exploration.calls:
+            return None
+        del self._waiting[request_id]
+        return Lesson(features, exploration.labels)
+
+    def overdue(self, at: float) -> Iterator[Lesson]:
+        """Close what has waited for longer than the set time; the lessons of what it has."""
+        while self._waiting:
+            request_id, oldest = next(iter(self._waiting.items()))
+            if at - oldest.since <= self._wait_seconds:
+                return
+            del self._waiting[request_id]
+            if oldest.features is not None:
+                yield Lesson(oldest.features, oldest.labels)
+
+    def plain(self) -> list[Any]:
+        """For a snapshot, exactly: a float32 is itself as a float of JSON."""
+        return [
+            [
+                request_id,
+                each.since,
+                each.calls,
+                None if each.features is None else each.features.tolist(),
+                {name: [label.value, label.weight] for name, label in each.labels.items()},
+            ]
+            for request_id, each in self._waiting.items()
+        ]
+
+    def load(self, plain: list[Any]) -> None:
+        """Take over what ``plain`` gave."""
+        self._waiting = OrderedDict(
+            (request_id, _Exploration(since, calls, _features(features), _labels(labels)))
+            for request_id, since, calls, features, labels in plain
+        )
+
+
+def _features(numbers: list[float] | None) -> Features | None:
+    return None if numbers is None else np.array(numbers, dtype=np.float32)
+
+
+def _labels(plain: Mapping[str, list[float]]) -> dict[str, Label]:
+    return {name: Label(*numbers) for name, numbers in plain.items()}
+
+
+class PaperPolicy:
+    """Algorithm 1 of MESS+. Where the features came too late, which it does not know, the plain
+    means of the explored labels are predicted, and learn alone."""
+
+    def __init__(self, heads: Head, exploration_wait_seconds: float) -> None:
+        self.heads = heads
+        self.waiting = WaitingExplorations(exploration_wait_seconds)
+        self.means = LabelMeans(heads.candidates)
+        self.queues: dict[str, float] = {}
+
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
+        """From the encoder's features alone, as the paper does."""
+        if prompt.features is None:
+            return self.means.predict(candidates)
+        return self.heads.predict(prompt.features, candidates)
+
+    @property
+    def recent(self) -> None:
+        """Algorithm 1 does not plan."""
+        return None
+
+    def queue(self, level: str) -> float:
+        return self.queues.get(level, 0.0)
+
+    def answered_requests(self, level: str) -> int:
+        """Algorithm 1 does not ask how sure it is."""
+        return 0
+
+    def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        return paper.decide(situation, V=level.V, c=level.c)
+
+    def decided(self, entry: Decided) -> None:
+        """Algorithm 1 knows no pending requests, but explorations wait for their labels."""
+        for lesson in self.waiting.overdue(entry.at):
+            self.heads.learn(*lesson)
+        if entry.calls > 1:
+            self.waiting.open(entry.request_id, entry.calls, entry.at)
+
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        shortfall = -verdict.residual(entry.alpha)
+        if previous is not None:  # only the difference moves it: the request counts once
+            shortfall += previous.residual(entry.alpha)
+        queue = self.queue(entry.service_level)
+        self.queues[entry.service_level] = decision.after(queue, shortfall)
+
+    def unseen_answered(self, previous: Label | None) -> None:
+        """Algorithm 1 explores whether labels come or not."""
+
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
+        """Algorithm 1 trains on explorations only."""
+        if not example.is_exploration:
+            return
+        if previous is None:
+            self.means.learn(example.candidate, verdict)
+        else:
+            self.means.revise(example.candidate, previous, verdict)
+        if example.features is not None:
+            self._learn_prompt(example, example.features, verdict, previous)
+
+    def _learn_prompt(
+        self, example: Example, features: Features, verdict: Label, previous: Label | None
+    ) -> None:
+        """With the exploration's other labels, or alone where it does not wait any more."""
+        candidate = example.candidate
+        if example.request_id in self.waiting:
+            lesson = self.waiting.add(example.request_id, features, candidate, verdict)
+            if lesson is not None:
+                self.heads.learn(*lesson)
+        elif previous is None:
+            self.heads.learn(features, {candidate: verdict})
+        else:
+            self.heads.revise(features, candidate, previous, verdict)
+
+    def plain(self) -> dict[str, Any]:
+        return {"queues": dict(self.queues), "waiting": self.waiting.plain()}
+
+    def arrays(self) -> Arrays:
+        return {**self.heads.arrays(), "label_means": self.means.counts}
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        fill({"label_means": self.means.counts}, arrays)
+        self.heads.load(arrays)
+        self.queues = dict(plain["queues"])
+        self.waiting.load(plain["waiting"])

@@ -1,0 +1,67 @@
+"""What a policy is: how it decides, and how it folds what the log says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.head import Arrays, Label
+from litellm_messplus.prediction.predictor import RecentPrompts
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.state.entries import Decided, Example, Labelled
+
+
+class Policy(Protocol):
+    """One a zoo, shared by its service levels. It changes by folding entries, never by deciding."""
+
+    def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
+        """The probability of satisfaction of each named candidate, in the order given; a running
+        mean of its labels where the prompt could not be read."""
+        ...
+
+    @property
+    def recent(self) -> RecentPrompts | None:
+        """The prompts judged lately; None for a policy that does not plan."""
+        ...
+
+    def queue(self, level: str) -> float:
+        """The virtual queue of a service level: what is owed, in requests."""
+        ...
+
+    def answered_requests(self, level: str) -> int:
+        """How many requests of a service level were judged."""
+        ...
+
+    def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        """What to do with a request."""
+        ...
+
+    def decided(self, entry: Decided) -> None:
+        """A request was decided; its label may come, late or never."""
+        ...
+
+    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        """The served call of a request was judged; ``previous`` is the verdict that is replaced."""
+        ...
+
+    def unseen_answered(self, previous: Label | None) -> None:
+        """A call beside the served one was judged; ``previous`` is the verdict that is replaced."""
+        ...
+
+    def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
+        """A call was judged, served or not; ``previous`` is the verdict that is replaced."""
+        ...
+
+    def plain(self) -> dict[str, Any]:
+        """All of the state that is not arrays, as JSON."""
+        ...
+
+    def arrays(self) -> Arrays:
+        """The rest of the state."""
+        ...
+
+    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the state that another policy of the same settings gave."""
+        ...

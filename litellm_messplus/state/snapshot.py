@@ -1,0 +1,125 @@
+"""The state of a zoo as bytes, exactly: what is loaded goes on as if it had never been saved."""
+
+import io
+import json
+from collections import Counter
+from hashlib import sha256
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
+from litellm_messplus.zoo import Zoo
+
+FORMAT = 9
+"""Changes whenever the same log would fold into another state, or the bytes read differently."""
+
+
+def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
+    """Everything beside the log that the state depends on, by the name that an operator knows.
+
+    The promises are not part of it: the log keeps the alpha that was in force.
+    """
+    settings = zoo.settings
+    return {
+        "format": FORMAT,
+        "surface": VERSION,
+        "encoder": encoder,
+        "candidates": list(zoo.candidates),
+        "policy": settings.policy,
+        "labels.precedence": list(settings.labels.precedence),
+        "learning_rate": settings.learning_rate,
+        "momentum": settings.momentum,
+        "weight_decay": settings.weight_decay,
+        "exploration_wait_seconds": settings.exploration_wait_seconds,
+    }
+
+
+def fingerprint(zoo: Zoo, encoder: str) -> str:
+    """Of these settings; 64 hexadecimal digits."""
+    parts = list(settings_of(zoo, encoder).values())
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def dump(state: ZooState) -> bytes:
+    """All of the state, without pickling."""
+    return pack(*taken(state))
+
+
+def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
+    """A copy of the state: what is folded in from here on does not change it."""
+    plain = {
+        "requests": dict(state.requests),
+        "taught": dict(state.taught),
+        "estimators": {
+            name: [[mean.value, mean.count] for mean in estimator.means()]
+            for name, estimator in state.estimators.items()
+        },
+        "policy": state.policy.plain(),
+    }
+    arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
+    return plain, {name: array.copy() for name, array in arrays.items()}
+
+
+def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of what was ``taken``, in any thread."""
+    buffer = io.BytesIO()
+    written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
+    np.savez(buffer, allow_pickle=False, plain=written, **arrays)
+    return buffer.getvalue()
+
+
+def predictor_of(data: bytes) -> Predictor | None:
+    """What a state under policy `adaptive` has learned, without its configuration, to be looked at;
+    None of another policy.
+
+    Raises ValueError or KeyError for bytes that are no such state of this version.
+    """
+    plain, arrays = _read(data)
+    if "predictor" not in plain["policy"]:
+        return None
+    found = Predictor(list(plain["estimators"]), len(arrays["average_words"]))
+    found.load(plain["policy"]["predictor"], arrays)
+    return found
+
+
+def taught_in(data: bytes) -> Counter[str]:
+    """How many lessons of each batch a state holds.
+
+    Raises ValueError or KeyError for bytes that are no such state; all of them are read.
+    """
+    plain, _ = _read(data)
+    return Counter(plain["taught"])
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("plain").tobytes()), arrays
+    except (BadZipFile, EOFError, KeyError) as error:
+        raise ValueError(f"not a snapshot: {error}") from error
+
+
+def load(data: bytes, empty: ZooState) -> ZooState:
+    """Fill an empty state of the same fingerprint with what ``dump`` wrote.
+
+    Raises ValueError for bytes that are no such state.
+    """
+    plain, arrays = _read(data)
+    if set(plain["estimators"]) != set(empty.estimators):
+        raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
+    empty.requests.update(plain["requests"])
+    empty.taught.update(plain["taught"])
+    for name, means in plain["estimators"].items():
+        for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
+            mean.value, mean.count = value, count
+    empty.policy.load(plain["policy"], arrays)
+    empty.lengths.load(arrays)
+    empty.use = ExpectedUse.load(arrays)
+    return empty

@@ -1,0 +1,190 @@
+"""Everything that is learned about one zoo."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litellm_messplus.costs.price import Price
+from litellm_messplus.costs.token_estimator import TokenEstimator, expected
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.length_heads import LengthHeads
+from litellm_messplus.prediction.predictor import RecentPrompts
+from litellm_messplus.prediction.surface import CHARACTERS
+from litellm_messplus.state.entries import Decided, Entry, Example, Labelled, Rule, Settled, Taught
+from litellm_messplus.state.policy import Policy
+
+# What each model would use for the recent prompts: tokens read and written, and seconds.
+#
+# Frozen together with their predicted satisfactions: both are then of one moment of the fold, so
+# that a plan is the same whenever it is asked for, in another worker and after a restart too.
+# Prices are not part of it: they may change while a proxy runs.
+
+Matrix = NDArray[np.float64]
+_ARRAYS = ("prompt_tokens", "completion_tokens", "seconds")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedUse:
+    """Each of shape (prompts, models); ``version`` is that of the recent prompts."""
+
+    version: int
+    prompt_tokens: Matrix
+    completion_tokens: Matrix
+    seconds: Matrix
+
+    @classmethod
+    def none_yet(cls, models: int) -> "ExpectedUse":
+        """Before there is a recent prompt."""
+        return cls(0, *(np.zeros((0, models)) for _ in _ARRAYS))
+
+    @classmethod
+    def of(
+        cls, recent: RecentPrompts, lengths: LengthHeads, estimators: Sequence[TokenEstimator]
+    ) -> "ExpectedUse":
+        """Of the recent prompts, as of now."""
+        kept = len(recent)
+        is_seen = recent.is_seen[:kept, None]
+        surface = np.where(is_seen, recent.ramps[:kept], lengths.average.surface)
+        multiples = lengths.multiples_of_many(surface, recent.words[:kept])
+        characters = np.exp2(recent.numbers[:kept, CHARACTERS].astype(np.float64)) - 1.0
+        ratio = np.array([each.characters_per_token.value for each in estimators])
+        tokens = characters[:, None] / ratio
+        unseen = np.array([each.prompt_tokens.value for each in estimators])
+        return cls(
+            recent.version,
+            np.where(is_seen, tokens, unseen),
+            multiples * np.array(expected([each.completion_tokens for each in estimators])),
+            multiples * np.array(expected([each.seconds for each in estimators])),
+        )
+
+    def cost(self, place: int, price: Price) -> Matrix:
+        """Of the model at that place, shape (prompts,), in the unit of ``price``."""
+        return price.of(
+            self.prompt_tokens[:, place],
+            self.completion_tokens[:, place],
+            seconds=self.seconds[:, place],
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "use_version": np.array([self.version]),
+            **{f"use_{name}": getattr(self, name) for name in _ARRAYS},
+        }
+
+    @classmethod
+    def load(cls, arrays: Mapping[str, NDArray[Any]]) -> "ExpectedUse":
+        """What ``arrays`` gave."""
+        return cls(int(arrays["use_version"][0]), *(arrays[f"use_{name}"] for name in _ARRAYS))
+
+
+CLOSELY = 1000
+"""Calls of a model that each teach the lengths of its answers; later ones, one in ``EVERY``."""
+EVERY = 8
+"""Learning a length reads and writes half a megabyte, 0.15 to 0.6 ms in the proxy: from every call,
+it cost a worker some 5 % of its throughput, long after the lengths were known."""
+
+
+@dataclass(slots=True)
+class ZooState:
+    """The fold of the log for one zoo: ``apply`` is its only way to change.
+
+    ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
+    level, ``taught`` the lessons of each batch; ``use`` is of the recent prompts. ``estimators``
+    are in the order of the candidates.
+    """
+
+    encoder: str
+    rule: Rule
+    policy: Policy
+    estimators: dict[str, TokenEstimator]
+    lengths: LengthHeads
+    use: ExpectedUse
+    requests: Counter[str] = field(default_factory=Counter)
+    taught: Counter[str] = field(default_factory=Counter)
+
+    def apply(self, entry: Entry) -> None:
+        """Fold one entry of the log in."""
+        match entry:
+            case Decided():
+                self.requests[entry.service_level] += 1
+                self.policy.decided(entry)
+            case Settled():
+                self._settle(entry)
+            case Labelled():
+                self._label(entry)
+            case Taught():
+                self._teach(entry)
+
+    def _teach(self, entry: Taught) -> None:
+        """As a call that ended and its label, of no request."""
+        self.taught[entry.batch] += 1
+        if not self._can_teach(entry.example):
+            return
+        if entry.completion_tokens is not None:
+            estimator = self.estimators[entry.example.candidate]
+            multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
+            estimator.completion_tokens.add(entry.completion_tokens / multiple)
+        self._learn(entry.example, entry.lesson_id, Label(entry.value), None)
+
+    def _settle(self, entry: Settled) -> None:
+        estimator = self.estimators.get(entry.candidate or "")
+        if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
+            multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
+            estimator.observe(
+                entry.prompt_characters,
+                entry.prompt_tokens,
+                entry.completion_tokens / multiple,
+                None if entry.seconds is None else entry.seconds / multiple,
+            )
+        verdict = self.rule.verdict(entry.given)
+        if verdict is not None and self._can_teach(entry.example):
+            self._learn(entry.example, entry.call_id, verdict, None)
+
+    def _multiple(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
+        """How many times as long as on an average prompt the answer was expected to be: the means
+        are of average prompts. The prompt teaches."""
+        if not self._can_teach(example) or not example.prompt.is_read:
+            return 1.0
+        place, prompt = self._places[example.candidate], example.prompt
+        expected, usual = self.lengths.multiples(prompt)[place], estimator.completion_tokens
+        is_due = usual.count < CLOSELY or usual.count % EVERY == 0
+        if is_due and usual.count > 0 and usual.value > 0.0:
+            self.lengths.learn(place, prompt, tokens / usual.value)
+        return expected
+
+    def _label(self, entry: Labelled) -> None:
+        """Only what changes the verdict counts: a judge's word after the user's does not."""
+        previous = self.rule.verdict(entry.earlier)
+        verdict = self.rule.verdict((*entry.earlier, entry.given))
+        if verdict is None or verdict == previous:
+            return
+        if entry.is_served:
+            self.policy.answered(entry, verdict, previous)
+        else:
+            self.policy.unseen_answered(previous)
+        if self._can_teach(entry.example):
+            self._learn(entry.example, entry.call_id, verdict, previous)
+
+    def _learn(
+        self, example: Example, call_id: str, verdict: Label, previous: Label | None
+    ) -> None:
+        self.policy.learn(example, call_id, verdict, previous)
+        recent = self.policy.recent
+        if recent is not None and recent.version != self.use.version:
+            self.use = ExpectedUse.of(recent, self.lengths, list(self.estimators.values()))
+
+    @property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.estimators)}
+
+    def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
+        """Of a candidate that there is, under the encoder that is in use."""
+        return (
+            example is not None
+            and example.candidate in self.estimators
+            and example.encoder == self.encoder
+        )

@@ -1,0 +1,253 @@
+"""What each source of labels says, source by source, and what of it counts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, column, func, select, table
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.labels.agreement import ENOUGH, Agreement
+from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
+from litellm_messplus.status.alerts import Alert, AlertKind
+from litellm_messplus.status.interval import is_thin
+from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
+from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
+from litellm_messplus.status.windows import interval_of, share
+from litellm_messplus.store.audits import agreements
+from litellm_messplus.store.tables import grading_sums, gradings, label_precedence, labels, requests
+
+CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
+"""The view, as far as it is read here: of each source its newest label, counting or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The labels of one source on served calls, and the sums of their values and squares."""
+
+    kind: LabelKind
+    source: str
+    labelled: int
+    total: float
+    squares: float
+    counting: int
+
+    @property
+    def mean(self) -> float:
+        """Of its labels."""
+        return self.total / self.labelled
+
+    @property
+    def mean_square(self) -> float:
+        """Of its labels."""
+        return self.squares / self.labelled
+
+
+Sources = tuple[Given, ...]
+"""Of one service level."""
+
+
+async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
+    """Over the requests of a window; the strongest kind first."""
+    counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
+    found: dict[Key, list[Given]] = {}
+    for zoo, level, kind, source, count, total, squares in await _ask(connection, _given(), start):
+        counted = counting.get((zoo, level, source), 0)
+        given = Given(LabelKind(kind), source, count, total, squares, counted)
+        found.setdefault((zoo, level), []).append(given)
+    return {key: by_strength(given) for key, given in found.items()}
+
+
+def by_strength(given: Iterable[Given]) -> Sources:
+    """The strongest kind first."""
+    return tuple(sorted(given, key=_order))
+
+
+def labels_of(found: Sources, totals: Totals | None) -> Labels:
+    """For the report."""
+    labelled, requests = (totals.labelled, totals.requests) if totals else (0, 0)
+    return Labels(labelled, share(labelled, requests), tuple(map(_rate, found)))
+
+
+def _rate(given: Given) -> SourceRate:
+    interval = interval_of(given.mean, given.labelled)
+    assert interval is not None  # it has given labels
+    return SourceRate(
+        given.kind, given.source, given.labelled, given.mean, interval.low, interval.high,
+        given.counting, is_thin(interval, given.labelled),
+    )  # fmt: skip
+
+
+def _order(given: Given) -> tuple[int, str]:
+    return PRECEDENCE.index(given.kind), given.source
+
+
+async def _ask(connection: AsyncConnection, query: Select[Any], start: Start) -> Any:
+    return await connection.execute(within(query, requests.c.request_id, start))
+
+
+def _given() -> Select[Any]:
+    found = CURRENT.c
+    sums = (func.count(), func.sum(found.value), func.sum(found.value * found.value))
+    return _on_served(CURRENT, *sums, by=(found.kind, found.source))
+
+
+def _counting() -> Select[Any]:
+    return _on_served(VERDICTS, func.count(), by=(VERDICTS.c.source,))
+
+
+def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
+    """Figures over the labels on served calls, by zoo, service level and what else is named."""
+    each = (requests.c.zoo, requests.c.service_level, *by)
+    is_served = given.c.call_id == requests.c.request_id + ".0"
+    return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
+
+
+# What the judge's audit says of who answers, for the report.
+
+
+def response_bias(audit: Audit | None, sources: Sources) -> ResponseBias | None:
+    """None where nothing was graded; ``sources`` have all that users said."""
+    if audit is None:
+        return None
+    feedback = next((each for each in sources if each.kind is LabelKind.FEEDBACK), None)
+    found = estimate(audit)
+    return ResponseBias(
+        graded=audit.graded,
+        answered=audit.answered.calls,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        is_corrected=found.is_corrected,
+        is_thin=found.is_thin,
+        feedback_rate=feedback.mean if feedback else None,
+        corrected_rate=(
+            corrected_rate(feedback.mean, feedback.mean_square, found.ratio) if feedback else None
+        ),
+    )
+
+
+# What the judges did, at what cost, and whether they agree with the users.
+
+JudgeKey = tuple[str, str]
+"""Zoo and judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """What one judge did for one zoo. ``weight`` is that of its newest label; ``is_left_out`` where
+    the rule of the zoo does not name judges."""
+
+    gradings: int
+    graded: int
+    cost: float | None
+    without_cost: int
+    weight: float | None
+    is_left_out: bool
+    agreement: Agreement
+
+
+async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
+    """By zoo and judge, over the whole time, from the sums; the agreement over its newest calls."""
+    weights = await _newest_weights(connection)
+    agreed = await agreements(connection)
+    left_out = await _left_out(connection)
+    found = grading_sums.c
+    query = select(
+        found.zoo,
+        found.judge,
+        func.sum(found.gradings),
+        func.sum(found.graded),
+        func.sum(found.cost),
+        func.sum(found.gradings_without_cost),
+    ).group_by(found.zoo, found.judge)
+    return {
+        (zoo, judge): Grading(
+            gradings=asked,
+            graded=graded,
+            cost=cost,
+            without_cost=without_cost,
+            weight=weights.get((zoo, judge)),
+            is_left_out=zoo in left_out,
+            agreement=agreed.get((zoo, judge), Agreement()),
+        )
+        for zoo, judge, asked, graded, cost, without_cost in await connection.execute(query)
+    }
+
+
+async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
+    """Of the labels of each judge's newest grading."""
+    found = grading_sums.c
+    newest = (
+        select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
+        .group_by(found.zoo, found.judge)
+        .subquery()
+    )
+    query = (
+        select(newest.c.zoo, newest.c.judge, labels.c.weight)
+        .select_from(newest)
+        .join(gradings, gradings.c.position == newest.c.position)
+        .join(labels, labels.c.request_id == gradings.c.request_id)
+        .where(labels.c.kind == "judge")
+        .order_by(labels.c.position)
+    )
+    return {(zoo, judge): weight for zoo, judge, weight in await connection.execute(query)}
+
+
+async def _left_out(connection: AsyncConnection) -> set[str]:
+    """The zoos whose rule does not count what judges say."""
+    query = select(label_precedence.c.zoo).where(
+        label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
+    )
+    return set((await connection.execute(query)).scalars())
+
+
+def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
+    """For the report; ``least`` is the kappa below which it stops counting, where that is known."""
+    said = found.agreement
+    low, high = said.interval if said.calls else (None, None)
+    counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
+    return JudgeStatus(
+        zoo=key[0],
+        judge=key[1],
+        gradings=found.gradings,
+        graded=found.graded,
+        cost=found.cost,
+        gradings_without_cost=found.without_cost,
+        both_satisfied=said.both_satisfied,
+        only_judge_satisfied=said.only_judge_satisfied,
+        only_user_satisfied=said.only_user_satisfied,
+        neither=said.neither,
+        kappa=said.kappa,
+        kappa_low=low,
+        kappa_high=high,
+        counts=counts,
+        note=_note(found, least),
+    )
+
+
+def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
+    """Of judges whose labels have stopped counting because they agree too little with users."""
+    return [
+        Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
+        for each in judges
+        if found[each.zoo, each.judge].weight == 0.0
+    ]
+
+
+def _note(found: Grading, least: float | None) -> str:
+    """Whether it counts, and why."""
+    if found.weight is None:
+        return "has graded nothing yet"
+    if found.is_left_out:
+        return "does not count: judges are left out of the precedence"
+    kappa = found.agreement.kappa
+    if found.weight == 0.0:
+        shown = "unknown" if kappa is None else f"{kappa:.2f}"
+        below = "too low" if least is None else f"below {least:g}"
+        return f"does not count: agreement {shown} {below}"
+    if kappa is None or not found.agreement.is_enough:
+        both = found.agreement.calls
+        return f"counts: agreement unknown, {both} of {ENOUGH} calls that users judged too"
+    return f"counts: agreement {kappa:.2f}"

@@ -1,0 +1,145 @@
+"""Tables of the status for people: the labels, and the calibration."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from litellm_messplus.status.calibration import (
+    Reading,
+    ReadingPays,
+    ZooCalibration,
+)
+from litellm_messplus.status.report import (
+    JudgeStatus,
+    Labels,
+    LevelStatus,
+    ResponseBias,
+    SourceRate,
+)
+
+# The labels for people: what each source says, who answers, and what the judge did.
+
+Row = tuple[str, str, str]
+"""What it is, of the whole time, and of the last window."""
+
+
+def label_rows(level: LevelStatus) -> Iterator[Row]:
+    """The requests with any label, then each source that has given one."""
+    overall, last = level.overall.labels, level.last.labels
+    yield "with any label", _share(overall), _share(last)
+    recent = {each.source: each for each in last.sources}
+    for source in overall.sources:
+        yield f"{source.source} says", _source(source), _source(recent.get(source.source))
+
+
+def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
+    """Nothing where no judge graded."""
+    if found is None:
+        return
+    kind = "not enough evidence, " if found.is_thin else ""
+    kind += "" if found.is_corrected else "the judge taken at its word, "
+    yield (
+        "unsatisfied users answer",
+        f"{found.ratio:.2f} times as often ({found.low:.2f} to {found.high:.2f}; "
+        f"{kind}{found.graded} graded)",
+    )
+    if found.feedback_rate is not None:
+        yield (
+            "feedback, had all answered",
+            f"{found.corrected_rate:.1%} (as given: {found.feedback_rate:.1%})",
+        )
+
+
+def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
+    """A table each."""
+    for judge in judges:
+        table = Table(title=Text(f"{judge.zoo}, judge {judge.judge}"), show_header=False)
+        for label, value in _judge(judge):
+            style = "yellow" if label == "labels" and judge.counts is False else ""
+            table.add_row(label, Text(value, style=style))
+        yield table
+
+
+def _judge(judge: JudgeStatus) -> Iterator[tuple[str, str]]:
+    yield "gradings", f"{judge.gradings}, {judge.graded} of them graded"
+    missing = judge.gradings_without_cost
+    cost = "unknown" if judge.cost is None else f"{judge.cost:.6g} usd, in no cost above"
+    yield "cost", f"{cost} ({missing} of unknown cost)" if missing else cost
+    yield "labels", judge.note
+    if judge.kappa is not None:
+        low, high = judge.kappa_low, judge.kappa_high
+        yield "agreement with users (kappa)", f"{judge.kappa:.2f} ({low:.2f} to {high:.2f})"
+        yield (
+            "on calls that both judged",
+            f"both satisfied {judge.both_satisfied}, neither {judge.neither}, "
+            f"only the judge {judge.only_judge_satisfied}, only the user "
+            f"{judge.only_user_satisfied}",
+        )
+
+
+def _share(labels: Labels) -> str:
+    return "unknown" if labels.labelled_share is None else f"{labels.labelled_share:.1%}"
+
+
+def _source(found: SourceRate | None) -> str:
+    if found is None:
+        return "nothing"
+    counting = "all count" if found.counting == found.labelled else f"{found.counting} count"
+    return f"{found.rate:.1%} ({found.low:.1%} to {found.high:.1%}) of {found.labelled}, {counting}"
+
+
+# The calibration for people: what was predicted against what came, and whether reading pays.
+
+STYLES = {ReadingPays.YES: "green", ReadingPays.NO: "yellow", ReadingPays.TOO_EARLY: "yellow"}
+
+
+def calibration_tables(calibration: ZooCalibration) -> Iterator[RenderableType]:
+    """Two tables of one zoo."""
+    yield _reliability(calibration)
+    yield _readings(calibration)
+
+
+def _reliability(calibration: ZooCalibration) -> Table:
+    """A row a bin; where all is well, the satisfied share is the predicted one."""
+    table = Table(title=Text(f"{calibration.zoo}, predictions against verdicts"))
+    table.add_column("candidate", overflow="fold")
+    for column in ("predicted", "satisfied, interval", "judged calls"):
+        table.add_column(column, justify="right")
+    for candidate in calibration.candidates:
+        for place, found in enumerate(candidate.bins):
+            low, high = found.satisfied_low, found.satisfied_high
+            table.add_row(
+                "" if place else Text(candidate.candidate),
+                f"{found.predicted:.1%}",
+                f"{found.satisfied:.1%} ({low:.1%} to {high:.1%})",
+                str(found.calls),
+            )
+        table.add_section()
+    return table
+
+
+def _readings(calibration: ZooCalibration) -> Table:
+    table = Table(title=Text(f"{calibration.zoo}, does reading the prompt pay?"))
+    table.add_column("log-loss in nats", overflow="fold")
+    for column in ("predicted", "running mean", "gain, interval", "pays"):
+        table.add_column(column, justify="right")
+    for candidate in calibration.candidates:
+        table.add_row(Text(candidate.candidate), *_reading(candidate.reading))
+    table.add_section()
+    table.add_row("all", *_reading(calibration.reading))
+    return table
+
+
+def _reading(found: Reading) -> Iterator[RenderableType]:
+    yield f"{found.log_loss:.4f}"
+    yield f"{found.log_loss_mean:.4f}"
+    yield _gain(found)
+    yield Text(found.reading_pays.value, style=STYLES[found.reading_pays])
+
+
+def _gain(found: Reading) -> str:
+    if found.gain_low is None or found.gain_high is None:
+        return f"{found.gain:+.4f}"
+    return f"{found.gain:+.4f} ({found.gain_low:+.4f} to {found.gain_high:+.4f})"

@@ -1,0 +1,269 @@
+"""What is counted over the log in windows: who agrees with whom, which keys judge, what judges
+cost. Runs alike on SQLite and Postgres."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Select,
+    and_,
+    case,
+    column,
+    exists,
+    func,
+    select,
+    table,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.influence import Audit, KeyActivity, LevelActivity
+from litellm_messplus.labels.judge.grader import Spent
+from litellm_messplus.store.tables import gradings, labels, requests
+
+# What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
+
+AGREEMENT_WINDOW = 1000
+"""The newest calls that both judged: an old rubric, or an old model, is forgotten."""
+LOOKED_AT = 3_000
+"""The newest gradings, of all zoos, among which those calls are looked for: so many users answer
+that they are found there, and however long the log is, no more of it is read."""
+SATISFIED = 0.5
+LABELS = table(
+    "current_labels", *map(column, ("call_id", "request_id", "created_at", "kind", "value"))
+)
+"""The view, as far as it is read here. Labels of weight 0 are in it: what does not count is
+measured on."""
+
+
+async def agreements(
+    connection: AsyncConnection, window: int = AGREEMENT_WINDOW
+) -> dict[tuple[str, str], Agreement]:
+    """By zoo and judge (the model group), over the newest ``window`` calls of each among the newest
+    ``LOOKED_AT`` gradings; a pair without such calls is left out."""
+    judged, said = LABELS.alias("judged"), LABELS.alias("said")
+    graded = (
+        select(gradings.c.request_id, gradings.c.judge)
+        .where(gradings.c.status == "graded")
+        .order_by(gradings.c.position.desc())
+        .limit(LOOKED_AT)
+        .subquery("graded")
+    )
+    each = (requests.c.zoo, graded.c.judge)
+    pairs = (
+        select(
+            *each,
+            (judged.c.value >= SATISFIED).label("judge_satisfied"),
+            (said.c.value >= SATISFIED).label("user_satisfied"),
+            func.row_number()
+            .over(partition_by=each, order_by=(judged.c.created_at.desc(), judged.c.call_id.desc()))
+            .label("place"),
+        )
+        .select_from(graded)
+        .join(requests, requests.c.request_id == graded.c.request_id)
+        .join(judged, and_(judged.c.request_id == graded.c.request_id, judged.c.kind == "judge"))
+        .join(said, and_(said.c.call_id == judged.c.call_id, said.c.kind == "feedback"))
+        .subquery()
+    )
+    yes, user = pairs.c.judge_satisfied, pairs.c.user_satisfied
+    query = (
+        select(
+            pairs.c.zoo,
+            pairs.c.judge,
+            *agreement_counts(yes, user),
+        )
+        .where(pairs.c.place <= window)
+        .group_by(pairs.c.zoo, pairs.c.judge)
+    )
+    return {(row[0], row[1]): Agreement(*row[2:]) for row in await connection.execute(query)}
+
+
+def agreement_counts(judge: Any, user: Any) -> list[Any]:
+    """The fields of an `Agreement`, from the conditions that judge and user are satisfied."""
+    cells = (judge & user, judge & ~user, ~judge & user, ~judge & ~user)
+    return [count_where(cell) for cell in cells]
+
+
+def count_where(condition: Any) -> Any:
+    """How many rows meet it."""
+    return func.sum(case((condition, 1), else_=0))
+
+
+# The audit by the judge, counted: what it and the users said of the requests that it graded.
+#
+# Runs alike on SQLite and Postgres, along the indexes of `gradings` and of the calls' labels.
+
+AUDIT_WINDOW = 10_000
+"""The newest gradings: how users behave may change."""
+
+
+async def audits(
+    connection: AsyncConnection, window: int = AUDIT_WINDOW
+) -> dict[tuple[str, str], Audit]:
+    """By zoo and service level, over the newest ``window`` gradings of all; levels without are left
+    out. A level has a rate of its own at which it is graded, so its levels do not add up to a
+    uniform sample of a zoo."""
+    newest = (
+        select(gradings.c.request_id)
+        .where(gradings.c.status == "graded")
+        .order_by(gradings.c.position.desc())
+        .limit(window)
+        .subquery()
+    )
+    judged, said = LABELS.alias("judged"), LABELS.alias("said")
+    yes, user = judged.c.value >= SATISFIED, said.c.value >= SATISFIED
+    served = requests.c.request_id + ".0"
+    query = (
+        select(
+            requests.c.zoo,
+            requests.c.service_level,
+            *agreement_counts(yes, user),
+            count_where(yes & said.c.value.is_(None)),
+            count_where(~yes & said.c.value.is_(None)),
+        )
+        .select_from(requests)
+        .join(judged, and_(judged.c.call_id == served, judged.c.kind == "judge"))
+        .outerjoin(said, and_(said.c.call_id == served, said.c.kind == "feedback"))
+        .where(requests.c.request_id.in_(select(newest.c.request_id)))
+        .group_by(requests.c.zoo, requests.c.service_level)
+    )
+    return {
+        (row[0], row[1]): Audit(Agreement(*row[2:6]), row[6], row[7])
+        for row in await connection.execute(query)
+    }
+
+
+# What grading has cost: the budget of a day starts from here, whatever ended the process.
+
+
+async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
+    """By zoo, what was spent on a day (UTC), whichever model graded; zoos without are left out."""
+    start = datetime.combine(day, time.min, tzinfo=UTC)
+    query = (
+        select(
+            requests.c.zoo,
+            func.count(),
+            func.coalesce(func.sum(gradings.c.cost), 0.0),
+        )
+        .select_from(gradings)
+        .join(requests, requests.c.request_id == gradings.c.request_id)
+        .where(gradings.c.created_at >= start, gradings.c.created_at < start + timedelta(days=1))
+        .group_by(requests.c.zoo)
+    )
+    found = await connection.execute(query)
+    return {zoo: Spent(day, asked, dollars) for zoo, asked, dollars in found}
+
+
+# Which keys ask and judge how much, over the last day.
+
+SPAN = timedelta(days=1)
+MOST_KEYS = 200
+"""Of a service level, those that judge most: the others have little to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVerdicts:
+    """Of one key in a service level: its requests and verdicts; of those that count the number, and
+    the share that is satisfied (None without any); and how many are kept without counting."""
+
+    zoo: str
+    service_level: str
+    key_hash: str | None
+    requests: int
+    verdicts: int
+    counting: int
+    satisfied: float | None
+    not_counting: int
+
+
+async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
+    """Of the last day. Raises SQLAlchemyError where the database does not answer."""
+    since = datetime.now(UTC) - SPAN
+    in_level = and_(
+        _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
+    )
+    async with engine.connect() as connection:
+        found = await connection.execute(_verdicts(since).where(in_level).limit(MOST_KEYS))
+        judged = {row.key_hash: row for row in found}
+        everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
+        total = (await connection.execute(everybody)).scalar_one()
+        asked = await _requests_of(connection, since, list(judged))
+    return LevelActivity(
+        requests=total,
+        keys={
+            key: KeyActivity(asked.get((zoo, service_level, key), 0), row.counting, row.satisfied)
+            for key, row in judged.items()
+        },
+    )
+
+
+async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
+    """Those that judged most in the last day, whether it counts or not."""
+    since = datetime.now(UTC) - SPAN
+    rows = (await connection.execute(_verdicts(since).limit(most))).all()
+    asked = await _requests_of(connection, since, [row.key_hash for row in rows])
+    return [
+        KeyVerdicts(
+            zoo=row.zoo,
+            service_level=row.service_level,
+            key_hash=row.key_hash,
+            requests=asked.get((row.zoo, row.service_level, row.key_hash), 0),
+            verdicts=row.verdicts,
+            counting=row.counting,
+            satisfied=row.satisfied / row.counting if row.counting else None,
+            not_counting=row.not_counting,
+        )
+        for row in rows
+    ]
+
+
+async def _requests_of(
+    connection: AsyncConnection, since: datetime, keys: list[str | None]
+) -> dict[tuple[str, str, str | None], int]:
+    """How many requests each of these keys made, by zoo and service level."""
+    each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
+    named = {key for key in keys if key is not None}
+    query = (
+        select(*each, func.count())
+        .where(requests.c.created_at >= since, requests.c.key_hash.in_(named))
+        .group_by(*each)
+    )
+    return {(row[0], row[1], row[2]): row[3] for row in await connection.execute(query)}
+
+
+def _plain(column: Column[Any]) -> ColumnElement[Any]:
+    """The column as no index knows it. Of a service level there is an index too, and SQLite would
+    rather go along it through the whole log than through a day by its times."""
+    return func.coalesce(column, "")
+
+
+def _verdicts(since: datetime) -> Select[Any]:
+    """The feedback of each key, the heaviest first; of a call counts its newest that weighs."""
+    newer = labels.alias("newer")
+    is_replaced = exists().where(
+        newer.c.call_id == labels.c.call_id,
+        newer.c.source == labels.c.source,
+        newer.c.position > labels.c.position,
+        newer.c.weight > 0.0,
+    )
+    counts = (labels.c.weight > 0.0) & ~is_replaced
+    verdicts = func.count()
+    each = (requests.c.zoo, requests.c.service_level, requests.c.key_hash)
+    return (
+        select(
+            *each,
+            verdicts.label("verdicts"),
+            func.count(case((counts, 1))).label("counting"),
+            func.coalesce(func.sum(case((counts, labels.c.value))), 0.0).label("satisfied"),
+            func.count(case((labels.c.weight <= 0.0, 1))).label("not_counting"),
+        )
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(labels.c.created_at >= since, labels.c.kind == LabelKind.FEEDBACK)
+        .group_by(*each)
+        .order_by(verdicts.desc(), *each)
+    )

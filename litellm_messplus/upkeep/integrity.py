@@ -1,0 +1,241 @@
+"""Is a database whole: its file, the order of its log, and what its records point to?"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, Subquery, Table, func, literal, select, union_all
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.records import served_call_id
+from litellm_messplus.store.log import TABLE_OF
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, log_head, requests
+from litellm_messplus.upkeep.finding import Finding, Outcome, some
+
+# Whether the database can be read at all: SQLite's own check of its file.
+
+FILE_CHECK = "file"
+MOST = 20
+"""Faults that SQLite lists before it stops looking."""
+ADVICE = "restore the database from a backup, or move it away to begin anew"
+
+
+async def check_file(database: AsyncEngine) -> Finding:
+    """What `PRAGMA integrity_check` says. Postgres has no such check in SQL."""
+    if database.dialect.name != "sqlite":
+        told = "only a SQLite file is checked; for Postgres there is pg_amcheck"
+        return Finding(FILE_CHECK, Outcome.SKIPPED, told)
+    faults = await _faults(database)
+    if not faults:
+        return Finding(FILE_CHECK, Outcome.SOUND, "SQLite finds no fault in the file")
+    more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+    return Finding(FILE_CHECK, Outcome.WRONG, f"the file is damaged: {faults[0]}{more}", ADVICE)
+
+
+async def _faults(database: AsyncEngine) -> list[str]:
+    try:
+        async with database.connect() as connection:
+            found = await connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})")
+            told = [" ".join(str(line).split()) for line in found.scalars()]
+    except DatabaseError as error:
+        if "malformed" not in str(error.orig) and "not a database" not in str(error.orig):
+            raise
+        return [str(error.orig)]
+    return [] if told == ["ok"] else told
+
+
+# Records that point to others: is there what they point to?
+
+REFERENCES_CHECK = "references"
+SHOWN = 3
+"""Records that are named."""
+RESTORE = (
+    "restore the missing rows from a backup, or delete these too; then DELETE FROM snapshots, so "
+    "that the next start folds the whole log"
+)
+
+
+class _Rule(NamedTuple):
+    """Rows that ``broken`` finds, by their id, break it."""
+
+    told: str
+    broken: Select[Any]
+
+
+async def check_references(database: AsyncEngine) -> list[Finding]:
+    """Each call has its request, each label its call, and both the same request."""
+    async with database.connect() as connection:
+        found = [await _check(connection, rule) for rule in _rules()]
+        waiting = await _count(connection, _labels_before_their_call())
+    findings = [finding for finding in found if finding is not None]
+    if not findings:
+        told = "every call, label, grading and measured energy has its request"
+        findings.append(Finding(REFERENCES_CHECK, Outcome.SOUND, told))
+    if waiting:
+        told = (
+            f"{waiting} labels are of served calls that have not ended, or whose end was lost when "
+            "a proxy was killed: their verdicts count, and teach nothing"
+        )
+        findings.append(Finding(REFERENCES_CHECK, Outcome.NOTE, told))
+    return findings
+
+
+def _rules() -> Iterator[_Rule]:
+    for table, key in (
+        (calls, calls.c.call_id),
+        (labels, labels.c.label_id),
+        (gradings, gradings.c.grading_id),
+        (call_energy, call_energy.c.call_id),
+    ):
+        yield _Rule(f"{table.name} without a request", _without(table, key, requests))
+    yield _Rule("call_energy without a call", _without(call_energy, call_energy.c.call_id, calls))
+    yield _Rule(
+        "labels whose call is not there",
+        _without(labels, labels.c.label_id, calls).where(~_is_of_served_call()),
+    )
+    for table, key in ((labels, labels.c.label_id), (call_energy, call_energy.c.call_id)):
+        yield _Rule(
+            f"{table.name} of another request than their call",
+            select(key)
+            .join(calls, calls.c.call_id == table.c.call_id)
+            .where(calls.c.request_id != table.c.request_id),
+        )
+
+
+def _without(table: Table, key: ColumnElement[Any], other: Table) -> Select[Any]:
+    (to,) = other.primary_key.columns
+    return select(key).outerjoin(other, to == table.c[to.name]).where(to.is_(None))
+
+
+def _is_of_served_call() -> ColumnElement[bool]:
+    """Whose id is known from the start, so that it may be judged before it has ended."""
+    return labels.c.call_id == labels.c.request_id + served_call_id("")
+
+
+def _labels_before_their_call() -> Select[Any]:
+    return _without(labels, labels.c.label_id, calls).where(_is_of_served_call())
+
+
+async def _check(connection: AsyncConnection, rule: _Rule) -> Finding | None:
+    count = await _count(connection, rule.broken)
+    if count == 0:
+        return None
+    shown = (await connection.execute(rule.broken.limit(SHOWN))).scalars().all()
+    told = f"{count} {rule.told} ({some(shown, count)})"
+    return Finding(REFERENCES_CHECK, Outcome.WRONG, told, RESTORE)
+
+
+async def _count(connection: AsyncConnection, query: Select[Any]) -> int:
+    counted = select(func.count()).select_from(query.subquery())
+    return (await connection.execute(counted)).scalar_one()
+
+
+# The order of the log: each position once over all tables, and none beyond the log's head.
+
+ORDER_CHECK = "positions"
+"""Positions that are named."""
+
+
+async def check_positions(database: AsyncEngine) -> list[Finding]:
+    """Of requests, calls, labels and all others, which share one numbering."""
+    async with database.connect() as connection:
+        taken = _everywhere()
+        query = select(  # at once: a running proxy appends between two statements
+            func.count(),
+            func.count(taken.c.position.distinct()),
+            func.min(taken.c.position),
+            func.max(taken.c.position),
+            select(log_head.c.position).scalar_subquery(),
+            func.coalesce(select(log_head.c.start).scalar_subquery(), 0),
+        )
+        records, distinct, first, last, head, start = (await connection.execute(query)).one()
+        wrong = list(_bounds(first or 1, last or 0, head, start))
+        if records > distinct:
+            wrong.append(await _shared(connection, taken))
+    if wrong:
+        return wrong
+    findings = [
+        Finding(ORDER_CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")
+    ]
+    if start:
+        findings.append(_pruned(start, is_done=(first or head) > start))
+    empty = (head or 0) - distinct
+    if empty and not start:
+        told = (
+            f"{empty} of {head} positions are empty, as `messplus teach --forget` leaves them (and "
+            "rows that were deleted by hand)"
+        )
+        findings.append(Finding(ORDER_CHECK, Outcome.NOTE, told))
+    return findings
+
+
+def _pruned(start: int, *, is_done: bool) -> Finding:
+    told = f"requests and lessons up to {start} are pruned"
+    if is_done:
+        return Finding(ORDER_CHECK, Outcome.NOTE, told)
+    return Finding(
+        ORDER_CHECK,
+        Outcome.NOTE,
+        f"{told}, and rows of them are still there: the next `messplus prune` deletes them",
+    )
+
+
+def _everywhere() -> Subquery:
+    return union_all(
+        *(
+            select(table.c.position, literal(table.name).label("name"))
+            for table in TABLE_OF.values()
+        )
+    ).subquery("taken")
+
+
+def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Finding]:
+    if head is None:
+        yield Finding(
+            ORDER_CHECK,
+            Outcome.WRONG,
+            "the table log_head is empty, which says where the log ends",
+            f"stop the proxy, then: INSERT INTO log_head (id, position) VALUES (1, {last})",
+        )
+    elif last > head:
+        yield Finding(
+            ORDER_CHECK,
+            Outcome.WRONG,
+            f"log_head says that the log ends at {head}, and there is a record at {last}",
+            f"stop the proxy, then: UPDATE log_head SET position = {last}",
+        )
+    elif start > head:
+        yield Finding(
+            ORDER_CHECK,
+            Outcome.WRONG,
+            f"log_head says that the log is pruned up to {start}, and ends at {head}",
+            "restore the database from a backup",
+        )
+    if first < 1:
+        yield Finding(
+            ORDER_CHECK,
+            Outcome.WRONG,
+            f"there is a record at {first}; positions begin at 1",
+            "delete that record, or restore the database from a backup",
+        )
+
+
+async def _shared(connection: AsyncConnection, taken: Subquery) -> Finding:
+    """The positions that more than one record has; each is unique within its table."""
+    twice = (
+        select(taken.c.position).group_by(taken.c.position).having(func.count() > 1)
+    ).subquery()
+    count = (await connection.execute(select(func.count()).select_from(twice))).scalar_one()
+    query = select(twice.c.position).order_by(twice.c.position).limit(SHOWN)
+    shown = (await connection.execute(query)).scalars().all()
+    named = []
+    for position in shown:
+        tables = select(taken.c.name).where(taken.c.position == position).order_by(taken.c.name)
+        names = (await connection.execute(tables)).scalars().all()
+        named.append(f"{position} ({' and '.join(names)})")
+    return Finding(
+        ORDER_CHECK,
+        Outcome.WRONG,
+        f"more than one record is at position {some(named, count)}, so the log has no order there",
+        "restore the database from a backup, or delete the record that does not belong there",
+    )
