@@ -265,7 +265,7 @@ class MessplusSettings(Settings):
     snapshot_every: Annotated[int, Field(ge=1)] = Field(
         default=10_000,
         description="Log records between two snapshots of the state, of a megabyte or so each; a "
-        "start folds those since the newest, about 10,000 a second.",
+        "start folds those since the newest, about 2,500 a second.",
     )
     retention: RetentionSettings | None = Field(
         default=None, description="How long requests are kept; left out, all are."

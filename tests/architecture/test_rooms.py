@@ -1,6 +1,7 @@
 """Who may import whom: the rooms of docs/design.md, checked on the code's own imports."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +124,17 @@ def test_every_room_is_in_the_picture() -> None:
     rooms = [path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
 
     assert [room for room in rooms if f"{room}/" not in picture] == []
+
+
+def test_the_road_of_a_request_names_every_module_of_the_proxy() -> None:
+    room = PACKAGE / "proxy"
+    road = re.findall(
+        r"^(\w+)/?  ",
+        ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "",
+        re.M,
+    )
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    rooms = {path.name for path in room.iterdir() if (path / "__init__.py").exists()}
+
+    assert len(road) == len(set(road))
+    assert set(road) == modules | rooms
