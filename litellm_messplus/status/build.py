@@ -184,7 +184,7 @@ def build_status(
     counters: Mapping[str, int] | None = None,
 ) -> Status:
     """The status that the rows make, with its alerts."""
-    known = set(rows.newest) if live is None else set(live)
+    known = rows.newest.keys() | rows.overall.totals.keys() if live is None else set(live)
     levels = [
         found
         for key in sorted(known)
@@ -223,8 +223,7 @@ def _key(found: KeyVerdicts) -> KeyStatus:
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
     """None for a level of which neither the engine nor the log can say the alpha."""
     newest = rows.newest.get(key)
-    given = live.alpha if live else None
-    alpha = given if given is not None else newest.alpha if newest else None
+    alpha = _alpha(key, rows, live, newest)
     if alpha is None:
         return None
     overall = _window(key, rows.overall, alpha)
@@ -248,6 +247,16 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
     )
+
+
+def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) -> float | None:
+    """As configured, else of the newest request; where all are pruned, what their verdicts had."""
+    if live and live.alpha is not None:
+        return live.alpha
+    if newest is not None:
+        return newest.alpha
+    totals = rows.overall.totals.get(key)
+    return None if totals is None else totals.mean_alpha
 
 
 def _window(key: Key, span: Span, alpha: float) -> WindowStatus:

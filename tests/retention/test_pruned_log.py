@@ -13,6 +13,7 @@ from litellm_messplus.errors import ConfigurationError, RequestGoneError
 from litellm_messplus.records import LabelRecord, LessonRecord, Record, RequestRecord
 from litellm_messplus.restore import restore
 from litellm_messplus.retention.prune import begin_anew, dry_run, prune
+from litellm_messplus.status.build import read_status
 from litellm_messplus.store import history as histories
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
@@ -377,3 +378,30 @@ async def test_numbers_go_on_where_no_request_of_a_level_is_left(
     async with database.connect() as connection:
         numbers = (await connection.execute(select(requests.c.t))).scalars().all()
     assert numbers == [REQUESTS + 1, REQUESTS + 2]
+
+
+async def test_the_status_of_the_whole_time_still_counts_what_is_gone(
+    database: AsyncEngine, database_url: str, zoo: Zoo
+) -> None:
+    await log.append(database, history(REQUESTS))
+    await snapshot_now(database, zoo)
+    before = [level.overall for level in (await read_status(database)).levels]
+    await prune(database_url, LONG_AGO + 20 * HOUR, None)
+
+    after = [level.overall for level in (await read_status(database)).levels]
+
+    assert await count(database, "requests") == REQUESTS - 20
+    assert after == before
+    assert sum(overall.satisfaction.requests for overall in after) == REQUESTS
+
+
+async def test_the_status_is_read_where_no_request_is_left(
+    database: AsyncEngine, database_url: str, zoo: Zoo
+) -> None:
+    await log.append(database, history(REQUESTS))
+    await snapshot_now(database, zoo)
+    await prune(database_url, ALL_OLD + HOUR, None)
+
+    status = await read_status(database)
+
+    assert sum(level.overall.satisfaction.requests for level in status.levels) == REQUESTS
