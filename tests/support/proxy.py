@@ -170,7 +170,8 @@ class Proxy:
 
     @property
     def _is_sqlite(self) -> bool:
-        return str(self.config["messplus"]["database"]).startswith("sqlite")
+        """As it is where the configuration names no database."""
+        return str(self.config["messplus"].get("database", "sqlite")).startswith("sqlite")
 
     def _end(self, sign: signal.Signals) -> int:
         if self._process is None:
