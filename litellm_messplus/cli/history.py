@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.keys import HistoryDatabase, ProxyKey, ProxyUrl
 
 if TYPE_CHECKING:
     from litellm_messplus.inspecting.logged import Logged
@@ -20,21 +21,9 @@ def explain(
             help="The id of an answer, its x-litellm-call-id or its x-messplus-request-id header.",
         ),
     ],
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="Where the history is kept: the value of messplus.database, or a SQLite file. "
-            "Left out: var/messplus.db if it exists, else messplus.db."
-        ),
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help="Ask a running proxy instead, such as http://127.0.0.1:4000."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
-    ] = None,
+    database: HistoryDatabase = None,
+    url: ProxyUrl = None,
+    key: ProxyKey = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the text.")
     ] = False,
@@ -77,13 +66,7 @@ def _logged(given: str, database: str | None, url: str | None, key: str | None) 
 
 
 def requests(
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="Where the history is kept: the value of messplus.database, or a SQLite file. "
-            "Left out: var/messplus.db if it exists, else messplus.db."
-        ),
-    ] = None,
+    database: HistoryDatabase = None,
     last: Annotated[int, typer.Option(help="How many at most, from 1 to 1000.")] = 20,
     zoo: Annotated[str | None, typer.Option(help="Only those of this zoo.")] = None,
     model: Annotated[
@@ -135,10 +118,7 @@ def feedback(
     ] = None,
     comment: Annotated[str | None, typer.Option(help="Why, in your words.")] = None,
     url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
-    key: Annotated[
-        str | None,
-        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
-    ] = None,
+    key: ProxyKey = None,
 ) -> None:
     """Say whether an answer satisfied. The proxy replies when the verdict is durable."""
     from litellm_messplus.errors import MessplusError

@@ -1,11 +1,31 @@
-"""The proxy's master key, for a start without one: made once, kept in a file of the owner's."""
+"""The proxy's master key, for a start without one: made once, kept in a file of the owner's. And
+the options by which commands find a history, or a proxy and a key of it."""
 
 import os
 import secrets
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 FILE = Path("var/master_key")
 VARIABLE = "LITELLM_MASTER_KEY"
+
+HistoryDatabase = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the history is kept: the value of messplus.database, or a SQLite file. "
+        "Left out: var/messplus.db if it exists, else messplus.db."
+    ),
+]
+ProxyUrl = Annotated[
+    str | None,
+    typer.Option(help="Ask a running proxy instead, such as http://127.0.0.1:4000."),
+]
+ProxyKey = Annotated[
+    str | None,
+    typer.Option(help=f"A key of that proxy; left out, {VARIABLE}, else {FILE}."),
+]
 
 
 def find_or_make() -> str:

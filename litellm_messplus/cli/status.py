@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.keys import HistoryDatabase, ProxyKey, ProxyUrl
 
 if TYPE_CHECKING:
     from litellm_messplus.status.report import Status
@@ -16,21 +17,9 @@ SECONDS = 60.0
 
 
 def status(
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="Where the history is kept: the value of messplus.database, or a SQLite file. "
-            "Left out: var/messplus.db if it exists, else messplus.db."
-        ),
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help="Ask a running proxy instead, such as http://127.0.0.1:4000."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
-    ] = None,
+    database: HistoryDatabase = None,
+    url: ProxyUrl = None,
+    key: ProxyKey = None,
     window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
     full: Annotated[bool, typer.Option("--full", help="Show the tables below the lines.")] = False,
     as_json: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.cli.keys import ProxyKey
 
 if TYPE_CHECKING:
     from litellm_messplus.proxy.checking import Checked
@@ -102,10 +103,7 @@ def verify(
             "the log's. Needs --config."
         ),
     ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help=f"A key of that proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
-    ] = None,
+    key: ProxyKey = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,

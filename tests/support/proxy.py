@@ -22,7 +22,7 @@ from tests.support import postgres
 from tests.support.ports import free_port
 
 START_SECONDS = 240.0
-POSTGRES = "MESSPLUS_TEST_POSTGRES"
+POSTGRES = "MESSPLUS_PROXIES_POSTGRES"
 """The URL of a server on which proxies get databases of their own; set by `--postgres`."""
 Config = dict[str, Any]
 PAPER: Config = {"alpha": 0.7, "policy": "paper", "V": 100.0}
