@@ -29,7 +29,7 @@ ProxyKey = Annotated[
 
 
 def find_or_make() -> str:
-    """The key of the environment, else of the file, which is made on the first start."""
+    """Return the key of the environment, else of the file, which is made on the first start."""
     known = _known()
     if known is not None:
         return known
@@ -42,7 +42,7 @@ def find_or_make() -> str:
 
 
 def find() -> str:
-    """The key of the environment, else of the file.
+    """Return the key of the environment, else of the file.
 
     Raises SystemExit with what to do where there is neither.
     """

@@ -66,7 +66,7 @@ def status(
 
 
 def ask_proxy(url: str, key: str, window: int) -> "Status":
-    """What `GET /messplus/status` of a running proxy answers.
+    """Return what `GET /messplus/status` of a running proxy answers.
 
     Raises NoStatusError where it answers something else, or not at all.
     """
@@ -82,8 +82,8 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
 
 
 def _get(url: str, key: str, route: str, **params: int) -> Any:
-    """What a route of the plugin answers. Raises NoStatusError where it is not 200, and ValueError
-    where it is no JSON."""
+    """Return what a route of the plugin answers. Raises NoStatusError where it is not 200, and
+    ValueError where it is no JSON."""
     import httpx
 
     from litellm_messplus.status.build import NoStatusError
