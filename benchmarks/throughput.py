@@ -45,7 +45,7 @@ SAME = repeat(PROMPT)
 
 @contextmanager
 def upstream(niceness: int = 0) -> Iterator[str]:
-    """Its URL. With a niceness, it gives way to the proxies."""
+    """Start the upstream, and give its URL. With a niceness, it gives way to the proxies."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
     process = subprocess.Popen(["nice", "-n", str(niceness), *command])
@@ -59,7 +59,7 @@ def upstream(niceness: int = 0) -> Iterator[str]:
 
 @contextmanager
 def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Where what is started in the block runs, and this process meanwhile."""
+    """Bind this process, and what is started in the block, to these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -69,7 +69,7 @@ def on_cores(cores: Collection[int]) -> Iterator[None]:
 
 
 def cores_of(is_shared: bool) -> tuple[set[int], set[int]]:
-    """Of the worker, and of client and upstream."""
+    """Choose the cores of the worker, and those of client and upstream."""
     every = os.sched_getaffinity(0)
     if is_shared:
         return every, every
@@ -94,14 +94,14 @@ def without_plugin(config: Config) -> Config:
 
 @dataclass(frozen=True)
 class Slice:
-    """Of one proxy: requests a second, and its CPU seconds a request."""
+    """The figures of one proxy: requests a second, and its CPU seconds a request."""
 
     rate: float
     cpu: float
 
 
 def cpu_seconds(proxy: Proxy) -> float:
-    """User and system time of the proxy's process so far."""
+    """Read the user and system time of the proxy's process so far."""
     fields = Path(f"/proc/{proxy.process_id}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -109,7 +109,7 @@ def cpu_seconds(proxy: Proxy) -> float:
 async def slice_of(
     proxy: Proxy, prompts: Iterator[str] = SAME, seconds: float = SLICE_SECONDS
 ) -> Slice:
-    """Load on one proxy for a slice's time."""
+    """Put load on one proxy for a slice's time."""
     headers = {"authorization": f"Bearer {proxy.master_key}"}
     started = time.perf_counter()
     ends = started + seconds
@@ -132,7 +132,8 @@ async def slice_of(
 
 
 def compare(rounds: int, folder: Path, *, is_shared: bool = False) -> list[tuple[Slice, Slice]]:
-    """Slices (with, without) the plugin of one pair of processes, one a round after a warm-up."""
+    """Measure slices (with, without) the plugin of one pair of processes, one a round after a
+    warm-up."""
     workers, others = cores_of(is_shared)
     with on_cores(others), upstream() as url:
         config = zoo_config(url, folder, zoo={"alpha": 0.8})

@@ -174,7 +174,7 @@ class Journal:
                 self._write_now()
 
     async def _woken(self) -> bool:
-        """Wait for something to do; whether that is no more than what others wrote.
+        """Wait for something to do, and tell whether that is no more than what others wrote.
 
         A notice writes nothing: records that wait keep their flush interval.
         """

@@ -150,8 +150,8 @@ class Batcher:
         self._launch(self._run_warm)
 
     def put(self, prompt: Prompt) -> bool:
-        """Hand a prompt over. Whether to wait for it: not where too many wait already, where the
-        encoder is only tried, or where the batcher is closed."""
+        """Hand a prompt over, and tell whether to wait for it: not where too many wait already,
+        where the encoder is only tried, or where the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
         is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
         is_tried = self._is_warm and not ahead and time.perf_counter() >= self._try_again

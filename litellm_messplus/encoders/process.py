@@ -206,7 +206,7 @@ def _end_of(child: _Child, error: Exception) -> str:
 
 
 def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
-    """Name and dimension of the encoder, and what it consumes or why nobody knows.
+    """Receive the encoder's name and dimension, and what it consumes or why nobody knows.
 
     Raises ConfigurationError where there is none.
     """

@@ -18,7 +18,8 @@ GUESSING_DECAY = 0.8
 
 
 def mix_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
-    """Total cost of the cheapest fixed mix of models whose expected satisfaction rate is alpha.
+    """Compute the total cost of the cheapest fixed mix of models whose expected satisfaction rate
+    is alpha.
 
     A linear programme with one constraint beside the simplex has an optimum on at most two models,
     so it is enough to look at every single model that meets alpha and at every pair around alpha.
@@ -36,7 +37,8 @@ def mix_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 
 
 def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
-    """Total cost of the cheapest per-request assignment whose satisfaction rate is at least alpha.
+    """Compute the total cost of the cheapest per-request assignment whose satisfaction rate is at
+    least alpha.
 
     Start from the cheapest call for every request. It satisfies already, or can be made to at a
     surcharge: that of the cheapest satisfying model over the cheapest model. Every surcharge buys

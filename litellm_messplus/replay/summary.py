@@ -143,7 +143,7 @@ class Score:
         return self.alpha + float(self.points.mean()) / 100.0
 
     def below(self, points: float) -> float:
-        """Share of runs that ended more than so many points below alpha."""
+        """Compute the share of runs that ended more than so many points below alpha."""
         return float((self.points < -points).mean())
 
     @property

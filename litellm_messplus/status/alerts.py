@@ -70,7 +70,7 @@ class AlertLog:
         self._absent: dict[tuple[AlertKind, str | None, str | None], int] = {}
 
     def update(self, alerts: Iterable[Alert]) -> list[str]:
-        """Log what is new and what is over, given all alerts of now; the lines that were logged."""
+        """Log what is new and what is over, given all alerts of now; returns the lines."""
         now = {alert.key: alert for alert in alerts}
         lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
         self._active.update(now)

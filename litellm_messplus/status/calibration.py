@@ -290,7 +290,8 @@ class _Zoo:
         )
 
     def _learn(self, position: int) -> bool:
-        """Count the verdicts that were known before that position; whether there were any."""
+        """Count the verdicts that were known before that position, and tell whether there were
+        any."""
         due = False
         while self._waiting and self._waiting[0][0] < position:
             _, name, satisfaction, weight = heappop(self._waiting)

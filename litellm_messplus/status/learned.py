@@ -170,7 +170,8 @@ def _saving(found: Expected) -> Saving:
 
 
 def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
-    """Share of the cost of the cheapest mix; below zero where the plan would cost more."""
+    """Compute the saved share of the cost of the cheapest mix; below zero where the plan would cost
+    more."""
     rates, costs = satisfaction.mean(axis=0).tolist(), cost.mean(axis=0).tolist()
     by_cost = sorted(range(len(costs)), key=costs.__getitem__)
     hull = lower_hull(by_cost, costs, rates)

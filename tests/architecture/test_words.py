@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+CODE = ("litellm_messplus", "migrations", "benchmarks", "examples")
 PLAIN = {
     "dear": "expensive",
     "dearer": "more expensive",
@@ -34,25 +35,26 @@ VERBS = frozenset(
     re.findall(
         r"\w+",
         """
-    Accept Add Answer Append Apply Archive Arrange Ask Assert Assign Average Begin Bind Block Bound
-    Break Bring Build Cache Call Cancel Carry Change Charge Check Choose Classify Clean Clear Close
-    Collect Combine Compare Compute Connect Consume Continue Convert Copy Correct Count Create Cut
-    Decide Decode Define Delete Deliver Demand Derive Describe Detect Discard Divide Do Drain Draw
-    Drop Dump Emit Encode End Enter Escape Estimate Exclude Expect Explain Explore Export Extend
-    Fail Fetch Fill Filter Find Finish Fit Flush Fold Follow Forget Format Free Freeze Gather Get
-    Give Go Grade Group Hand Handle Hash Have Hear Hold Ignore Import Increase Initialise Insert
-    Install Invoke Join Judge Keep Kill Label Lay Learn Leave Let Limit List Listen Load Lock Log
-    Look Lower Make Map Mark Mask Match Measure Merge Meter Migrate Move Multiply Name Narrow
-    Normalise Note Notify Number Observe Open Order Own Pack Parse Pass Pause Permit Pick Place Plan
-    Poll Post Predict Prepare Print Produce Profile Project Protect Prune Publish Pull Push Put
-    Query Queue Quote Raise Rank Reach React Read Rebuild Receive Record Reduce Refuse Register
-    Reject Release Reload Remember Remove Render Repeat Replace Replay Report Require Reserve Reset
-    Resolve Respond Restart Restore Resume Retry Return Reuse Reverse Revise Rewrite Round Run
-    Sample Save Say Scale Schedule Score Search See Select Send Separate Serve Set Settle Share
-    Shorten Show Simulate Skip Sleep Solve Sort Split Stand Start State Stop Store Stream Strip
-    Submit Subtract Sum Summarise Swap Switch Take Teach Tell Test Total Train Translate Trim Try
-    Turn Undo Unpack Update Use Validate Verify Visit Wait Wake Walk Warm Watch Weigh Work Wrap
-    Write Yield
+    Accept Add Alter Analyse Answer Append Apply Archive Arrange Ask Assert Assign Average Begin
+    Bind Block Bound Break Bring Build Cache Call Cancel Carry Change Charge Check Choose
+    Classify Clean Clear Close Collect Combine Compare Compute Connect Consume Continue Convert
+    Copy Correct Count Create Cut Decide Decode Define Delete Deliver Demand Derive Describe
+    Detect Discard Divide Do Drain Draw Drop Dump Emit Encode End Enter Escape Estimate Exclude
+    Expect Explain Explore Export Extend Fail Fetch Fill Filter Find Finish Fit Flush Fold
+    Follow Forget Format Free Freeze Gather Generate Get Give Go Grade Group Hand Handle Hash
+    Have Hear Hold Ignore Import Increase Initialise Insert Install Invoke Join Judge Keep Kill
+    Label Lay Learn Leave Lengthen Let Limit List Listen Load Lock Log Look Lower Make Map Mark
+    Mask Match Measure Merge Meter Migrate Move Multiply Name Narrow Normalise Note Notify
+    Number Observe Open Order Own Pack Parse Pass Pause Permit Pick Place Plan Poll Post Predict
+    Prepare Print Produce Profile Project Protect Prune Publish Pull Push Put Query Queue Quote
+    Raise Rank Reach React Read Rebuild Receive Record Reduce Refuse Register Reject Release
+    Reload Remember Remove Render Repeat Replace Replay Report Require Reserve Reset Resolve
+    Respond Restart Restore Resume Retry Return Reuse Reverse Revise Rewrite Round Run Sample
+    Save Say Scale Schedule Score Search See Select Send Separate Serve Set Settle Share Shorten
+    Show Simulate Skip Sleep Solve Sort Split Stand Start State Stop Store Stream Strip Submit
+    Subtract Sum Summarise Swap Switch Take Teach Tell Test Total Train Translate Trim Try Turn
+    Undo Unpack Update Use Validate Verify Visit Wait Wake Walk Warm Watch Weigh Work Wrap Write
+    Yield
     """,
     )
 )
@@ -66,7 +68,7 @@ def pages() -> list[Path]:
 
 
 def modules() -> list[Path]:
-    return sorted((ROOT / "litellm_messplus").rglob("*.py"))
+    return sorted(module for room in CODE for module in (ROOT / room).rglob("*.py"))
 
 
 def said(module: Path) -> Iterator[tuple[int, str]]:
