@@ -15,7 +15,7 @@ HistoryDatabase = Annotated[
     str | None,
     typer.Option(
         help="Where the history is kept: the value of messplus.database, or a SQLite file. "
-        "Left out: var/messplus.db if it exists, else messplus.db."
+        "Default: var/messplus.db if it exists, else messplus.db."
     ),
 ]
 ProxyUrl = Annotated[
@@ -24,7 +24,7 @@ ProxyUrl = Annotated[
 ]
 ProxyKey = Annotated[
     str | None,
-    typer.Option(help=f"A key of that proxy; left out, {VARIABLE}, else {FILE}."),
+    typer.Option(help=f"A key of that proxy. Default: {VARIABLE}, else {FILE}."),
 ]
 
 

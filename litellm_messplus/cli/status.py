@@ -20,8 +20,12 @@ def status(
     database: HistoryDatabase = None,
     url: ProxyUrl = None,
     key: ProxyKey = None,
-    window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
-    full: Annotated[bool, typer.Option("--full", help="Show the tables below the lines.")] = False,
+    window: Annotated[
+        int, typer.Option(min=1, help="How many of the newest requests the last window holds.")
+    ] = 500,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show all tables below the summary.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the lines.")
     ] = False,
@@ -29,7 +33,7 @@ def status(
         bool,
         typer.Option(
             "--learned",
-            help="Show what reading the prompts has taught instead: on which prompts each model is "
+            help="Show instead what was learned from the prompts: on which of them each model is "
             "good, how sure that is, and what it saves.",
         ),
     ] = False,

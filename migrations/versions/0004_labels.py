@@ -287,7 +287,7 @@ def _create_gradings() -> None:
 
 
 def _first_views() -> dict[str, str]:
-    """Create the views as the first migration made them, each after those that it reads."""
+    """Return the views as the first migration made them, each after those that it reads."""
     first = ScriptDirectory(str(Path(__file__).parents[1])).get_revision("0001")
     views: dict[str, str] = first.module.VIEWS
     return views

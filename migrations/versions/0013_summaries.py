@@ -248,7 +248,7 @@ def downgrade() -> None:
 
 
 def _logged() -> dict[str, str]:
-    """Query what each table of sums keeps, added up from the log."""
+    """Return the query of each table of sums, added up from the log."""
     return {
         "logged_request_sums": LOGGED_REQUEST_SUMS,
         "logged_call_sums": LOGGED_CALL_SUMS.replace("{own}", OWN).replace(
