@@ -47,7 +47,7 @@ SAME = repeat(PROMPT)
 
 @contextmanager
 def upstream(niceness: int = 0) -> Iterator[str]:
-    """Its URL. With a niceness, it gives way to the proxies."""
+    """Start the upstream, and give its URL. With a niceness, it gives way to the proxies."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
     process = subprocess.Popen(["nice", "-n", str(niceness), *command])
@@ -61,7 +61,7 @@ def upstream(niceness: int = 0) -> Iterator[str]:
 
 @contextmanager
 def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Where what is started in the block runs, and this process meanwhile."""
+    """Bind this process, and what is started in the block, to these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -71,7 +71,7 @@ def on_cores(cores: Collection[int]) -> Iterator[None]:
 
 
 def cores_of(is_shared: bool) -> tuple[set[int], set[int]]:
-    """Of the worker, and of client and upstream."""
+    """Choose the cores of the worker, and those of client and upstream."""
     every = os.sched_getaffinity(0)
     if is_shared:
         return every, every
@@ -112,14 +112,14 @@ def with_adaptive_router(config: Config) -> Config:
 
 @dataclass(frozen=True)
 class Slice:
-    """Of one proxy: requests a second, and its CPU seconds a request."""
+    """The figures of one proxy: requests a second, and its CPU seconds a request."""
 
     rate: float
     cpu: float
 
 
 def cpu_seconds(proxy: Proxy) -> float:
-    """User and system time of the proxy's process so far."""
+    """Read the user and system time of the proxy's process so far."""
     fields = Path(f"/proc/{proxy.process_id}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -127,7 +127,7 @@ def cpu_seconds(proxy: Proxy) -> float:
 async def slice_of(
     proxy: Proxy, prompts: Iterator[str] = SAME, seconds: float = SLICE_SECONDS
 ) -> Slice:
-    """Load on one proxy for a slice's time."""
+    """Put load on one proxy for a slice's time."""
     headers = {"authorization": f"Bearer {proxy.master_key}"}
     started = time.perf_counter()
     ends = started + seconds
@@ -159,7 +159,7 @@ Round = Mapping[str, Slice]
 
 
 def compare(rounds: int, folder: Path, *, is_shared: bool = False) -> list[Round]:
-    """Slices of each arm by its name, one a round after a warm-up, of one process each."""
+    """Measure slices of each arm by its name, one a round after a warm-up, of one process each."""
     workers, others = cores_of(is_shared)
     with on_cores(others), upstream() as url, ExitStack() as stack:
         config = zoo_config(url, folder, zoo={"alpha": 0.8})
@@ -183,7 +183,7 @@ def shown(measured: Slice) -> str:
 
 
 def ratios(rounds: Sequence[Round], arm: str) -> tuple[list[float], float]:
-    """Of an arm over the one without the plugin: rates, and the median of CPU a request."""
+    """Compare an arm with the one without the plugin: all ratios of rates, the median of CPU."""
     rates = [each[arm].rate / each["without"].rate for each in rounds]
     return rates, statistics.median(each[arm].cpu / each["without"].cpu for each in rounds)
 

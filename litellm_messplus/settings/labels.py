@@ -41,8 +41,8 @@ class CallableCheckSettings(Settings):
 
 
 class ChecksSettings(Settings):
-    """What a program finds out about an answer at once. Each that applies gives a label of its own,
-    and an answer must pass them all."""
+    """The checks by which a program judges an answer at once. Each that applies gives a label of
+    its own, and an answer must pass them all."""
 
     complete: bool = Field(
         default=False,
@@ -110,7 +110,8 @@ class JudgeSettings(Settings):
 
 
 class ImplicitSettings(Settings):
-    """Asking again says that the answer did not satisfy, going on that it did."""
+    """The rules that read satisfaction from what the user does next: asking again says that the
+    answer did not satisfy, going on that it did."""
 
     within_seconds: Positive = Field(
         default=180.0, description="How long after an answer the next question speaks of it."

@@ -18,7 +18,7 @@ from litellm_messplus.settings.labels import (
 
 
 class RetentionSettings(Settings):
-    """Once a day, what is older leaves the log; what it taught stays."""
+    """The age of what leaves the log, once a day; what it taught stays."""
 
     keep_days: Annotated[int, Field(ge=1)] = Field(
         description="Requests that were decided longer ago are pruned, and can be judged no more."
@@ -66,7 +66,8 @@ class ServiceLevelSettings(Settings):
 
 
 class ElectricitySettings(Settings):
-    """Where dollars and joules meet. Without it, a zoo takes neither for the other."""
+    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
+    neither for the other."""
 
     price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
     carbon_per_kwh: NotNegative | None = Field(
@@ -83,7 +84,7 @@ class ElectricitySettings(Settings):
 
 
 class TrustSettings(Settings):
-    """How far a zoo's labels can be trusted; read by `adaptive` only."""
+    """The trust in a zoo's labels; read by `adaptive` only."""
 
     margin: NotNegative = Field(
         default=0.0,
@@ -185,7 +186,7 @@ class ZooSettings(TrustSettings):
         return self
 
     def level(self, name: str) -> "ServiceLevel":
-        """The promise of that name, with what it leaves out taken from the zoo.
+        """Return the promise of that name, with what it leaves out taken from the zoo.
 
         Raises KeyError for a name that is not configured.
         """

@@ -93,7 +93,7 @@ def test_the_table_says_what_went(path: Path) -> None:
     ],
 )
 def test_a_date_and_one_way_are_asked_for(path: Path, given: list[str]) -> None:
-    assert "--to FOLDER and --drop" in refusal("--database", path, *given)
+    assert "either --to FOLDER or --drop" in refusal("--database", path, *given)
     assert count(path) == 30
 
 
