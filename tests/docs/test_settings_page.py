@@ -4,7 +4,11 @@ Key, default and meaning of a row come from the code, and so does what a number,
 choice may be; a failure shows the row to paste. Links, and words for what no type says (a path, a
 name), are the page's own."""
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +16,10 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from litellm_messplus.cli import keys
+from litellm_messplus.proxy.deployments.deployment import candidate_of
+from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
+from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
 from litellm_messplus.proxy.router import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
@@ -30,7 +38,6 @@ from litellm_messplus.settings.schema import (
 )
 from tests.docs.markdown import ROOT, Document, code_of
 
-PACKAGE = ROOT / "litellm_messplus"
 SETTINGS = Document(ROOT / "docs" / "settings.md")
 
 SETTING_MODELS: dict[str, type[BaseModel]] = {
@@ -118,7 +125,11 @@ def plain(default: object) -> object:
 
 
 def in_yaml(value: object) -> str:
-    text = str(value) if isinstance(value, str | float) else yaml.safe_dump(value, default_flow_style=True)
+    text = (
+        str(value)
+        if isinstance(value, str | float)
+        else yaml.safe_dump(value, default_flow_style=True)
+    )
     return text.removesuffix("...\n").strip()
 
 
@@ -158,19 +169,44 @@ def bounds(schema: dict[str, Any]) -> str:
     return ", ".join(found) or f"any {schema['type']}"
 
 
+class Noted(dict[str, object]):
+    """What a deployment says of its own, which notes the keys that it is asked for."""
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(given)
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: object = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+
 def test_what_a_deployment_and_a_key_may_say_is_described() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "proxy").rglob("*.py"))
-    read = set(re.findall(r'"(joules_per_\w+)"', source))
-    read |= set(re.findall(r'own_info\(\w+\)\.get\("(\w+)"\)', source))
+    own = Noted(candidate="llama")
+    deployment = {
+        "model_name": "zoo",
+        "litellm_params": {"model": "openai/llama"},
+        "model_info": {"messplus": own, "input_cost_per_token": 1e-6},
+    }
+    candidate_of(deployment)
+    energy_price(deployment)
+    stated_dollars(deployment)
+    measured_deployment(deployment)
 
     described = {key for key in described_settings() if key.startswith(DEPLOYMENT_SETTINGS)}
-    assert described == {DEPLOYMENT_SETTINGS + name for name in read}
+    assert described == {DEPLOYMENT_SETTINGS + name for name in own.asked}
     assert NAME_KEY in SETTINGS.text
 
 
-def test_environment_variables_are_described() -> None:
-    pattern = re.compile(r"\"(MESSPLUS_\w+|LITELLM_MASTER_KEY)\"")
-    for folder in (PACKAGE, ROOT / "migrations"):
-        for path in folder.rglob("*.py"):
-            for name in pattern.findall(path.read_text(encoding="utf-8")):
-                assert f"`{name}`" in SETTINGS.text
+@pytest.mark.parametrize("name", [keys.VARIABLE, "MESSPLUS_DATABASE"])
+def test_environment_variables_are_described(name: str) -> None:
+    assert f"`{name}`" in SETTINGS.text
+
+
+def test_the_variable_of_the_alembic_command_names_its_database(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'named.db'}"
+    command = [sys.executable, "-m", "alembic", "upgrade", "head"]
+    environment = {**os.environ, "MESSPLUS_DATABASE": url}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+
+    assert (tmp_path / "named.db").stat().st_size > 0
