@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from tests.docs.markdown import ROOT
+from tests.support.markdown import ROOT
 
 
 @cache

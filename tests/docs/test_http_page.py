@@ -28,8 +28,8 @@ from litellm_messplus.store.history import OUTCOME
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.docs.counters import counted
-from tests.docs.markdown import ROOT, Document, code_of
-from tests.unit.builders import request
+from tests.support.builders import request
+from tests.support.markdown import ROOT, Document, code_of
 
 HTTP = Document(ROOT / "docs" / "http.md")
 

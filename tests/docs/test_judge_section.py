@@ -15,7 +15,7 @@ from litellm_messplus.settings.labels import RUBRIC, JudgeSettings
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.audits import AGREEMENT_WINDOW
 from tests.docs.counters import counted
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "labels.md")
 SECTION = "A judge"

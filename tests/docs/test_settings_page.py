@@ -36,7 +36,7 @@ from litellm_messplus.settings.schema import (
     ServiceLevelSettings,
     ZooSettings,
 )
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")
 
