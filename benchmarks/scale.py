@@ -44,7 +44,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
-from tests.docs.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document
 
 ZOO = "zoo"
 MODELS = 3

@@ -28,8 +28,8 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from tests.support.builders import build_engine, build_zoo, label, request, served_call
 from tests.support.postgres import missing, postgres_server
-from tests.unit.builders import build_engine, build_zoo, label, request, served_call
 
 WORKERS = (1, 2, 4)
 SECONDS = 5.0

@@ -63,8 +63,8 @@ def replay(
         float,
         typer.Option(
             min=0.001,
-            help="How many times as often unsatisfied users give feedback. Where that would be more "
-            "than always, they always do, and satisfied users that many times less often.",
+            help="How many times as often unsatisfied users give feedback. Where that would be "
+            "more than always, they always do, and satisfied users that many times less often.",
         ),
     ] = 1.0,
     delay: Annotated[int, typer.Option(min=0, help="How many requests late a label arrives.")] = 0,
@@ -76,8 +76,8 @@ def replay(
         str | None,
         typer.Option(
             metavar="MODEL=OTHER@START",
-            help="After the share START of a run, half of MODEL's answers, drawn at random, are only "
-            "as good as OTHER's.",
+            help="After the share START of a run, half of MODEL's answers, drawn at random, are "
+            "only as good as OTHER's.",
         ),
     ] = None,
     window: Annotated[

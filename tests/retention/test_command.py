@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from litellm_messplus.cli.main import app
 from litellm_messplus.store import log
 from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
+from tests.support.builders import build_zoo
 from tests.support.proxy import until
-from tests.unit.builders import build_zoo
 
 DATE = f"{LONG_AGO + 15 * HOUR:%Y-%m-%dT%H:%M:%S}"
 MOST = f"{LONG_AGO + 700 * HOUR:%Y-%m-%dT%H:%M:%S}"
