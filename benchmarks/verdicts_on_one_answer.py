@@ -96,6 +96,7 @@ async def main(folder: str) -> int:
         database,
         only_zoo(engine),
         Counters(),
+        store_text=False,
         flush_seconds=0.1,
         snapshot_every=10**9,
         position=position,

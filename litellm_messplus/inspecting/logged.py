@@ -7,13 +7,19 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from sqlalchemy import RowMapping, Table, column, select, table
+from sqlalchemy import RowMapping, column, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.inspecting.public import (
+    PublicCall,
+    PublicLabel,
+    PublicOutcome,
+    PublicRequest,
+    PublicRow,
+)
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.store import tables
-from litellm_messplus.store.history import OUTCOME, History, find, history
+from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.log import logged_surface
 from litellm_messplus.store.reading import reading
 
@@ -39,8 +45,6 @@ def plain(text: str | None, longest: int = 1000) -> str:
 
 
 Row = Mapping[str, Any]
-HIDDEN = frozenset({"features", "surface", "position", "key_hash"})
-"""Columns that the route `GET /messplus/requests/{id}` leaves out, and so does an explanation."""
 NOT_SENT = "a proxy does not send the numbers of the prompt: ask the database for them"
 VERDICTS = table("verdicts", column("label_id"), column("request_id"))
 
@@ -88,16 +92,14 @@ async def logged_in(database: str, given: str) -> Logged:
 def logged_of(answer: Any) -> Logged:
     """Take the request from what the route answered. Raises NotARequestError."""
     try:
-        request, calls, labels = answer, answer["calls"], answer["labels"]
-        outcome = answer["outcome"]
-        _check(request, tables.requests)
-        for rows, kept in ((calls, tables.calls), (labels, tables.labels)):
+        calls, labels, outcome = answer["calls"], answer["labels"], answer["outcome"]
+        shapes = ((PublicRequest, [answer]), (PublicCall, calls), (PublicLabel, labels))
+        for shape, rows in (*shapes, (PublicOutcome, [outcome])):
             for row in rows:
-                _check(row, kept)
-        _check_names(outcome, {each.name for each in OUTCOME.columns})
+                _check(row, shape)
     except (TypeError, KeyError, AttributeError) as error:
         raise NotARequestError(f"the answer is not of this version: {error}") from error
-    row = {name: value for name, value in request.items() if name in _shown_names(tables.requests)}
+    row = {name: answer[name] for name in PublicRequest.model_fields}
     counting = _counting_of_served(outcome, labels)
     return Logged(row, outcome, calls, labels, counting, False, None, NOT_SENT)
 
@@ -105,10 +107,10 @@ def logged_of(answer: Any) -> Logged:
 def _of_history(told: History, counting: frozenset[str]) -> Logged:
     surface, note = _surface(told.request)
     return Logged(
-        request=_plain(told.request),
-        outcome=_plain(told.outcome),
-        calls=[_plain(row) for row in told.calls],
-        labels=[_plain(row) for row in told.labels],
+        request=_plain(told.request, PublicRequest),
+        outcome=_plain(told.outcome, PublicOutcome),
+        calls=[_plain(row, PublicCall) for row in told.calls],
+        labels=[_plain(row, PublicLabel) for row in told.labels],
         counting=counting,
         knows_unseen=True,
         surface=surface,
@@ -116,12 +118,12 @@ def _of_history(told: History, counting: frozenset[str]) -> Logged:
     )
 
 
-def _plain(row: RowMapping) -> Row:
+def _plain(row: RowMapping, shape: type[PublicRow]) -> Row:
     """As the route shows it."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()
-        if name not in HIDDEN
+        if name in shape.model_fields
     }
 
 
@@ -159,16 +161,8 @@ def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
     return frozenset(matching[:1])
 
 
-def _shown_names(kept: Table) -> set[str]:
-    return {each.name for each in kept.columns} - HIDDEN
-
-
-def _check(row: Row, kept: Table) -> None:
-    _check_names(row, _shown_names(kept))
-
-
-def _check_names(row: Row, names: set[str]) -> None:
-    if missing := sorted(names - row.keys()):
+def _check(row: Row, shape: type[PublicRow]) -> None:
+    if missing := sorted(shape.model_fields.keys() - row.keys()):
         raise KeyError(", ".join(missing))
 
 

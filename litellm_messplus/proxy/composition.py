@@ -56,6 +56,7 @@ class Parts:
             database,
             engines,
             counters,
+            store_text=settings.store_text,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
@@ -82,7 +83,6 @@ class Parts:
             counters,
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
-            store_text=settings.store_text,
         )
         self._features = FeatureService(
             encoder,

@@ -59,7 +59,6 @@ class Explorer:
         *,
         concurrent: int,
         charge_caller: bool,
-        store_text: bool,
     ) -> None:
         self._meter = meter
         self._energy = energy
@@ -68,7 +67,6 @@ class Explorer:
         self._counters = counters
         self._concurrent = concurrent
         self._charge_caller = charge_caller
-        self._store_text = store_text
         self._running: set[asyncio.Task[None]] = set()
 
     def start(
@@ -150,7 +148,7 @@ class Explorer:
             cost=metered.cost,
             cost_source=metered.source,
             seconds=seconds,
-            answer=answer if self._store_text else None,
+            answer=answer,
         )
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:

@@ -173,7 +173,6 @@ def _judge(
         JudgeCalls(settings.model),
         outlets,
         seed=section.seed,
-        store_text=section.store_text,
     )
 
 

@@ -47,7 +47,6 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             prompt_tokens or PromptTokens(list(engines), []),
         )
         self.counters = self.parts.counters
-        self._store_text = settings.store_text
 
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
@@ -133,7 +132,6 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 response_obj,
                 await self._author(opened, payload, response_obj),
                 self.parts.meter,
-                store_text=self._store_text,
             )
             # The headers of a stream went out before anybody knew its id.
             opened.response_id = opened.response_id or call.response_id

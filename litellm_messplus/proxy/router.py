@@ -203,7 +203,7 @@ class RequestRouter:
             exploration_calls=len(decision.explored),
             encode_seconds=None if encoding is None else encode_seconds,
             encode_joules=None if encoding is None else encoding.joules,
-            prompt=text if self._settings.store_text else None,
+            prompt=text,
             surface=surface,
             surface_version=VERSION,
             **_estimates(situation),

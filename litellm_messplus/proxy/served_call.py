@@ -66,8 +66,6 @@ def succeeded(
     response: object,
     author: Author,
     meter: Meter,
-    *,
-    store_text: bool,
 ) -> CallRecord:
     """The served call, attributed to who wrote the answer.
 
@@ -106,7 +104,7 @@ def succeeded(
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=seconds,
         is_cache_hit=is_cache_hit,
-        answer=answer if store_text else None,
+        answer=answer,
     )
 
 

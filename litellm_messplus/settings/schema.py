@@ -271,7 +271,8 @@ class MessplusSettings(Settings):
         default=None, description="How long requests are kept; left out, all are."
     )
     store_text: bool = Field(
-        default=False, description="Whether prompts and answers are kept in the database."
+        default=False,
+        description="Whether prompts, answers and a judge's reasons are kept in the database.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,

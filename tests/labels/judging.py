@@ -96,7 +96,6 @@ class Bench:
 
     scripted: ScriptedJudge = field(default_factory=ScriptedJudge)
     settings: dict[str, Any] = field(default_factory=dict)
-    store_text: bool = False
     findings: list[Finding] = field(default_factory=list)
     gradings: list[GradingRecord] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
@@ -111,7 +110,6 @@ class Bench:
             self.scripted,
             outlets,
             seed=0,
-            store_text=self.store_text,
         )
         self.judge.start()
 

@@ -139,7 +139,6 @@ class Grader:
         outlets: Outlets,
         *,
         seed: int,
-        store_text: bool,
     ) -> None:
         self.weight = settings.weight
         self._settings = settings
@@ -147,7 +146,6 @@ class Grader:
         self._budget = budget
         self._outlets = outlets
         self._seed = seed
-        self._store_text = store_text
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Ask once. Reports a finding for each answer, or none at all."""
@@ -200,7 +198,7 @@ class Grader:
             source=LabelKind.JUDGE.value,
             value=grade.value,
             weight=self.weight,
-            comment=grade.reason if self._store_text else None,  # it may quote the user
+            comment=grade.reason,
         )
 
 

@@ -75,7 +75,6 @@ class Judge:
         outlets: Outlets,
         *,
         seed: int,
-        store_text: bool,
     ) -> None:
         self._zoo = zoo
         self._settings = settings
@@ -85,9 +84,7 @@ class Judge:
         self._budget = DailyBudget(
             gradings=settings.gradings_per_day, dollars=settings.budget_per_day
         )
-        self._grader = Grader(
-            settings, ask, self._budget, outlets, seed=seed, store_text=store_text
-        )
+        self._grader = Grader(settings, ask, self._budget, outlets, seed=seed)
         self._availability = Availability()
         self._backlog = Backlog(settings.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._backlog.add)
