@@ -21,6 +21,7 @@ from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
+from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.retention import Retention
@@ -152,7 +153,7 @@ class Parts:
             await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()
-            await _flush_log_events()
+            await flush_log_events()
             await self.desk.close()
             await self._next_turn_feedback.close()
             await self.energy.close()
@@ -168,10 +169,3 @@ class Parts:
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
-
-
-async def _flush_log_events() -> None:
-    """LiteLLM 1.106 drops the log events that are queued at its end."""
-    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
-
-    await GLOBAL_LOGGING_WORKER.flush()

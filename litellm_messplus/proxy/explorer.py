@@ -8,13 +8,17 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.utils import all_litellm_params
-
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.litellm_seam import (
+    OWN_PARAMETERS,
+    hidden_params,
+    internal_call_metadata,
+    llm_router,
+)
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
@@ -109,7 +113,7 @@ class Explorer:
         exploration_target.set(candidate)
         started = time.perf_counter()
         try:
-            response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
+            response = await getattr(llm_router(), ROUTER_METHODS[call_type])(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
             response = None
@@ -125,7 +129,7 @@ class Explorer:
     def _answered(
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float
     ) -> CallRecord:
-        hidden = answers.hidden_params(response)
+        hidden = hidden_params(response)
         answer = answers.text(response)
         deployment = hidden.get("model_id")
         reading = Reading(answers.usage(response), answer, hidden.get("response_cost"), seconds)
@@ -156,9 +160,7 @@ class Explorer:
         repeated = {
             name: value
             for name, value in request.kwargs.items()
-            if name not in NOT_REPEATED
-            and not name.startswith("_")
-            and name not in all_litellm_params
+            if name not in NOT_REPEATED and not name.startswith("_") and name not in OWN_PARAMETERS
         }
         repeated["model"] = group
         repeated |= request.asked
@@ -171,11 +173,7 @@ class Explorer:
         """Whose the call is: nobody's, or the caller's as an internal call of the proxy."""
         if not self._charge_caller:
             return {}
-        from litellm.litellm_core_utils.internal_call_metadata import (
-            sanitized_forwardable_call_metadata,
-        )
-
-        return dict(sanitized_forwardable_call_metadata(request.metadata, "messplus_exploration"))
+        return internal_call_metadata(request.metadata, "messplus_exploration")
 
 
 def _failed(
@@ -192,10 +190,3 @@ def _failed(
         seconds=seconds,
         error=f"{type(error).__name__}: {error}"[:2000],
     )
-
-
-def _router() -> Any:
-    """The proxy's router as it is now: LiteLLM replaces it when its configuration changes."""
-    from litellm.proxy import proxy_server
-
-    return proxy_server.llm_router

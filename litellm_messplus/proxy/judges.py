@@ -17,6 +17,7 @@ from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
 from litellm_messplus.proxy.deployments.deployment import Deployment
 from litellm_messplus.proxy.deployments.prices import public_dollars, stated_dollars
+from litellm_messplus.proxy.litellm_seam import hidden_params, llm_router
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
 from litellm_messplus.runtime import Background
@@ -73,7 +74,7 @@ class JudgeCalls:
         call = self._complete(messages, timeout_seconds, form)
         # A fresh context: LiteLLM leaves things in it, which would go from grading to grading.
         response = await Context().run(asyncio.create_task, call)
-        hidden = answers.hidden_params(response)
+        hidden = hidden_params(response)
         usage = _usage(response)
         # Without usage LiteLLM says zero, which is no measurement.
         cost = hidden.get("response_cost") if usage else None
@@ -87,10 +88,7 @@ class JudgeCalls:
     async def _complete(
         self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
     ) -> Any:
-        from litellm.proxy import proxy_server  # replaced when the configuration changes
-
-        router: Any = proxy_server.llm_router
-        return await router.acompletion(
+        return await llm_router().acompletion(
             model=self._model,
             messages=[dict(message) for message in messages],
             timeout=timeout_seconds,

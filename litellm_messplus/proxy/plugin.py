@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy import served_call
+from litellm_messplus.proxy import litellm_seam, served_call
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.metering import PromptTokens
@@ -54,17 +54,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
-        from litellm.proxy import proxy_server
-
-        proxy_server.app.include_router(self.parts.routes())
-        shut_down_proxy = proxy_server.proxy_shutdown_event
-
-        async def shut_down(*arguments: Any, **keywords: Any) -> None:
-            # The one place that LiteLLM passes on SIGTERM; looked up there at call time.
-            await self.close()
-            await shut_down_proxy(*arguments, **keywords)
-
-        proxy_server.proxy_shutdown_event = shut_down
+        litellm_seam.proxy_app().include_router(self.parts.routes())
+        litellm_seam.before_shutdown(self.close)
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""

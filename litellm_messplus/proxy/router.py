@@ -20,6 +20,7 @@ from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.surface import (
@@ -124,9 +125,9 @@ class RequestRouter:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        target_order = request.kwargs.get("_target_order")
-        if target_order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, target_order)
+        order = target_order(request.kwargs)
+        if order is not None:
+            return deployment.best_of_order(deployments, opened.ranking, order)
         return deployment.ranked(deployments, opened.ranking, opened.tried)
 
     async def _decide_once(

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.router import RouterRateLimitError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.litellm_seam import NO_DEPLOYMENT_LEFT
 from litellm_messplus.proxy.open_requests import Author, OpenRequest
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
@@ -136,7 +136,7 @@ def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
 
     Of one that LiteLLM refused, since it has no deployment left, no candidate was called.
     """
-    is_refused = isinstance(error, RouterRateLimitError) and not opened.tried
+    is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
     return CallRecord(
         call_id=served_call_id(opened.record.request_id),
         request_id=opened.record.request_id,

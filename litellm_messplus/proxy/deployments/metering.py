@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import litellm
-import litellm.litellm_core_utils.default_encoding  # points tiktoken at the files in the package
 import tiktoken
 
 from litellm_messplus.costs.price import CostUnit, Usage
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, model_info
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, is_free
+from litellm_messplus.proxy.litellm_seam import bundled_encoding
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.records import CostSource, RequestRecord
 from litellm_messplus.runtime import Counters
@@ -186,7 +186,7 @@ class PromptTokens:
     def warm_up(self) -> None:
         """Load what will be needed: the first use of an encoding takes a second or so."""
         for name in {name for known in self._encodings.values() for name in known.values()}:
-            tiktoken.get_encoding(name)
+            bundled_encoding(name)
 
     def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
         """By candidate; empty for a prompt that is too long to be counted in time."""
@@ -195,7 +195,7 @@ class PromptTokens:
             return {}
         extra = TOKENS_PER_TURN * len(conversation.turns)
         counted = {
-            name: len(tiktoken.get_encoding(name).encode_ordinary(text)) + extra
+            name: len(bundled_encoding(name).encode_ordinary(text)) + extra
             for name in set(known.values())
         }
         return {candidate: counted[name] for candidate, name in known.items()}
