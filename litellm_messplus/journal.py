@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ class _Waiting:
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
     ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
-    words of a user go past its door, whoever hands them over."""
+    words of a user go past its door, whoever hands them over; ``saw`` is told of what did."""
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class Journal:
         counters: Counters,
         *,
         store_text: bool,
+        saw: Callable[[Record], None] | None = None,
         flush_seconds: float,
         snapshot_every: int,
         position: int,
@@ -77,6 +78,7 @@ class Journal:
         self._engines = engines
         self._counters = counters
         self._store_text = store_text
+        self._saw = saw
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
@@ -155,6 +157,8 @@ class Journal:
             self._drop(waiting, JournalFullError(f"{LONGEST_BACKLOG} records are waiting"))
         else:
             self._backlog.append(waiting)
+            if self._saw is not None:
+                self._saw(kept)
 
     def _write_now(self) -> None:
         self._is_due = True

@@ -14,6 +14,7 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
+from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
@@ -53,11 +54,13 @@ class Parts:
         self.open_requests = OpenRequests()
         self.authors = Authors(database)
         self.index = DeploymentIndex()
+        self._distributions = Distributions()
         self.journal = Journal(
             database,
             engines,
             counters,
             store_text=settings.store_text,
+            saw=self._distributions.saw,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
@@ -117,7 +120,9 @@ class Parts:
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
-        self._shared_counters = SharedCounters(database, counters, self._encoder_did)
+        self._shared_counters = SharedCounters(
+            database, counters, self._encoder_did, self._distributions.counts
+        )
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()

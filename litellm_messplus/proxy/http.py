@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import (
@@ -97,7 +98,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
     async def metrics() -> PlainTextResponse:
         """The same figures for Prometheus."""
         with _refusals(counters):
-            return PlainTextResponse(await watch.metrics())
+            return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
 
     @router.get("/messplus/health", dependencies=[Depends(administrator)])
     async def health() -> dict[str, int]:
