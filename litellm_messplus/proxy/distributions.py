@@ -18,8 +18,11 @@ from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRec
 
 REMEMBERED = 4096
 """Requests whose zoo is known when their calls end, the newest: as many as are open."""
-SUM = "sum"
-INFINITY = "+Inf"
+SUM = -1
+"""In place of a bucket: the sum of all values."""
+
+Place = tuple[str, tuple[str, ...], int]
+"""Of a histogram: its metric, the values of its labels, and which bucket, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Distribution:
     @property
     def buckets(self) -> tuple[str, ...]:
         """The buckets by their upper bounds, as Prometheus names them."""
-        return (*map(str, self.bounds), INFINITY)
+        return (*map(str, self.bounds), "+Inf")
 
 
 DECISION_SECONDS = Distribution(
@@ -64,7 +67,7 @@ class Distributions:
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
         self._zoos: OrderedDict[str, str] = OrderedDict()
-        self._counts: defaultdict[str, float] = defaultdict(float)
+        self._counts: defaultdict[Place, float] = defaultdict(float)
 
     def __len__(self) -> int:
         return len(self._zoos)
@@ -80,9 +83,9 @@ class Distributions:
             case LabelRecord() if record.weight > 0.0:
                 self._count(LABEL_SATISFACTION, record.value, record.kind)
 
-    def counts(self) -> Mapping[str, float]:
+    def counts(self) -> dict[str, float]:
         """Give what was counted, by names that tell the bucket: what workers can add up."""
-        return self._counts
+        return {json.dumps(place): count for place, count in self._counts.items()}
 
     def _remember(self, record: RequestRecord) -> None:
         self._zoos[record.request_id] = record.zoo
@@ -90,25 +93,21 @@ class Distributions:
             self._zoos.popitem(last=False)
 
     def _count(self, told: Distribution, value: float, *labels: str) -> None:
-        bucket = told.buckets[bisect_left(told.bounds, value)]
-        self._counts[_name(told, labels, bucket)] += 1
-        self._counts[_name(told, labels, SUM)] += value
-
-
-def _name(told: Distribution, labels: tuple[str, ...], bucket: str) -> str:
-    return json.dumps([told.metric, labels, bucket])
+        bucket = bisect_left(told.bounds, value)
+        self._counts[told.metric, labels, bucket] += 1
+        self._counts[told.metric, labels, SUM] += value
 
 
 def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
     """Make what workers counted into histograms; one that has counted nothing is empty."""
-    by_series: dict[str, dict[tuple[str, ...], dict[str, float]]] = {}
+    by_series: dict[str, dict[tuple[str, ...], dict[int, float]]] = {}
     for name, count in counts.items():
         metric, labels, bucket = json.loads(name)
         by_series.setdefault(metric, {}).setdefault(tuple(labels), {})[bucket] = count
     for told in DISTRIBUTIONS:
         family = HistogramMetricFamily(told.metric, told.meaning, labels=told.labels)
         for series, found in sorted(by_series.get(told.metric, {}).items()):
-            up_to = accumulate(found.get(bucket, 0.0) for bucket in told.buckets)
+            up_to = accumulate(found.get(each, 0.0) for each in range(len(told.buckets)))
             family.add_metric(
                 series, list(zip(told.buckets, up_to, strict=True)), found.get(SUM, 0.0)
             )
