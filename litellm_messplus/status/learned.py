@@ -24,7 +24,8 @@ from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.tables import request_sums, requests, snapshots
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import requests, snapshots
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""

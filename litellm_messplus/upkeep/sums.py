@@ -10,8 +10,8 @@ from sqlalchemy import Table, column, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.store.reading import one_moment
+from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.summaries import SUMS
-from litellm_messplus.store.tables import grading_sums, request_sums
 from litellm_messplus.upkeep.finding import Finding, Outcome, some
 
 CHECK = "sums"
