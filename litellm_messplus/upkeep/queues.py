@@ -22,7 +22,7 @@ TOLERANCE = 1e-9
 Level = tuple[str, str]
 """A zoo, and a service level of it."""
 Ask = Callable[[], Status]
-"""Asks the running proxy. Raises NoStatusError where it does not answer."""
+"""Asks the running proxy. Raises NoAnswerError where it does not answer."""
 
 
 async def check_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> list[Finding]:

@@ -62,7 +62,7 @@ async def verify(database: str, configured: Configured | None, ask: Ask | None) 
     """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
 
     With ``configured`` the log is folded, and the proxy behind ``ask`` held against it. Raises
-    UnreadableDatabaseError where nothing can be read, NoStatusError where the proxy says nothing.
+    UnreadableDatabaseError where nothing can be read, NoAnswerError where the proxy says nothing.
     """
     async with reading(database) as engine:
         return Report(_shown(database), tuple(await _findings(engine, configured, ask)))
