@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.judge.grader import Outlets
+from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
@@ -76,8 +76,8 @@ class Parts:
             self.energy.price_factor,
         )
         report = LabelWriter(self.journal).report
-        outlets = Outlets(report, self.journal.write, counters)
-        self._judges = Judges(settings, outlets, database)
+        sinks = JudgeSinks(report, self.journal.write, counters)
+        self._judges = Judges(settings, sinks, database)
         self.desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self._explorer = Explorer(
             self.meter,

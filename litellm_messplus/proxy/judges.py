@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import JudgeRefusedError, Outlets, Reply, Spent
+from litellm_messplus.labels.judge.grader import JudgeRefusedError, JudgeSinks, Reply, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
 from litellm_messplus.proxy.deployments.deployment import Deployment
@@ -116,14 +116,16 @@ RETRY_SECONDS = 5.0
 class Judges:
     """``of_zoo`` holds the judge of every zoo that has one."""
 
-    def __init__(self, settings: MessplusSettings, outlets: Outlets, database: AsyncEngine) -> None:
+    def __init__(
+        self, settings: MessplusSettings, sinks: JudgeSinks, database: AsyncEngine
+    ) -> None:
         self.of_zoo: Mapping[str, Judge] = {
-            name: _judge(name, zoo, zoo.labels.judge, settings, outlets)
+            name: _judge(name, zoo, zoo.labels.judge, settings, sinks)
             for name, zoo in settings.zoos.items()
             if zoo.labels.judge is not None
         }
         self._database = database
-        self._counters = outlets.counters
+        self._counters = sinks.counters
         self._background = Background()
 
     def start(self) -> None:
@@ -161,7 +163,7 @@ def _judge(
     zoo: ZooSettings,
     settings: JudgeSettings,
     section: MessplusSettings,
-    outlets: Outlets,
+    sinks: JudgeSinks,
 ) -> Judge:
     levels = (DEFAULT_LEVEL, *zoo.service_levels)
     return Judge(
@@ -169,7 +171,7 @@ def _judge(
         settings,
         {level: zoo.level(level).judge_rate for level in levels},
         JudgeCalls(settings.model),
-        outlets,
+        sinks,
         seed=section.seed,
     )
 

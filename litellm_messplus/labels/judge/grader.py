@@ -120,7 +120,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlets:
+class JudgeSinks:
     """Where a judge's doings go: verdicts as findings, gradings with their cost, and counts."""
 
     report: Report
@@ -136,7 +136,7 @@ class Grader:
         settings: JudgeSettings,
         ask: Ask,
         budget: DailyBudget,
-        outlets: Outlets,
+        sinks: JudgeSinks,
         *,
         seed: int,
     ) -> None:
@@ -144,13 +144,13 @@ class Grader:
         self._settings = settings
         self._ask = ask
         self._budget = budget
-        self._outlets = outlets
+        self._sinks = sinks
         self._seed = seed
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Ask once. Reports a finding for each answer, or none at all."""
         shown = shuffled(self._seed, request.answers)
-        log = _GradingLog(request, self._settings.model, self._outlets.write)
+        log = _GradingLog(request, self._settings.model, self._sinks.write)
         prompt = messages(self._settings.rubric, request.asked, [answer.answer for answer in shown])
         limit = self._settings.timeout_seconds
         self._budget.asked(datetime.now(UTC).date())
@@ -163,7 +163,7 @@ class Grader:
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
             told = f"{self._settings.model} did not grade: {error!r}"
-            self._outlets.counters.failure("judge_failures", told)
+            self._sinks.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         self._pay(reply)
@@ -172,7 +172,7 @@ class Grader:
 
     def _pay(self, reply: Reply) -> None:
         if reply.cost is None:
-            self._outlets.counters.add("judge_cost_unknown")
+            self._sinks.counters.add("judge_cost_unknown")
         else:
             self._budget.paid(datetime.now(UTC).date(), reply.cost)
 
@@ -184,11 +184,11 @@ class Grader:
         except NonsenseError as error:
             log.answered(GradingStatus.NONSENSE, reply, str(error))
             told = f"{self._settings.model} is of no use: {error}"
-            self._outlets.counters.failure("judge_nonsense", told)
+            self._sinks.counters.failure("judge_nonsense", told)
             return
         log.answered(GradingStatus.GRADED, reply)
         for answer, grade in zip(shown, found, strict=True):
-            self._outlets.report(self._finding(request, answer, grade))
+            self._sinks.report(self._finding(request, answer, grade))
 
     def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(
