@@ -102,7 +102,7 @@ async def main(folder: str) -> int:
         position=position,
     )
     await judge(database, "another-worker-", FOLLOWED)
-    startup.spare()  # as the proxy does
+    startup.freeze_startup_objects()  # as the proxy does
 
     async def follow() -> None:
         journal.start()

@@ -184,7 +184,7 @@ YOUNG = 5_000
 most of them are gone by themselves. What waits to be collected stays some MiB."""
 
 
-def spare() -> None:
+def freeze_startup_objects() -> None:
     """Take what is loaded by now out of all rounds, and make the rounds rarer."""
     gc.collect()
     gc.freeze()
@@ -224,7 +224,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     else:
         plugin.start()
     plugin.attach()
-    spare()
+    freeze_startup_objects()
     logger.info(
         banner(
             zoos,
