@@ -12,7 +12,7 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
 from litellm_messplus.proxy.energy_service import EnergyService
-from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.litellm_seam import (
     OWN_PARAMETERS,
     hidden_params,
@@ -124,7 +124,7 @@ class Explorer:
         self._journal.write(ended)
         self._energy.ended(record.zoo, ended)
         if asked is not None:
-            self._desk.ended(answered(asked, record, ended, response))
+            self._desk.ended(judged_call(asked, record, ended, response))
 
     def _answered(
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float

@@ -37,7 +37,9 @@ PARAMETERS = (
 """What says of an answer, on the four surfaces, what it must be like."""
 
 
-def asked(record: RequestRecord, request: IncomingRequest, conversation: Conversation) -> Asked:
+def judged_request(
+    record: RequestRecord, request: IncomingRequest, conversation: Conversation
+) -> Asked:
     """A request, for those who judge its answers."""
     given = request.kwargs
     return Asked(
@@ -53,7 +55,9 @@ def asked(record: RequestRecord, request: IncomingRequest, conversation: Convers
     )
 
 
-def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: Any) -> AnsweredCall:
+def judged_call(
+    asked: Asked, record: RequestRecord, call: CallRecord, response: Any
+) -> AnsweredCall:
     """A call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
     return AnsweredCall(
         asked=asked,

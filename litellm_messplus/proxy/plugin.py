@@ -13,7 +13,7 @@ from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.http import response_headers
-from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
 from litellm_messplus.proxy.router import MissedDeadlineError
 from litellm_messplus.proxy.surfaces import answers
@@ -152,7 +152,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self.parts.energy.ended(opened.record.zoo, call)
         asked, opened.asked = opened.asked, None  # an open request is kept long after
         if asked is not None:
-            self.parts.desk.ended(answered(asked, opened.record, call, response))
+            self.parts.desk.ended(judged_call(asked, opened.record, call, response))
 
     def _opened(
         self, data: dict[str, Any], call: dict[str, Any] | None = None

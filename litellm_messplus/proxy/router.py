@@ -19,7 +19,7 @@ from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
@@ -214,7 +214,7 @@ class RequestRouter:
             record, explored = _refused(record), ()
         opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
         if self._desk.is_watched(record.zoo):
-            opened.asked = asked(record, request, conversation)
+            opened.asked = judged_request(record, request, conversation)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)
