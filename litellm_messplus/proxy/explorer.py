@@ -163,7 +163,7 @@ class Explorer:
             if name not in NOT_REPEATED and not name.startswith("_") and name not in OWN_PARAMETERS
         }
         repeated["model"] = group
-        repeated |= request.asked
+        repeated |= request.prompt_arguments
         repeated[metadata_name(request.call_type)] = self._metadata(request)
         if request.call_type in METADATA_OF_OTHERS and "metadata" in request.kwargs:
             repeated["metadata"] = request.kwargs["metadata"]

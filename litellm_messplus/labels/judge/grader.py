@@ -81,7 +81,7 @@ class DailyBudget:
             return False
         return self._most_dollars is None or spent.dollars < self._most_dollars
 
-    def asked(self, today: date) -> None:
+    def count_grading(self, today: date) -> None:
         """The judge is asked once more, whatever comes of it."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings + 1, spent.dollars)
@@ -153,7 +153,7 @@ class Grader:
         log = _GradingLog(request, self._settings.model, self._sinks.write)
         prompt = messages(self._settings.rubric, request.asked, [answer.answer for answer in shown])
         limit = self._settings.timeout_seconds
-        self._budget.asked(datetime.now(UTC).date())
+        self._budget.count_grading(datetime.now(UTC).date())
         try:
             async with asyncio.timeout(limit):
                 reply = await self._ask(prompt, schema(len(shown)), limit)
@@ -182,11 +182,11 @@ class Grader:
         try:
             found = grades(reply.text, len(shown))
         except NonsenseError as error:
-            log.answered(GradingStatus.NONSENSE, reply, str(error))
+            log.replied(GradingStatus.NONSENSE, reply, str(error))
             told = f"{self._settings.model} is of no use: {error}"
             self._sinks.counters.failure("judge_nonsense", told)
             return
-        log.answered(GradingStatus.GRADED, reply)
+        log.replied(GradingStatus.GRADED, reply)
         for answer, grade in zip(shown, found, strict=True):
             self._sinks.report(self._finding(request, answer, grade))
 
@@ -214,7 +214,7 @@ class _GradingLog:
     def failed(self, error: str) -> None:
         self._log(GradingStatus.FAILURE, Reply(""), error[:LONGEST_ERROR])
 
-    def answered(self, status: GradingStatus, reply: Reply, error: str | None = None) -> None:
+    def replied(self, status: GradingStatus, reply: Reply, error: str | None = None) -> None:
         self._log(status, reply, error)
 
     def _log(self, status: GradingStatus, reply: Reply, error: str | None) -> None:

@@ -47,7 +47,7 @@ class Availability:
                 return
         yield
 
-    def answered(self) -> None:
+    def succeeded(self) -> None:
         """It is there."""
         self._failures, self._next_probe = 0, 0.0
 
@@ -180,7 +180,7 @@ class Judge:
             self._availability.failed()
             self._backlog.add(request)
             return
-        self._availability.answered()
+        self._availability.succeeded()
         if outcome is Outcome.REFUSED:
             self._left_out()
 

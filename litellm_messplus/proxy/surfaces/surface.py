@@ -30,7 +30,7 @@ class IncomingRequest:
     kwargs: Mapping[str, Any]
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def prompt_arguments(self) -> dict[str, Any]:
         """The arguments that hold the prompt, where they are not among ``kwargs``.
 
         LiteLLM's router hands over the prompt of a text completion as the words of a user.
