@@ -10,7 +10,7 @@ from typing import Any
 
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.litellm_seam import (
@@ -132,7 +132,9 @@ class Explorer:
         hidden = hidden_params(response)
         answer = answers.text(response)
         deployment = hidden.get("model_id")
-        reading = Reading(answers.usage(response), answer, hidden.get("response_cost"), seconds)
+        reading = ReportedCall(
+            answers.usage(response), answer, hidden.get("response_cost"), seconds
+        )
         metered = self._meter.read(record, Served(candidate, deployment), reading)
         usage = metered.usage
         return CallRecord(

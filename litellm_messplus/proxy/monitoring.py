@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.prediction.learned import reading_of
+from litellm_messplus.prediction.learned import zoo_view
 from litellm_messplus.proxy.metrics import exposition
 from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
 from litellm_messplus.runtime import Background, Counters
@@ -156,7 +156,7 @@ class StatusWatch:
         Raises SQLAlchemyError where the database does not answer.
         """
         readings = {
-            name: reading_of(engine.state.policy.predictor)
+            name: zoo_view(engine.state.policy.predictor)
             for name, engine in self._engines.items()
             if isinstance(engine.state.policy, AdaptivePolicy)
         }

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.proxy.litellm_seam import NO_DEPLOYMENT_LEFT
 from litellm_messplus.proxy.open_requests import Author, OpenRequest
 from litellm_messplus.proxy.surfaces import answers
@@ -77,7 +77,7 @@ def succeeded(
     metered = meter.read(
         opened.record,
         Served(author.candidate, author.deployment_id),
-        Reading(
+        ReportedCall(
             _usage(payload),
             answer,
             payload.get("response_cost"),

@@ -46,7 +46,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PromptGain:
     """What the prompt told about so many ``calls``, in nats a call.
 
     ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its interval of 95 % is
@@ -68,7 +68,7 @@ class CandidateCalibration:
 
     candidate: str
     bins: tuple[Bin, ...]
-    reading: Reading
+    reading: PromptGain
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ZooCalibration:
     """Of one zoo, whose service levels share a predictor; ``reading`` is over all candidates."""
 
     zoo: str
-    reading: Reading
+    reading: PromptGain
     candidates: tuple[CandidateCalibration, ...]
 
 
@@ -126,12 +126,12 @@ class Losses:
         self.gains += weight**2 * (loss_mean - loss)
         self.squared_gains += weight**2 * (loss_mean - loss) ** 2
 
-    def reading(self) -> Reading:
+    def reading(self) -> PromptGain:
         """Of at least one call."""
         whole = self.weights.sum
         gain = (self.mean - self.predicted) / whole
         low, high = self._interval(gain)
-        return Reading(
+        return PromptGain(
             calls=self.weights.calls,
             log_loss=self.predicted / whole,
             log_loss_mean=self.mean / whole,

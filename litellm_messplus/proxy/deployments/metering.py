@@ -27,7 +27,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportedCall:
     """What LiteLLM says of a call: the usage in the words of any API, the answer's text, what
     LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
     streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
@@ -66,7 +66,7 @@ class Meter:
         self._silent: set[str | None] = set()
         """Deployments whose last whole answer came without usage."""
 
-    def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
+    def read(self, record: RequestRecord, served: Served, reading: ReportedCall) -> Metered:
         """Of an answer that came; readings that cannot be are dropped and counted."""
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
@@ -79,7 +79,7 @@ class Meter:
         cost, source = self._cost(record, served, usage, dollars, reading.seconds)
         return Metered(usage, cost, source)
 
-    def _reported(self, served: Served, reading: Reading, usage: Usage | None) -> Usage | None:
+    def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
         """The usage of a stream is LiteLLM's own count where the endpoint reports none."""
         if reading.is_stream:
             if usage is not None and served.deployment in self._silent:
@@ -91,7 +91,7 @@ class Meter:
             self._silent.discard(served.deployment)
         return usage
 
-    def _dollars(self, reading: Reading) -> float | None:
+    def _dollars(self, reading: ReportedCall) -> float | None:
         """None for LiteLLM's zero too: it says zero of what it has no price for."""
         dollars = reading.dollars or 0.0
         if not 0.0 <= dollars < math.inf:
