@@ -14,7 +14,7 @@ from litellm_messplus.labels.source import (
     Finding,
     LabelDesk,
     LabelSource,
-    Report,
+    ReportFinding,
 )
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.surfaces.answers import read_answer
@@ -110,7 +110,10 @@ def _user(request: IncomingRequest) -> str | None:
 
 
 def build_label_desk(
-    settings: MessplusSettings, report: Report, counters: Counters, judges: Mapping[str, Judge]
+    settings: MessplusSettings,
+    report: ReportFinding,
+    counters: Counters,
+    judges: Mapping[str, Judge],
 ) -> LabelDesk:
     """One desk for the process; every zoo has sources of its own.
 
@@ -124,7 +127,7 @@ def build_label_desk(
 
 
 def _sources(
-    name: str, zoo: ZooSettings, report: Report, counters: Counters, judge: Judge | None
+    name: str, zoo: ZooSettings, report: ReportFinding, counters: Counters, judge: Judge | None
 ) -> list[LabelSource]:
     checks = build_checks(zoo.labels.checks, name, report, counters)
     next_turn = zoo.labels.implicit

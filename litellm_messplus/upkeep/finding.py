@@ -100,7 +100,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     """All findings on one database, which is shown without its password."""
 
     database: str

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import reading
-from litellm_messplus.upkeep.finding import Finding, Outcome, Report
+from litellm_messplus.upkeep.finding import Finding, Outcome, VerifyReport
 from litellm_messplus.upkeep.folding import BASES_CHECK as BASES
 from litellm_messplus.upkeep.folding import (
     Configured,
@@ -35,7 +35,7 @@ STYLES = {
 }
 
 
-def render(report: Report) -> Table:
+def render(report: VerifyReport) -> Table:
     """One row a finding."""
     table = Table(title=report.database, title_justify="left")
     for name in ("check", "result", "found"):
@@ -58,14 +58,14 @@ NOT_THE_LOG = "not looked at: the log is not as it was written"
 NO_ORDER = "not looked at: the log has no order to fold in"
 
 
-async def verify(database: str, configured: Configured | None, ask: Ask | None) -> Report:
+async def verify(database: str, configured: Configured | None, ask: Ask | None) -> VerifyReport:
     """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
 
     With ``configured`` the log is folded, and the proxy behind ``ask`` held against it. Raises
     UnreadableDatabaseError where nothing can be read, NoAnswerError where the proxy says nothing.
     """
     async with reading(database) as engine:
-        return Report(_shown(database), tuple(await _findings(engine, configured, ask)))
+        return VerifyReport(_shown(database), tuple(await _findings(engine, configured, ask)))
 
 
 async def _findings(

@@ -17,7 +17,7 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
-from litellm_messplus.labels.source import Finding, Report
+from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, GradingStatus, new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import JudgeSettings
@@ -123,7 +123,7 @@ class Outcome(Enum):
 class JudgeSinks:
     """Where a judge's doings go: verdicts as findings, gradings with their cost, and counts."""
 
-    report: Report
+    report: ReportFinding
     write: WriteGrading
     counters: Counters
 
