@@ -123,7 +123,7 @@ class Source(StrEnum):
     NEWEST_REQUEST = "newest request"
 
 
-class Finding(StrEnum):
+class BestSingleState(StrEnum):
     """Whether one model alone would have met alpha."""
 
     FOUND = "found"
@@ -237,7 +237,7 @@ class BestSingle:
     ``unjudged`` have too few verdicts, or no known cost, and were not considered.
     """
 
-    finding: Finding
+    finding: BestSingleState
     note: str
     unjudged: tuple[str, ...]
     candidate: str | None = None

@@ -85,7 +85,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """``advice`` says what to do, where there is something to do."""
 
     check: str
@@ -104,10 +104,10 @@ class VerifyReport:
     """All findings on one database, which is shown without its password."""
 
     database: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
-    def wrong(self) -> list[Finding]:
+    def wrong(self) -> list[CheckResult]:
         """Those that need something to be done."""
         return [finding for finding in self.findings if finding.outcome is Outcome.WRONG]
 
