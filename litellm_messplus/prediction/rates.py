@@ -76,7 +76,7 @@ KINDNESS = 2.0
 
 
 @dataclass
-class RunningMean:
+class FadingRate:
     """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
 
     Where the change test finds that the model has become worse, the mean starts again from the
@@ -112,7 +112,7 @@ class RunningMean:
         self.total += (new.weight * new.value - old.weight * old.value) * kept
 
 
-def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
+def rates(means: Sequence[FadingRate]) -> tuple[list[float], list[float]]:
     """Shrunk satisfaction rate and its standard deviation, per model."""
     weight = sum(mean.weight for mean in means)
     pooled = (sum(mean.total for mean in means) + FIRST_GUESS) / (weight + 1.0)
@@ -126,7 +126,7 @@ def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
     return satisfaction, deviation
 
 
-def optimism(means: Sequence[RunningMean]) -> list[float]:
+def optimism(means: Sequence[FadingRate]) -> list[float]:
     """Standard deviations to add per model: the base, and more for a model with few labels."""
     share = sum(mean.weight for mean in means) / max(len(means), 1)
     return [

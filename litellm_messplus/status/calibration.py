@@ -10,7 +10,7 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
 
-from litellm_messplus.prediction.rates import RunningMean, rates
+from litellm_messplus.prediction.rates import FadingRate, rates
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, effective, wilson
 
 BINS = 10
@@ -257,7 +257,7 @@ class Prequential:
 
 class _Zoo:
     def __init__(self) -> None:
-        self._means: dict[str, RunningMean] = {}
+        self._means: dict[str, FadingRate] = {}
         self._rates: dict[str, float] = {}
         self._waiting: list[tuple[int, str, float, float]] = []
         self._losses: defaultdict[str, Losses] = defaultdict(Losses)
@@ -265,7 +265,7 @@ class _Zoo:
 
     def add(self, call: JudgedCall) -> None:
         name = call.candidate
-        self._means.setdefault(name, RunningMean())
+        self._means.setdefault(name, FadingRate())
         if self._learn(call.decided_at) or name not in self._rates:
             shrunk, _ = rates(list(self._means.values()))
             self._rates = dict(zip(self._means, shrunk, strict=True))
