@@ -24,7 +24,7 @@ from litellm_messplus.prediction.prompt_heads import (
     logistics,
     within,
 )
-from litellm_messplus.prediction.rates import ChangeTest, FadingRate, optimism, rates
+from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 
 # The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
@@ -245,4 +245,4 @@ def _numbers(mean: FadingRate) -> list[float]:
 
 def _running_mean(numbers: list[float]) -> FadingRate:
     weight, total, faded, restarted, *suspected = numbers
-    return FadingRate(weight, total, faded, restarted, ChangeTest(*suspected))
+    return FadingRate(weight, total, faded, restarted, DriftTest(*suspected))

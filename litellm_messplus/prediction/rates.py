@@ -34,7 +34,7 @@ _EDGE = 0.02
 
 
 @dataclass(slots=True)
-class ChangeTest:
+class DriftTest:
     """``evidence`` for a drop, and the labels since it last was zero, which are all that is known
     of the model if it did drop."""
 
@@ -87,7 +87,7 @@ class FadingRate:
     total: float = 0.0
     faded: float = 0.0
     restarted: float = 0.0
-    change: ChangeTest = field(default_factory=ChangeTest)
+    change: DriftTest = field(default_factory=DriftTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
         """Count a label; the returned mark lets a later verdict be put in its place exactly."""
@@ -98,7 +98,7 @@ class FadingRate:
         self.faded -= weight / MEMORY
         if has_dropped:
             self.weight, self.total = self.change.weight, self.change.total
-            self.change = ChangeTest()
+            self.change = DriftTest()
             self.restarted = self.faded
         return self.faded
 

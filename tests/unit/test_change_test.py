@@ -5,7 +5,7 @@ import random
 import pytest
 
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.rates import KNOWN, ChangeTest, FadingRate
+from litellm_messplus.prediction.rates import KNOWN, DriftTest, FadingRate
 
 
 def labels(rate: float, count: int, seed: int) -> list[float]:
@@ -44,7 +44,7 @@ def test_a_model_that_becomes_better_raises_no_alarm() -> None:
 
 
 def test_a_rate_that_rests_on_little_cannot_be_out_of_date() -> None:
-    test = ChangeTest()
+    test = DriftTest()
     known = [1.0] * (int(KNOWN) - 1)
     assert not any(test.add(0.0, 1.0, len(known), sum(known), 1.0) for _ in range(3))
     assert test.evidence == 0.0
