@@ -19,7 +19,8 @@ from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.labelling import judged_request
+from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.surface import (
@@ -125,9 +126,9 @@ class RequestRouter:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        target_order = request.kwargs.get("_target_order")
-        if target_order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, target_order)
+        order = target_order(request.kwargs)
+        if order is not None:
+            return deployment.best_of_order(deployments, opened.ranking, order)
         return deployment.ranked(deployments, opened.ranking, opened.tried)
 
     async def _decide_once(
@@ -205,7 +206,7 @@ class RequestRouter:
             exploration_calls=len(decision.explored),
             encode_seconds=None if encoding is None else encode_seconds,
             encode_joules=None if encoding is None else encoding.joules,
-            prompt=text if self._settings.store_text else None,
+            prompt=text,
             surface=surface,
             surface_version=VERSION,
             **_estimates(situation),
@@ -215,7 +216,7 @@ class RequestRouter:
             record, explored = _refused(record), ()
         opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
         if self._desk.is_watched(record.zoo):
-            opened.asked = asked(record, request, conversation)
+            opened.asked = judged_request(record, request, conversation)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)
