@@ -82,7 +82,9 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
     try:
         return Status.of(_get(url, key, "status", window=window))
     except (ValueError, ValidationError) as error:
-        raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+        raise NoStatusError(
+            f"the server on {url} is not a proxy with this version of the plugin"
+        ) from error
 
 
 def _get(url: str, key: str, route: str, **params: int) -> Any:
@@ -125,7 +127,9 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
         try:
             found = Learned.of(_get(url, key or keys.find(), "learned"))
         except (ValueError, ValidationError) as error:
-            raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+            raise NoStatusError(
+                f"the server on {url} is not a proxy with this version of the plugin"
+            ) from error
     if as_json:
         print(json.dumps(found.as_dict()))
     else:
