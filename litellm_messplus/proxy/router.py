@@ -28,7 +28,7 @@ from litellm_messplus.proxy.surfaces.surface import (
     read_request,
 )
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.routing.decision import Situation
+from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ServiceLevel
 from litellm_messplus.zoo import Zoo
@@ -66,8 +66,6 @@ def _named(metadata: object) -> str | None:
 FEATURES_SHARE = 0.8
 """Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
 decide."""
-WITHOUT_FEATURES = "no features in time"
-NONE_HEALTHY = "no deployment is healthy"
 
 
 class MissedDeadlineError(Exception):
@@ -172,7 +170,6 @@ class RequestRouter:
             raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
         if features is None:
             self._counters.add("features_late")
-            decision = replace(decision, reason=f"{WITHOUT_FEATURES}: {decision.reason}")
         record = RequestRecord(
             request_id=request_id,
             created_at=datetime.now(UTC),
@@ -206,6 +203,7 @@ class RequestRouter:
             prompt=text if self._settings.store_text else None,
             surface=surface,
             surface_version=VERSION,
+            is_within_reach=decision.is_within_reach,
             **_estimates(situation),
         )
         explored = decision.explored
@@ -228,7 +226,7 @@ def _refused(record: RequestRecord) -> RequestRecord:
         is_exploration=False,
         exploration_calls=0,
         expected_satisfaction=None,
-        reason=f"{NONE_HEALTHY}: {record.reason}",
+        reason=Reason.NONE_HEALTHY,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.routing import trying
-from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.decision import Decision, Reason, Situation
 from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -224,11 +224,11 @@ def _largest(situation: Situation) -> int:
     )
 
 
-def _reason(choice: Choice, is_blind: bool, is_within_reach: bool, backlog: float) -> str:
+def _reason(choice: Choice, is_blind: bool, is_within_reach: bool, backlog: float) -> Reason:
     if choice.is_probe:
-        return "probe beside the choice, unseen" if choice.unseen else "probe"
+        return Reason.UNSEEN_PROBE if choice.unseen else Reason.PROBE
     if is_blind:
-        return "no label has come yet: the largest"
+        return Reason.UNLABELLED
     if not is_within_reach:
-        return "no candidate is expected to hold alpha: best value"
-    return "behind alpha" if backlog > 0.0 else "ahead of alpha"
+        return Reason.OUT_OF_REACH
+    return Reason.BEHIND if backlog > 0.0 else Reason.AHEAD

@@ -38,7 +38,7 @@ ALLOWED = {
         *("status", "store"),
     },
     "retention": {"errors", "store"},
-    "inspecting": {"store", "prediction", "errors"},
+    "inspecting": {"store", "prediction", "routing", "errors"},
     "cli": {
         *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
@@ -60,7 +60,7 @@ SPINE = {
     },
     "label_kind": set(),
     "plugin": {"proxy"},
-    "records": {"label_kind", "prediction"},
+    "records": {"label_kind", "prediction", "routing"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
     "zoo": {"costs", "settings"},
