@@ -51,8 +51,11 @@ ALLOWED = {
 SPINE = {
     "arrivals": {"errors", "records", "store"},
     "draws": set(),
-    "engine": {"costs", "draws", "state", "prediction", "routing", "settings", "zoo"},
+    "engine": {
+        *("costs", "draws", "expectations", "state", "prediction", "routing", "settings", "zoo"),
+    },
     "errors": set(),
+    "expectations": {"costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
         *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from litellm_messplus.proxy.router import NAME_KEY
+from litellm_messplus.proxy.reading import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
     CallableCheckSettings,

@@ -13,7 +13,7 @@ import pytest
 
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import WORKER
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy.deployments.index import build_zoos
@@ -129,10 +129,13 @@ def test_a_transformer_routes_learns_and_goes_on_after_a_restart(
     proxy.stop()
     (last,) = proxy.rows("SELECT features, surface FROM requests ORDER BY position DESC LIMIT 1")
     situation = folded.situation(
-        folded.zoo.levels["default"],
-        Prompt(np.frombuffer(last["features"], "<f4"), np.frombuffer(last["surface"], "<f4")),
-        len("after the restart"),
-        folded.zoo.candidates,
+        Question(
+            "asked again",
+            folded.zoo.levels["default"],
+            Prompt(np.frombuffer(last["features"], "<f4"), np.frombuffer(last["surface"], "<f4")),
+            len("after the restart"),
+            folded.zoo.candidates,
+        )
     )
     assert (shown["t"], shown["queue"]) == (25, situation.queue)
     assert shown["estimated_satisfaction"] == {

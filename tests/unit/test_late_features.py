@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.routing.decision import Reason
@@ -98,7 +99,7 @@ async def serving(folder: Path) -> AsyncIterator[Proxy]:
     engine = Engine(zoo, encoder, seed=0)
     database = create_engine(settings.database)
     await migrate(database)
-    plugin = MessplusPlugin(settings, encoder, {"zoo": engine}, database, 0)
+    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
     plugin.start()
     await asyncio.sleep(0.3)  # until the encoder is warm: nobody waits before
     yield Proxy(plugin, encoder)
