@@ -30,6 +30,7 @@ def deployment(model: str, price: float) -> dict[str, Any]:
     }
 
 
+METADATA = ("metadata", "litellm_metadata")
 DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
 
 
@@ -75,7 +76,7 @@ def log_event(arguments: dict[str, Any], deployment_id: str, **payload: Any) -> 
     found = {"model_id": deployment_id, "model": deployment_id, "startTime": 1.0, "endTime": 2.0}
     return {
         "litellm_call_id": arguments["litellm_call_id"],
-        "litellm_params": {"metadata": arguments["metadata"]},
+        "litellm_params": {name: arguments[name] for name in METADATA if name in arguments},
         "standard_logging_object": {**found, **payload},
     }
 
