@@ -1,6 +1,6 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,12 @@ from litellm_messplus.settings.labels import (
     Positive,
     Settings,
     Share,
+)
+from litellm_messplus.settings.policies import (
+    PolicyName,
+    PolicyPromise,
+    PolicySettings,
+    read_by_others,
 )
 
 # How long the proxy keeps requests, and what becomes of older ones.
@@ -38,27 +44,14 @@ class RetentionSettings(Settings):
 
 
 DEFAULT_LEVEL = "default"
-PAPER_ONLY = frozenset(
-    {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
-)
 AUDIT = "audit"
-ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 
-class ServiceLevelSettings(Settings):
+class ServiceLevelSettings(PolicyPromise):
     """A named promise. What is left out is taken from its zoo."""
 
     alpha: Alpha | None = Field(
         default=None, description="The share of requests that must be satisfied."
-    )
-    V: Positive | None = Field(
-        default=None, description="The weight of cost against the virtual queue, per unit of cost."
-    )
-    c: NotNegative | None = Field(
-        default=None, description="Scales the exploration probability c / t^(1/4)."
-    )
-    margin: NotNegative | None = Field(
-        default=None, description="Standard errors of the rate to hold on top of alpha."
     )
     judge_rate: Share | None = Field(
         default=None, description="The share of requests that the zoo's judge grades."
@@ -82,51 +75,14 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
-class TrustSettings(Settings):
-    """How far a zoo's labels can be trusted; read by `adaptive` only."""
-
-    margin: NotNegative = Field(
-        default=0.0,
-        description="Standard errors of the satisfaction rate to hold on top of alpha.",
-    )
-    response_bias: Positive | Literal["audit"] = Field(
-        default=1.0,
-        description="How many times as often unsatisfied users answer as satisfied ones; `audit` "
-        "estimates it from the requests that the judge grades.",
-    )
-    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
-        default=0.0, description="The probability that a label is wrong."
-    )
-
-
-class ZooSettings(TrustSettings):
+class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
-    policy: Literal["adaptive", "paper"] = Field(
+    policy: PolicyName = Field(
         default="adaptive",
         description="`adaptive` needs alpha alone; `paper` is Algorithm 1 of MESS+, exactly, and "
         "the only one that reads V, c and the settings of its predictor's SGD.",
-    )
-    V: Positive = Field(
-        default=1e-4,
-        description="The weight of cost against the virtual queue, per unit of cost. "
-        "The default is the paper's and per joule: in another unit, set another.",
-    )
-    c: NotNegative = Field(
-        default=0.1, description="Scales the exploration probability c / t^(1/4)."
-    )
-    learning_rate: Positive = Field(default=0.06, description="Of the predictor's SGD.")
-    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        default=0.9, description="Of the predictor's SGD."
-    )
-    weight_decay: NotNegative = Field(
-        default=0.01, description="The paper's mu, the strength of the regularisation."
-    )
-    exploration_wait_seconds: Positive = Field(
-        default=600.0,
-        description="How long the predictor waits for the labels of all of an exploration's calls, "
-        "before it learns from those that are there.",
     )
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,
@@ -154,13 +110,10 @@ class ZooSettings(TrustSettings):
     @model_validator(mode="after")
     def _every_setting_is_read(self) -> "ZooSettings":
         levels = [level.model_fields_set for level in self.service_levels.values()]
-        unread, reader = (
-            (ADAPTIVE_ONLY, "adaptive") if self.policy == "paper" else (PAPER_ONLY, "paper")
-        )
-        given = unread.intersection(self.model_fields_set.union(*levels))
-        if given:
-            names = " and ".join(sorted(given))
-            raise ValueError(f"without {names}, which only `policy: {reader}` reads")
+        unread = read_by_others(self.policy, self.model_fields_set.union(*levels))
+        if unread:
+            names, readers = " and ".join(unread), " or ".join(dict.fromkeys(unread.values()))
+            raise ValueError(f"without {names}, which only `policy: {readers}` reads")
         return self
 
     @model_validator(mode="after")
@@ -190,15 +143,13 @@ class ZooSettings(TrustSettings):
         Raises KeyError for a name that is not configured.
         """
         own = ServiceLevelSettings() if name == DEFAULT_LEVEL else self.service_levels[name]
+        read = {each: getattr(self, each) for each in PolicySettings.model_fields}
+        apart = {each: getattr(own, each) for each in PolicyPromise.model_fields}
         return ServiceLevel(
             name=name,
             alpha=self.alpha if own.alpha is None else own.alpha,
-            V=self.V if own.V is None else own.V,
-            c=self.c if own.c is None else own.c,
-            margin=self.margin if own.margin is None else own.margin,
-            response_bias=self.response_bias,
-            label_noise=self.label_noise,
             judge_rate=self._judge_rate(own),
+            **{**read, **{each: value for each, value in apart.items() if value is not None}},
         )
 
     def _judge_rate(self, own: ServiceLevelSettings) -> float:
@@ -208,13 +159,11 @@ class ZooSettings(TrustSettings):
         return judge.rate if own.judge_rate is None else own.judge_rate
 
 
-class ServiceLevel(TrustSettings):
+class ServiceLevel(PolicySettings):
     """A promise with every value filled in."""
 
     name: str
     alpha: Alpha
-    V: Positive
-    c: NotNegative
     judge_rate: Share = 0.0
 
 
