@@ -141,3 +141,13 @@ def test_the_road_of_a_request_names_every_module_of_the_proxy() -> None:
 
     assert len(road) == len(set(road))
     assert set(road) == modules | rooms
+
+
+def test_what_the_design_says_to_change_is_there() -> None:
+    design = (PACKAGE.parent / "docs" / "design.md").read_text()
+    table = design.partition("## To change something")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+(?:/|\.py))`", table)
+    rooms = [PACKAGE / name for name in named if not name.startswith("docs/")]
+
+    assert len(rooms) > 15
+    assert [path for path in rooms if not path.exists()] == []
