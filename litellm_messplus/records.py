@@ -12,6 +12,7 @@ from enum import StrEnum
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.routing.decision import Reason
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -106,7 +107,7 @@ class RequestRecord:
     largest: str
     is_exploration: bool
     exploration_probability: float
-    reason: str
+    reason: Reason
     decision_seconds: float
     aim: float | None = None
     expected_satisfaction: float | None = None
@@ -118,6 +119,7 @@ class RequestRecord:
     prompt: str | None = None
     surface: Surface | None = None
     surface_version: str | None = None
+    is_within_reach: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ class PublicRequest(PublicRow):
     is_exploration: bool
     exploration_probability: float
     reason: str
+    is_within_reach: bool
     decision_seconds: float
     prompt: str | None
     aim: float | None

@@ -16,9 +16,8 @@ from litellm_messplus.labels.source import (
     LabelSource,
     ReportFinding,
 )
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.proxy.surfaces.answers import read_answer
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -30,16 +29,8 @@ from litellm_messplus.records import (
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
-PARAMETERS = (
-    *("tools", "functions", "tool_choice", "function_call"),
-    *("response_format", "text", "output_format", "output_config"),
-)
-"""What says of an answer, on the four surfaces, what it must be like."""
 
-
-def judged_request(
-    record: RequestRecord, request: IncomingRequest, conversation: Conversation
-) -> Asked:
+def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
     """Describe a request to those who judge its answers."""
     given = request.kwargs
     return Asked(
@@ -49,8 +40,8 @@ def judged_request(
         asked_at=record.created_at,
         key_hash=record.key_hash,
         user=_user(request),
-        conversation=conversation,
-        parameters={name: given[name] for name in PARAMETERS if given.get(name)},
+        conversation=request.conversation,
+        parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
     )
 
@@ -59,6 +50,7 @@ def judged_call(
     asked: Asked, record: RequestRecord, call: CallRecord, response: Any
 ) -> AnsweredCall:
     """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    said = SURFACES[record.call_type].said
     return AnsweredCall(
         asked=asked,
         call_id=call.call_id,
@@ -66,7 +58,7 @@ def judged_call(
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls,
         ended_at=call.ended_at,
-        answer=read_answer(response) if call.status is CallStatus.SUCCESS else None,
+        answer=said(response) if call.status is CallStatus.SUCCESS else None,
     )
 
 

@@ -100,6 +100,11 @@ class OpenRequest:
     response_id: str | None = None
     secret: str = field(default_factory=new_id)
 
+    def release_asked(self) -> Asked | None:
+        """Hand over what was asked, and keep it no longer: an open request is kept long after."""
+        asked, self.asked = self.asked, None
+        return asked
+
 
 class OpenRequests:
     """The open requests of this process, a bounded number: what is forgotten here is in the

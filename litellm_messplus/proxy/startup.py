@@ -22,6 +22,7 @@ from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.proxy.checking import honoured
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.litellm_seam import proxy_configuration
 from litellm_messplus.proxy.plugin import MessplusPlugin
@@ -219,7 +220,15 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
     plugin = MessplusPlugin(
-        settings, encoder, engines, database, position or 0, measured, prompt_tokens
+        Parts(
+            settings,
+            encoder,
+            engines,
+            database,
+            position or 0,
+            measured=measured,
+            prompt_tokens=prompt_tokens,
+        )
     )
     if position is None:
         join_later(plugin, partial(open_database, settings, engines))

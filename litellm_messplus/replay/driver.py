@@ -7,7 +7,7 @@ import numpy as np
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
@@ -140,14 +140,16 @@ class Run:
     def _decide(self, request: int) -> Decision:
         """Decide a request; a recording tells no times, so a request comes every second."""
         prompt, request_id = self._prompt[request], str(request)
-        situation = self.engine.situation(
+        question = Question(
+            request_id,
             self._level,
             self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
         )
-        self._queue[request] = situation.queue
-        decision = self.engine.decide(request_id, self._level, situation)
+        choice = self.engine.decide(question)
+        self._queue[request] = choice.situation.queue
+        decision = choice.decision
         self.engine.apply(
             Decided(
                 position=self._next_position(),

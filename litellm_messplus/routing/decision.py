@@ -2,8 +2,28 @@
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 from litellm_messplus.routing.plan import Outlook
+
+
+class Reason(StrEnum):
+    """Why this candidate, as the log keeps it; a sentence is made of it where it is shown.
+
+    Every policy adds its own; `none_healthy` is the proxy's.
+    """
+
+    AHEAD = "ahead"
+    BEHIND = "behind"
+    OUT_OF_REACH = "out_of_reach"
+    UNLABELLED = "unlabelled"
+    PROBE = "probe"
+    UNSEEN_PROBE = "unseen_probe"
+    FIRST_REQUEST = "first_request"
+    EXPLORATION = "exploration"
+    NO_DEBT = "no_debt"
+    LEAST_PENALTY = "least_penalty"
+    NONE_HEALTHY = "none_healthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,8 @@ class Decision:
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
     next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
-    satisfied request might cost, where the policy has such a price.
+    satisfied request might cost, where the policy has such a price. ``is_within_reach`` says
+    whether a candidate may hold alpha, as far as the policy can tell.
     """
 
     ranking: tuple[str, ...]
@@ -59,7 +80,7 @@ class Decision:
     exploration_probability: float
     expected_satisfaction: float
     propensity: float
-    reason: str
+    reason: Reason
     price: float | None = None
     is_within_reach: bool = True
 
@@ -77,7 +98,7 @@ def exploration_probability(t: int, c: float) -> float:
     return float(min(1.0, c / t**0.25))
 
 
-def every_candidate(situation: Situation, probability: float, reason: str) -> Decision:
+def every_candidate(situation: Situation, probability: float, reason: Reason) -> Decision:
     """Call all healthy candidates; the user gets the answer of the largest, else of the most
     expensive."""
     ranked = sorted(

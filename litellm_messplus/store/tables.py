@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    true,
 )
 
 from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
@@ -91,7 +92,7 @@ requests = Table(
         "p_t: how likely an exploration was; under `adaptive`, one in the place of the best "
         "choice.",
     ),
-    required("reason", Text, "Why this candidate, in words."),
+    required("reason", Text, "Why this candidate, in one of a few words."),
     required("decision_seconds", Float, "How long the decision took."),
     optional("prompt", Text, "The prompt's text, where `store_text` is on."),
     optional("aim", Float, "What the queue aimed at: alpha, a margin, and label noise corrected."),
@@ -129,6 +130,12 @@ requests = Table(
         BigInteger,
         "The number that it was decided with, of which its draws are: another one than `t` where "
         "several workers decided at once; NULL where it was `t`.",
+    ),
+    required(
+        "is_within_reach",
+        Boolean,
+        "Whether a candidate was expected to be able to hold alpha, as far as the policy tells.",
+        server_default=true(),
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),

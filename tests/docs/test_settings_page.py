@@ -20,7 +20,7 @@ from litellm_messplus.cli import keys
 from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
-from litellm_messplus.proxy.router import NAME_KEY
+from litellm_messplus.proxy.reading import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
     CallableCheckSettings,

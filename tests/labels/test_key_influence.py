@@ -10,7 +10,7 @@ from hypothesis import given as holds_for
 from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.labels.influence import KeyActivity, LevelActivity, may_count
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.state.entries import Example
@@ -128,8 +128,8 @@ class Town:
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
         drawn = {model.name: random.random() for model in ZOO}
         answers = random.random() < self.answered
-        situation = self.engine.situation(level, Prompt(features), 40, self.engine.zoo.candidates)
-        decision = self.engine.decide(request_id, level, situation)
+        question = Question(request_id, level, Prompt(features), 40, self.engine.zoo.candidates)
+        decision = self.engine.decide(question).decision
         shortfall = level.alpha - decision.expected_satisfaction
         self.engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))
         for name in (decision.chosen, *decision.explored):

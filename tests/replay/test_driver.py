@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from litellm_messplus.engine import Question
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.driver import Run, build_engine, prices
 from litellm_messplus.replay.recording import Recording
@@ -108,7 +109,8 @@ def test_before_a_call_a_model_is_expected_to_cost_what_it_did_for_the_first_req
     run = build_run(synthetic(5))
     level, prompt = run.engine.zoo.levels["default"], Prompt(None)
 
-    estimates = run.engine.situation(level, prompt, 9, run.recording.models).estimates
+    question = Question("0", level, prompt, 9, run.recording.models)
+    estimates = run.engine.situation(question).estimates
 
     costs = [estimate.typical_cost for estimate in estimates]
     assert costs == pytest.approx(run.recording.cost[0].tolist())
@@ -126,7 +128,9 @@ def test_costs_are_expected_in_the_unit_of_the_recording() -> None:
     run.go()
 
     first = Prompt(made.prompts.features[0], made.prompts.surfaces[0])
-    situation = run.engine.situation(run.engine.zoo.levels["default"], first, 9, made.models)
+    situation = run.engine.situation(
+        Question("50", run.engine.zoo.levels["default"], first, 9, made.models)
+    )
 
     assert [estimate.cost for estimate in situation.estimates] == pytest.approx([1e-6, 5e-5])
 

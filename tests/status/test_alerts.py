@@ -9,11 +9,11 @@ import pytest
 
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.routing import adaptive
-from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
+from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.status.report import LiveLevel, Source, Status
 from tests.status.conftest import read
 from tests.support.history import History, migrated
@@ -128,30 +128,30 @@ def test_a_promise_that_is_configured_no_longer_is_left_out() -> None:
 
 
 def test_nothing_can_hold_alpha_when_most_of_the_newest_decisions_say_so(tmp_path: Path) -> None:
-    reason = f"{OUT_OF_REACH}: best value"
-    assert not is_alerted(tmp_path / "a.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2))
-    assert is_alerted(tmp_path / "b.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2 + 1))
-    assert not is_alerted(tmp_path / "c.db", [reason] * 50 + [""] * (RECENT_DECISIONS // 2))
+    half = RECENT_DECISIONS // 2
+    assert not is_alerted(tmp_path / "a.db", [True] * 50 + [False] * half)
+    assert is_alerted(tmp_path / "b.db", [True] * 50 + [False] * (half + 1))
+    assert not is_alerted(tmp_path / "c.db", [False] * 50 + [True] * half)
 
 
-def is_alerted(path: Path, reasons: list[str]) -> bool:
+def is_alerted(path: Path, within_reach: list[bool]) -> bool:
     """Every decision is followed by a probe, which does not say."""
     history = History()
-    for reason in reasons:
-        add(history, Case(reason=reason or "ahead of alpha"))
+    for is_within_reach in within_reach:
+        add(history, Case(is_within_reach=is_within_reach))
         add(history, Case(is_probe=True))
     migrated(path, history)
     return AlertKind.OUT_OF_REACH in kinds(read(path))
 
 
-def test_the_policy_says_it_in_the_words_that_are_looked_for() -> None:
+def test_the_policy_says_so_where_nothing_can_hold_alpha() -> None:
     known = Knowledge(rate=[0.3], deviation=[0.0], optimism=[0.0], is_blank=False)
     estimates = (Estimate("a", 1.0, 1.0, 0.3),)
     situation = Situation(500, 0.9, 0.0, 0.0, estimates, "a", 0.99, 0.5)
     decision = adaptive.decide(situation, known, 0.0)
 
     assert not decision.is_within_reach
-    assert decision.reason.startswith(OUT_OF_REACH)
+    assert decision.reason is Reason.OUT_OF_REACH
 
 
 def test_no_failures_no_alert() -> None:

@@ -34,6 +34,7 @@ def usage(response: object) -> object:
 
 def text(response: object) -> str:
     """Return the words of an answer: of its first choice, or of its content blocks in order."""
+    response = whole(response)
     choices = field(response, "choices")
     if choices:
         message = field(choices[0], "message")
@@ -41,6 +42,11 @@ def text(response: object) -> str:
     blocks = field(response, "output") or field(response, "content") or []
     said = [block for block in blocks if field(block, "type") != "reasoning"]
     return "".join(_block_text(block) for block in said)
+
+
+def whole(response: object) -> object:
+    """The answer itself: of a responses stream LiteLLM hands over the last event, which has it."""
+    return field(response, "response") or response
 
 
 def _block_text(block: object) -> str:
@@ -111,7 +117,7 @@ WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinkin
 
 def read_answer(response: object) -> Answer:
     """Read the answer of any surface; what it does not have is empty."""
-    response = field(response, "response") or response  # the last event of a responses stream
+    response = whole(response)
     choices = field(response, "choices")
     first = choices[0] if choices else None
     message = field(first, "message")
