@@ -16,6 +16,7 @@ from litellm_messplus.draws import uniform
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing.confidence import raised
 from litellm_messplus.routing.decision import Decision, Estimate, Situation, aim
 from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.settings.schema import ServiceLevel
@@ -139,11 +140,15 @@ class Engine:
             self._outlook(self.zoo.candidates)
 
     def _aim(self, level: ServiceLevel) -> float:
+        answered = self.state.policy.answered_requests(level.name)
         return aim(
             level.alpha,
             margin=level.margin,
-            answered=self.state.policy.answered_requests(level.name),
+            answered=answered,
             label_noise=level.label_noise,
+            raised=0.0
+            if level.confidence is None
+            else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
         )
 
     def _estimates(

@@ -96,6 +96,13 @@ def replay(
             help="Before each run the policy is taught that recording, as by `messplus teach`.",
         ),
     ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Of policy `adaptive`: raise the aim so that the certificate says `kept` at that "
+            "confidence, and report in how many runs it does."
+        ),
+    ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Whether to run them too.")
     ] = True,
@@ -111,6 +118,8 @@ def replay(
 
     if mix and (concatenate or in_order):
         raise typer.BadParameter("--mix shuffles all files: give neither of the others with it")
+    if confidence is not None and policy == "paper":
+        raise typer.BadParameter("--confidence is read by `--policy adaptive` only")
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     try:
         plan = Plan(
@@ -123,6 +132,7 @@ def replay(
             in_order=in_order,
             window=window,
             with_baselines=baselines,
+            confidence=confidence,
             lessons=teach,
         )
         status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)

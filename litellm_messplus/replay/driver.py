@@ -112,6 +112,8 @@ class Run:
         self._served = np.zeros(len(recording), dtype=np.intp)
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
         self._queue = np.zeros(len(recording))
+        self._aim = np.zeros(len(recording))
+        self._said = np.full(len(recording), np.nan)
 
     def go(self) -> Outcome:
         """Every request once; labels that have not arrived at the end are lost."""
@@ -123,6 +125,7 @@ class Run:
             self.recording.cost,
             explorations=explorations,
             queue=self._queue,
+            said=self._said,
         )
 
     def _serve(self, request: int) -> bool:
@@ -146,6 +149,7 @@ class Run:
             self.recording.models,
         )
         self._queue[request] = situation.queue
+        self._aim[request] = situation.alpha
         decision = self.engine.decide(request_id, self._level, situation)
         self.engine.apply(
             Decided(
@@ -153,7 +157,7 @@ class Run:
                 zoo=self.engine.zoo.name,
                 service_level=DEFAULT_LEVEL,
                 request_id=request_id,
-                expected_shortfall=self._level.alpha - decision.expected_satisfaction,
+                expected_shortfall=situation.alpha - decision.expected_satisfaction,
                 calls=1 + len(decision.explored),
                 at=float(request),
             )
@@ -192,6 +196,8 @@ class Run:
     def _judge(self, label: _Label) -> None:
         satisfaction = self._label[label.request][label.model]
         weight = label_weight(satisfaction, self._response_bias)
+        if label.is_served:
+            self._said[label.request] = satisfaction
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -199,7 +205,7 @@ class Run:
                 service_level=DEFAULT_LEVEL,
                 request_id=str(label.request),
                 call_id=label.call_id,
-                alpha=self._level.alpha,
+                alpha=float(self._aim[label.request]),
                 is_served=label.is_served,
                 given=Given(LabelKind.FEEDBACK, "recording", satisfaction, weight),
                 earlier=(),

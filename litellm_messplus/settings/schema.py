@@ -42,7 +42,8 @@ PAPER_ONLY = frozenset(
     {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
 )
 AUDIT = "audit"
-ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
+ADAPTIVE_ONLY = frozenset({"margin", "confidence", "response_bias", "label_noise"})
+Confidence = Annotated[float, Field(ge=0.5, lt=1.0)]
 
 
 class ServiceLevelSettings(Settings):
@@ -59,6 +60,9 @@ class ServiceLevelSettings(Settings):
     )
     margin: NotNegative | None = Field(
         default=None, description="Standard errors of the rate to hold on top of alpha."
+    )
+    confidence: Confidence | None = Field(
+        default=None, description="With which confidence the certificate is to say `kept`."
     )
     judge_rate: Share | None = Field(
         default=None, description="The share of requests that the zoo's judge grades."
@@ -88,6 +92,11 @@ class TrustSettings(Settings):
     margin: NotNegative = Field(
         default=0.0,
         description="Standard errors of the satisfaction rate to hold on top of alpha.",
+    )
+    confidence: Confidence | None = Field(
+        default=None,
+        description="With which confidence the certificate is to say `kept`: the aim is raised by "
+        "what its lower bound needs to reach alpha.",
     )
     response_bias: Positive | Literal["audit"] = Field(
         default=1.0,
@@ -164,6 +173,19 @@ class ZooSettings(TrustSettings):
         return self
 
     @model_validator(mode="after")
+    def _the_aim_is_raised_by_one(self) -> "ZooSettings":
+        both = [
+            level.name
+            for level in map(self.level, (DEFAULT_LEVEL, *self.service_levels))
+            if level.margin > 0.0 and level.confidence is not None
+        ]
+        if both:
+            raise ValueError(
+                f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
@@ -196,6 +218,7 @@ class ZooSettings(TrustSettings):
             V=self.V if own.V is None else own.V,
             c=self.c if own.c is None else own.c,
             margin=self.margin if own.margin is None else own.margin,
+            confidence=self.confidence if own.confidence is None else own.confidence,
             response_bias=self.response_bias,
             label_noise=self.label_noise,
             judge_rate=self._judge_rate(own),
