@@ -252,4 +252,5 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         .where(or_(is_word, grade.c.value.is_not(None)))
         .subquery("said")
     )
-    return select(*said.c, func.count().label("requests")).group_by(*said.c).order_by(*said.c)
+    in_order = (each.nulls_first() for each in said.c)
+    return select(*said.c, func.count().label("requests")).group_by(*said.c).order_by(*in_order)

@@ -17,10 +17,10 @@ from math import log, sqrt
 PRIOR = 6.0
 """Variance around which the boundary is narrowest; chosen so that it follows the certificate's to a
 tenth from 50 labels to 500,000."""
-RESERVE = 14.0
+RESERVE = 12.0
 """Surplus that is held where every request has a label, in standard deviations of one label: what
 the sum wanders by around what is aimed at, and the last request counts as much as the others."""
-FILLING = 0.1
+FILLING = 0.04
 """By which share of what lies above alpha the aim is raised to fill the reserve: where alpha is
 near to what the best model holds, a higher aim calls the most expensive one for nothing."""
 
