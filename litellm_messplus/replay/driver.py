@@ -117,7 +117,10 @@ class Run:
 
     def go(self) -> Outcome:
         """Every request once; labels that have not arrived at the end are lost."""
-        explorations = sum(self._serve(request) for request in range(len(self.recording)))
+        requests = len(self.recording)
+        explorations = sum(self._serve(request) for request in range(requests))
+        for label in self._late.due(requests):  # in the log, though nobody is routed by it
+            self._note(label)
         return Outcome.of(
             self._served,
             self._calls,
@@ -196,8 +199,7 @@ class Run:
     def _judge(self, label: _Label) -> None:
         satisfaction = self._label[label.request][label.model]
         weight = label_weight(satisfaction, self._response_bias)
-        if label.is_served:
-            self._said[label.request] = satisfaction
+        self._note(label)
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -212,6 +214,11 @@ class Run:
                 example=label.example,
             )
         )
+
+    def _note(self, label: _Label) -> None:
+        """Keep what is said of a served call."""
+        if label.is_served:
+            self._said[label.request] = self._label[label.request][label.model]
 
     def _next_position(self) -> int:
         self._position += 1

@@ -20,7 +20,7 @@ STEEPEST = 0.4
 RESERVE = 12.0
 """Surplus that is held where every request has a label, in standard deviations of one label: what
 the sum wanders by around what is aimed at, and the last request counts as much as the others."""
-FILLING = 0.025
+FILLING = 0.04
 """Share of what lies above alpha by which the aim is raised to fill the reserve. Slowly: where
 alpha is near to what the best model holds, a higher aim calls an expensive one for little."""
 
