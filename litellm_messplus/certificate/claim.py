@@ -26,6 +26,9 @@ LEVEL = 0.95
 """Confidence of a certificate, unless asked otherwise."""
 WINDOW = 500
 """Requests of the last window, as in the status."""
+LONGEST_SECONDS = 600.0
+"""A certificate is made once in a while, and reads every labelled request of its days: some 10
+seconds for 100,000 of them."""
 
 # What nobody can see in the labels. Each claim names those that it rests on.
 
@@ -182,7 +185,7 @@ async def certificate_of(
     """
     made_at = datetime.now(UTC) if now is None else now
     async with reading(database) as engine, engine.connect() as connection:
-        async with one_moment(connection):
+        async with one_moment(connection, LONGEST_SECONDS):
             span = await span_of(connection, zoo, since, made_at - wait)
             whole = await counted_since(connection, zoo, span)
             last = await counted_last(connection, zoo, window, whole)

@@ -17,7 +17,7 @@ FIT = 1.5
 """Makes the bound follow the certificate's to a tenth, from 100 labels to 200,000."""
 STEEPEST = 0.4
 """Share of what lies above alpha by which the aim is raised at first, when nothing is known."""
-RESERVE = 12.0
+RESERVE = 14.0
 """Surplus that is held where every request has a label, in standard deviations of one label: what
 the sum wanders by around what is aimed at, and the last request counts as much as the others."""
 FILLING = 0.04

@@ -205,3 +205,14 @@ def test_a_file_that_cannot_be_written_ends_the_command(database: Path, tmp_path
     _, said = run(ZOO, "--database", str(database), "--output", str(tmp_path))
 
     assert said.startswith("messplus: --output:")
+
+
+def test_a_reading_that_takes_too_long_is_given_up(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement has a bound: what it may take, where the labels have none."""
+    monkeypatch.setattr("litellm_messplus.certificate.claim.LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr("litellm_messplus.store.reading.ASKED_EVERY", 1)
+
+    _, said = run(ZOO, "--database", str(database))
+    assert "was given up" in said

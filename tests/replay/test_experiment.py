@@ -224,3 +224,13 @@ def test_the_certificate_of_a_run_knows_only_the_labels_that_came() -> None:
 
     assert found["kept"] == 0.0
     assert found["certificate_width"] > 20.0
+
+
+def test_where_some_answer_the_aim_is_raised_by_just_what_the_certificate_needs() -> None:
+    """The lower bound ends at alpha or a little above it, in every run."""
+    made = synthetic(1500)
+    sure = experiment(parts=(made,), confidence=0.95, stress=Stress(feedback=0.5))
+    found = sure.go().as_dict()
+
+    assert found["kept"] == 1.0
+    assert found["d_points"] < 1.2 * found["certificate_width"]
