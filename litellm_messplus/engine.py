@@ -15,6 +15,7 @@ from litellm_messplus.expectations import Expectations
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing.confidence import raised
 from litellm_messplus.routing.decision import Decision, Situation, aim
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
@@ -139,11 +140,15 @@ class Engine:
             self.expectations.prompts_changed(self.price_factors)
 
     def _aim(self, level: ServiceLevel) -> float:
+        answered = self.state.policy.answered_requests(level.name)
         return aim(
             level.alpha,
             margin=level.margin,
-            answered=self.state.policy.answered_requests(level.name),
+            answered=answered,
             label_noise=level.label_noise,
+            raised=0.0
+            if level.confidence is None
+            else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
         )
 
 

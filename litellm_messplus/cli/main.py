@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from litellm_messplus.cli import keys, labels
+from litellm_messplus.cli.certificate import certificate
 from litellm_messplus.cli.history import explain, feedback, requests
 from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
@@ -55,6 +56,7 @@ def up(
     raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
 
 
+app.command()(certificate)
 app.command()(check)
 app.command()(replay)
 app.command()(encoders)

@@ -10,6 +10,7 @@ from pydantic import Field
 from litellm_messplus.settings.labels import NotNegative, Positive, Settings
 
 PolicyName = Literal["adaptive", "paper"]
+Confidence = Annotated[float, Field(ge=0.5, lt=1.0)]
 
 
 class AdaptiveSettings(Settings):
@@ -19,6 +20,11 @@ class AdaptiveSettings(Settings):
         default=0.0,
         description="Under `adaptive`: standard errors of the satisfaction rate to hold on top of "
         "alpha.",
+    )
+    confidence: Confidence | None = Field(
+        default=None,
+        description="With which confidence the certificate is to say `kept`: the aim is raised by "
+        "what its lower bound needs to reach alpha.",
     )
     response_bias: Positive | Literal["audit"] = Field(
         default=1.0,
@@ -68,6 +74,9 @@ class AdaptivePromise(Settings):
     margin: NotNegative | None = Field(
         default=None, description="Under `adaptive`: the margin of this level."
     )
+    confidence: Confidence | None = Field(
+        default=None, description="With which confidence the certificate is to say `kept`."
+    )
 
 
 class PaperPromise(Settings):
@@ -94,7 +103,7 @@ class PolicyPromise(AdaptivePromise, PaperPromise):
 
 
 def read_by_others(policy: PolicyName, given: set[str]) -> dict[str, PolicyName]:
-    """Return those of the settings ``given`` that ``policy`` does not read, each with its reader."""
+    """Return the settings of ``given`` that ``policy`` does not read, each with its reader."""
     own = POLICIES[policy].model_fields
     return {
         name: reader

@@ -125,6 +125,19 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _the_aim_is_raised_by_one(self) -> "ZooSettings":
+        both = [
+            level.name
+            for level in map(self.level, (DEFAULT_LEVEL, *self.service_levels))
+            if level.margin > 0.0 and level.confidence is not None
+        ]
+        if both:
+            raise ValueError(
+                f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")

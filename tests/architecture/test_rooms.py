@@ -23,7 +23,9 @@ ALLOWED = {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
     "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
+    "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
+        *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind", "parquet"),
     },
@@ -42,7 +44,8 @@ ALLOWED = {
     "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "routing", "errors"},
     "cli": {
-        *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
+        *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
+        *("status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
     },
     "demo": {"replay"},

@@ -1,9 +1,8 @@
 """`docs/http.md` describes every header, route, field, counter and refusal, and no other."""
 
-import json
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from fastapi import FastAPI

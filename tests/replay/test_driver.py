@@ -71,6 +71,18 @@ def test_the_same_seed_gives_the_same_run(policy: str) -> None:
     assert not np.array_equal(first.calls, other.calls)
 
 
+def test_a_label_counts_against_what_its_request_aimed_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the log: with a confidence that is more than alpha, and less with every label."""
+    made = synthetic(60)
+    settings = ZooSettings.model_validate({"alpha": 0.7, "confidence": 0.95})
+    given = answers(made.satisfied, made.models, Stress(), np.random.default_rng(0))
+    run = Run(build_engine(made, settings, ENCODER, 0), made, given)
+    aims = [entry.alpha for entry in entries_of(run, monkeypatch) if isinstance(entry, Labelled)]
+
+    assert min(aims) > 0.7
+    assert max(aims) < 0.85
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_entries_come_as_the_log_would_hold_them(
     policy: str, monkeypatch: pytest.MonkeyPatch
