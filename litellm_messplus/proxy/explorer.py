@@ -146,6 +146,7 @@ class Explorer:
             prompt_tokens=usage.prompt_tokens if usage else None,
             completion_tokens=usage.completion_tokens if usage else None,
             cached_tokens=usage.cached_tokens if usage else None,
+            written_tokens=usage.written_tokens if usage else None,
             reasoning_tokens=usage.reasoning_tokens if usage else None,
             cost=metered.cost,
             cost_source=metered.source,

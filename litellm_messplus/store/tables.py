@@ -191,6 +191,7 @@ calls = Table(
     _required("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
     _optional("error", Text, "What went wrong."),
     _optional("answer", Text, "The answer's text, where `store_text` is on."),
+    _optional("written_tokens", Integer, "Those of the prompt that it wrote to its cache."),
     comment="One row a model that was invoked: the served call, and exploration calls.",
 )
 
