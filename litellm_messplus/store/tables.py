@@ -411,3 +411,12 @@ worker_counters = Table(
     comment="What the workers of all proxies on this database counted; a worker that is gone is "
     "added to the row `ended`, which begins anew when none runs.",
 )
+
+conversation_key = Table(
+    "conversation_key",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Always 1."),
+    _required("key", String(64), "32 random bytes, in hexadecimal digits."),
+    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
+    "Whoever does not know it cannot guess a prompt from its digest.",
+)

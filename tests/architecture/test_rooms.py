@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("routing", "prediction", "costs", "state")
+PURE = ("routing", "prediction", "costs", "conversations", "state")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": set(),
     "prediction": set(),
     "costs": set(),
+    "conversations": {"costs", "prediction"},
     "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
