@@ -29,6 +29,7 @@ ALLOWED = {
         *("errors", "records", "encoders", "label_kind"),
     },
     "energy": {"runtime", "errors"},
+    "simulation": {"conversations", "costs"},
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
@@ -43,6 +44,7 @@ ALLOWED = {
     "cli": {
         *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
+        "simulation",
     },
     "demo": {"replay"},
 }
