@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.replay import turns
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
 
 SATISFIED = "|satisfied"
@@ -19,7 +20,7 @@ Check = Callable[[Matrix], NDArray[np.bool_]]
 
 
 def read_file(path: Path, encoder: Encoder) -> Recording:
-    """The recording in a file; a row is a request.
+    """The recording in a file; a row is a request, or a turn of a conversation.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
     what it must not.
@@ -35,6 +36,10 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
     if frame.height == 0:
         raise ReplayError(f"{path}: given no requests; allowed: at least 1 row")
     suffix = _cost_suffix(frame, models, path)
+    notes: tuple[str, ...] = ()
+    if turns.has_turns(frame):
+        notes = (turns.note(frame),)
+        frame = turns.by_conversation(frame, models, SATISFIED, suffix, path)
     texts = _texts(frame, path)
     place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     return Recording(
@@ -45,6 +50,7 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
         prompt=np.array([place[text] for text in texts], dtype=np.intp),
         satisfied=_columns(frame, models, SATISFIED, "0 or 1", _is_verdict, path),
         cost=_columns(frame, models, suffix, "a number of at least 0", _is_cost, path),
+        notes=notes,
     )
 
 
