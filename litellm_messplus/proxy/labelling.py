@@ -18,6 +18,7 @@ from litellm_messplus.labels.source import (
 )
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.surfaces.answers import read_answer
+from litellm_messplus.proxy.surfaces.identity import session_named
 from litellm_messplus.proxy.surfaces.surface import IncomingRequest
 from litellm_messplus.records import (
     CallRecord,
@@ -92,8 +93,7 @@ def _user(request: IncomingRequest) -> str | None:
     """Whoever the client says is asking: a session, else an end user."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
-        metadata.get("session_id"),
-        request.kwargs.get("litellm_session_id"),
+        session_named(metadata, request.kwargs),
         request.kwargs.get("user"),
         metadata.get("user_id"),
     ):
