@@ -11,7 +11,8 @@ import statistics
 import time
 import tracemalloc
 
-from litellm_messplus.conversations.lines import LINES, Asked, Lines
+from litellm_messplus.conversations.line import Asked
+from litellm_messplus.conversations.lines import LINES, Lines
 from litellm_messplus.conversations.points import POINTS
 from litellm_messplus.prediction.encoder import Conversation, Turn
 

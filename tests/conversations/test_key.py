@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from litellm_messplus.conversations.lines import Asked, Lines
+from litellm_messplus.conversations.line import Asked
+from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.store.conversation_key import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from litellm_messplus.conversations.lines import Asked, Joined, Lines, Place
+from litellm_messplus.conversations.line import Asked, Joined, Place
+from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.conversations.warmth import Warm
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from tests.conversations.sessions import Request, interleaved

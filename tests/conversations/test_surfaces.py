@@ -6,7 +6,8 @@ import litellm
 import pytest
 from litellm.types.llms.openai import ResponsesAPIResponse
 
-from litellm_messplus.conversations.lines import IDS, Asked, Joined, Lines
+from litellm_messplus.conversations.line import Asked, Joined
+from litellm_messplus.conversations.lines import IDS, Lines
 from litellm_messplus.proxy.labelling import asked
 from litellm_messplus.proxy.surfaces.conversation import read_conversation
 from litellm_messplus.proxy.surfaces.identity import (
