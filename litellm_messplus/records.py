@@ -142,6 +142,7 @@ class CallRecord:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    written_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
     cost_source: CostSource = CostSource.UNKNOWN

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from litellm_messplus.cli import keys, labels
+from litellm_messplus.cli import keys, labels, simulate
 from litellm_messplus.cli.certificate import certificate
 from litellm_messplus.cli.history import explain, feedback, requests
 from litellm_messplus.cli.labels import teach
@@ -69,6 +69,7 @@ app.command()(status)
 app.command()(teach)
 app.command()(verify)
 app.add_typer(labels.app, name="labels")
+app.add_typer(simulate.app, name="simulate")
 
 
 @app.command()

@@ -38,6 +38,7 @@ class PublicCall(PublicRow):
     prompt_tokens: int | None
     completion_tokens: int | None
     cached_tokens: int | None
+    written_tokens: int | None
     reasoning_tokens: int | None
     cost: float | None
     cost_source: str

@@ -105,6 +105,7 @@ def call_record(
         prompt_tokens=usage.prompt_tokens if usage else None,
         completion_tokens=usage.completion_tokens if usage else None,
         cached_tokens=usage.cached_tokens if usage else None,
+        written_tokens=usage.written_tokens if usage else None,
         reasoning_tokens=usage.reasoning_tokens if usage else None,
         cost=0.0 if is_cache_hit else metered.cost,
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,

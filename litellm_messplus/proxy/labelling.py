@@ -16,6 +16,7 @@ from litellm_messplus.labels.source import (
     LabelSource,
     ReportFinding,
 )
+from litellm_messplus.proxy.surfaces.identity import session_named
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.records import (
@@ -89,8 +90,7 @@ def _user(request: IncomingRequest) -> str | None:
     """Name whoever the client says is asking: a session, else an end user."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
-        metadata.get("session_id"),
-        request.kwargs.get("litellm_session_id"),
+        session_named(metadata, request.kwargs),
         request.kwargs.get("user"),
         metadata.get("user_id"),
     ):

@@ -166,6 +166,7 @@ calls = Table(
     required("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
     optional("error", Text, "What went wrong."),
     optional("answer", Text, "The answer's text, where `store_text` is on."),
+    optional("written_tokens", Integer, "Those of the prompt that it wrote to its cache."),
     comment="One row a model that was invoked: the served call, and exploration calls.",
 )
 
@@ -293,4 +294,13 @@ worker_counters = Table(
     required("counts", JSON, "What it counted, by name."),
     comment="What the workers of all proxies on this database counted; a worker that is gone is "
     "added to the row `ended`, which begins anew when none runs.",
+)
+
+conversation_key = Table(
+    "conversation_key",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Always 1."),
+    required("key", String(64), "32 random bytes, in hexadecimal digits."),
+    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
+    "Whoever does not know it cannot guess a prompt from its digest.",
 )

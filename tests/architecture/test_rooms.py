@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("routing", "prediction", "costs", "state")
+PURE = ("routing", "prediction", "costs", "conversations", "state")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": set(),
     "prediction": set(),
     "costs": set(),
+    "conversations": {"costs", "prediction"},
     "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
@@ -30,6 +31,7 @@ ALLOWED = {
         *("errors", "records", "encoders", "label_kind", "parquet"),
     },
     "energy": {"runtime", "errors"},
+    "simulation": {"conversations", "costs"},
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
@@ -47,6 +49,7 @@ ALLOWED = {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
+        "simulation",
     },
     "demo": {"replay"},
 }

@@ -77,6 +77,13 @@ def test_the_details_of_usage_count_where_litellm_kept_them(
     assert (found.cost, found.cost_source) == (cost, CostSource.MEASURED)
 
 
+def test_what_the_endpoint_wrote_to_its_cache_is_logged() -> None:
+    details = {"cached_tokens": 4, "cache_creation_tokens": 3}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": details}
+    found = record(prompt_tokens=10, completion_tokens=2, metadata={"usage_object": usage})
+    assert (found.cached_tokens, found.written_tokens) == (4, 3)
+
+
 def test_what_litellms_cache_answered_costs_nothing() -> None:
     found = record(prompt_tokens=10, completion_tokens=2, response_cost=0.7, cache_hit=True)
     assert (found.cost, found.cost_source) == (0.0, CostSource.MEASURED)

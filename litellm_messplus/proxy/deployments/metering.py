@@ -116,13 +116,7 @@ class Meter:
         if dollars is not None and known.per_dollar is not None:
             return dollars * known.per_dollar + known.price.request, _source(usage)
         if usage is not None:
-            cost = known.price.of(
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                cached_tokens=usage.cached_tokens,
-                reasoning_tokens=usage.reasoning_tokens,
-                seconds=seconds or 0.0,
-            )
+            cost = known.price.of_usage(usage, seconds or 0.0)
             return cost * served.price_factor, _source(usage)
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
