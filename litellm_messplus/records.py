@@ -65,6 +65,14 @@ class GradingStatus(StrEnum):
     FAILURE = "failure"
 
 
+class Preferred(StrEnum):
+    """Which of two answers a judge found better, by the place in which it was shown."""
+
+    FIRST = "first"
+    SECOND = "second"
+    NEITHER = "neither"
+
+
 class CostSource(StrEnum):
     """Where a call's cost comes from. Unmeasured is not zero."""
 
@@ -82,6 +90,8 @@ class RequestRecord:
     ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
     having them, ``encode_joules`` their energy above idle, where it is measured.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought.
     """
 
     request_id: str
@@ -118,6 +128,7 @@ class RequestRecord:
     prompt: str | None = None
     surface: Surface | None = None
     surface_version: str | None = None
+    label_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +163,8 @@ class CallRecord:
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
     """What a source says of one call; a later label of the same source replaces it. ``weight`` 0
-    keeps it in the log alone."""
+    keeps it in the log alone. ``probability`` is that of the draw that bought it; None of one that
+    nobody drew."""
 
     label_id: str
     call_id: str
@@ -163,13 +175,15 @@ class LabelRecord:
     value: float
     weight: float = 1.0
     comment: str | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GradingRecord:
     """A judge was asked to grade the answers to one request; what it said of them are labels.
 
-    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it.
+    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it. ``preferred``
+    is of a comparison of two answers, and None of a grading of each on its own.
     """
 
     grading_id: str
@@ -183,6 +197,7 @@ class GradingRecord:
     completion_tokens: int | None = None
     seconds: float | None = None
     error: str | None = None
+    preferred: Preferred | None = None
 
 
 @dataclass(frozen=True, slots=True)

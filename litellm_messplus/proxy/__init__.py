@@ -5,6 +5,7 @@ router            a request becomes a ranking of LiteLLM's healthy deployments
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 deployments/      candidates, their replicas and prices, and what a call came to
 open_requests     what was decided lately, for the retries and for the answer
+buying            whether labels of its answers are bought, and by whose unseen calls
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the record of the served call
 energy_service    the joules of ended calls, where they are measured

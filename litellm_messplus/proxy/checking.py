@@ -129,6 +129,10 @@ def _labels(settings: ZooSettings) -> list[str]:
     found += [f"check:{name}" for name in checks.callables]
     if labels.judge is not None:
         found.append(f"judge:{labels.judge.model}")
+    if labels.parity is not None:
+        found.append(f"parity:{labels.parity.judge or 'largest'}")
+    if labels.auto is not None:
+        found.append(f"auto:{labels.auto.by}:{labels.auto.judge or 'largest'}")
     return found
 
 

@@ -11,6 +11,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import Outlets
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
@@ -70,9 +71,13 @@ class Parts:
             counters,
             self.energy.price_factor,
         )
-        report = LabelWriter(self.journal).report
+        writer = LabelWriter(self.journal)
+        report = writer.report
         outlets = Outlets(report, self.journal.write, counters)
-        self._judges = Judges(settings, outlets, database)
+        largest = {name: engine.zoo.largest for name, engine in engines.items()}
+        self._judges = Judges(settings, largest, outlets, database)
+        self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
+        writer.also(self._buyers.found)
         self.desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self._explorer = Explorer(
             self.meter,
@@ -112,6 +117,7 @@ class Parts:
             self._next_turn_feedback,
             prompt_tokens,
             counters,
+            self._buyers.of_zoo,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
@@ -138,6 +144,7 @@ class Parts:
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
+        self._buyers.start()
         self._response_bias.start()
         self.energy.start()
         self._retention.start()
@@ -149,6 +156,7 @@ class Parts:
             await self._retention.close()
             await self.watch.close()
             await self._judges.close()
+            await self._buyers.close()
             await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()

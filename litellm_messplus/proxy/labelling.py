@@ -50,6 +50,7 @@ def asked(record: RequestRecord, request: IncomingRequest, conversation: Convers
         conversation=conversation,
         parameters={name: given[name] for name in PARAMETERS if given.get(name)},
         metadata=request.client_metadata,
+        label_probability=record.label_probability,
     )
 
 
@@ -71,8 +72,15 @@ class LabelWriter:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._told: list[Report] = []
+
+    def also(self, told: Report) -> None:
+        """Tell somebody else of every finding too."""
+        self._told.append(told)
 
     def report(self, finding: Finding) -> None:
+        for told in self._told:
+            told(finding)
         self._journal.write(
             LabelRecord(
                 label_id=new_id(),
@@ -84,6 +92,7 @@ class LabelWriter:
                 value=finding.value,
                 weight=finding.weight,
                 comment=finding.comment,
+                probability=finding.probability,
             )
         )
 

@@ -13,7 +13,8 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import VERSION, read_surface
+from litellm_messplus.prediction.surface import VERSION, Surface, read_surface
+from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.metering import PromptTokens
@@ -88,7 +89,9 @@ class RequestRouter:
         feedback: NextTurnFeedback,
         prompt_tokens: PromptTokens,
         counters: Counters,
+        buyers: Mapping[str, Buyer],
     ) -> None:
+        self._buyers = buyers
         self._prompt_tokens = prompt_tokens
         self._settings = settings
         self._features = features
@@ -164,7 +167,10 @@ class RequestRouter:
             self._prompt_tokens.count(engine.zoo.name, conversation),
         )
         request_id = new_id()
+        bought, situation = self._bought(engine, level, request_id, request, surface, situation)
         decision = engine.decide(request_id, level, situation)
+        if bought is not None:
+            decision = self._buyers[engine.zoo.name].beside(decision, situation)
         seconds = time.perf_counter() - started
         waited = 0.0 if engine.encoder.is_fast else encode_seconds  # is over: dropping saves none
         if seconds - waited > self._settings.deadline_seconds:
@@ -206,6 +212,7 @@ class RequestRouter:
             prompt=text if self._settings.store_text else None,
             surface=surface,
             surface_version=VERSION,
+            label_probability=bought,
             **_estimates(situation),
         )
         explored = decision.explored
@@ -220,6 +227,29 @@ class RequestRouter:
         self._explorer.start(opened, explored, request)
         return opened
 
+    def _bought(
+        self,
+        engine: Engine,
+        level: ServiceLevel,
+        request_id: str,
+        request: IncomingRequest,
+        surface: Surface,
+        situation: Situation,
+    ) -> tuple[float | None, Situation]:
+        """With which probability labels of the request are bought, None where none are; and the
+        situation that knows whether its answers will have labels."""
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is None:
+            return None, situation
+        if buyer.is_free(request):
+            return None, replace(situation, is_labelled=True)
+        largest = next(
+            (e.cost for e in situation.estimates if e.candidate == situation.largest), 0.0
+        )
+        bought = buyer.draw(engine, level, request_id, surface, largest)
+        is_labelled = buyer.otherwise() if bought is None else True
+        return bought, replace(situation, is_labelled=is_labelled)
+
 
 def _refused(record: RequestRecord) -> RequestRecord:
     """A request that LiteLLM refuses: nothing is called, and nothing expected of it."""
@@ -227,6 +257,7 @@ def _refused(record: RequestRecord) -> RequestRecord:
         record,
         is_exploration=False,
         exploration_calls=0,
+        label_probability=None,
         expected_satisfaction=None,
         reason=f"{NONE_HEALTHY}: {record.reason}",
     )
