@@ -251,7 +251,7 @@ class StatusWatch:
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
     newest = engine.newest.get(level)
-    judge = engine.zoo.settings.labels.judge
+    judge = engine.zoo.settings.labels.buying
     return LiveLevel(
         queue=engine.state.policy.queue(level),
         price=newest.price if newest else None,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from litellm_messplus.status.report import (
     JudgeStatus,
+    LabelCostStatus,
     LevelStatus,
     SourceRate,
     Status,
@@ -39,6 +40,9 @@ def gauges(status: Status) -> dict[str, float]:
     for judge in status.judges:
         for name, value in _of_judge(judge):
             _put(found, name, {"zoo": judge.zoo, "judge": judge.judge}, value)
+    for costs in status.label_costs:
+        for name, value in _of_label_costs(costs):
+            _put(found, name, {"zoo": costs.zoo}, value)
     for alert in status.alerts:
         whose = {"zoo": alert.zoo or "", "service_level": alert.service_level or ""}
         _put(found, "messplus_alert", {"kind": alert.kind, **whose}, 1.0)
@@ -96,11 +100,18 @@ def _of_source(source: SourceRate) -> Named:
     yield "messplus_source_satisfaction_high", source.high
 
 
+def _of_label_costs(found: LabelCostStatus) -> Named:
+    yield "messplus_labels_unseen_cost", found.unseen
+    yield "messplus_labels_judging_dollars", found.judging
+    yield "messplus_labels_saved", found.saved
+
+
 def _of_judge(judge: JudgeStatus) -> Named:
     yield "messplus_judge_gradings", float(judge.gradings)
     yield "messplus_judge_graded", float(judge.graded)
     yield "messplus_judge_cost", judge.cost
     yield "messplus_judge_kappa", judge.kappa
+    yield "messplus_judge_position_bias", judge.position_bias
     yield "messplus_judge_counts", None if judge.counts is None else float(judge.counts)
 
 

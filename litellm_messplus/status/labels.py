@@ -1,7 +1,7 @@
 """What each source of labels says, source by source, and what of it counts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Select, column, func, select, table
@@ -10,12 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import is_thin
 from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share
-from litellm_messplus.store.audits import agreements
+from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.tables import grading_sums, gradings, label_precedence, labels, requests
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
@@ -146,12 +147,14 @@ class Grading:
     weight: float | None
     is_left_out: bool
     agreement: Agreement
+    position: PositionBias = field(default_factory=PositionBias)
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     """By zoo and judge, over the whole time, from the sums; the agreement over its newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
+    preferred = await preferences(connection)
     left_out = await _left_out(connection)
     found = grading_sums.c
     query = select(
@@ -171,6 +174,7 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
             weight=weights.get((zoo, judge)),
             is_left_out=zoo in left_out,
             agreement=agreed.get((zoo, judge), Agreement()),
+            position=preferred.get((zoo, judge), PositionBias()),
         )
         for zoo, judge, asked, graded, cost, without_cost in await connection.execute(query)
     }
@@ -224,11 +228,13 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
         kappa_high=high,
         counts=counts,
         note=_note(found, least),
+        position_bias=found.position.share,
     )
 
 
 def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
-    """Of judges whose labels have stopped counting because they agree too little with users."""
+    """Of judges whose labels have stopped counting: they agree too little with users, or prefer an
+    answer for its place."""
     return [
         Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
         for each in judges
@@ -243,6 +249,9 @@ def _note(found: Grading, least: float | None) -> str:
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa
+    is_agreed = least is None or found.agreement.may_be(least)
+    if found.weight == 0.0 and is_agreed and found.position.share is not None:
+        return f"does not count: it prefers the answer shown first by {found.position}"
     if found.weight == 0.0:
         shown = "unknown" if kappa is None else f"{kappa:.2f}"
         below = "too low" if least is None else f"below {least:g}"

@@ -232,13 +232,30 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
         judged = {row.key_hash: row for row in found}
         everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
         total = (await connection.execute(everybody)).scalar_one()
+        of_no_key = (await connection.execute(_of_no_key(since).where(in_level))).scalar_one()
         asked = await _requests_of(connection, since, list(judged))
     return LevelActivity(
         requests=total,
+        of_no_key=of_no_key,
         keys={
             key: KeyActivity(asked.get((zoo, service_level, key), 0), row.counting, row.satisfied)
             for key, row in judged.items()
         },
+    )
+
+
+def _of_no_key(since: datetime) -> Select[Any]:
+    """How many requests have a label of a check, of a judge or of what users did next."""
+    return (
+        select(func.count(labels.c.request_id.distinct()))
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(
+            labels.c.created_at >= since,
+            labels.c.kind != LabelKind.FEEDBACK,
+            labels.c.weight > 0.0,
+            labels.c.call_id == labels.c.request_id + ".0",
+        )
     )
 
 
