@@ -11,11 +11,13 @@ from pydantic.fields import FieldInfo
 from litellm_messplus.proxy.router import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
+    AutoSettings,
     CallableCheckSettings,
     ChecksSettings,
     ImplicitSettings,
     JudgeSettings,
     LabelsSettings,
+    ParitySettings,
 )
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
@@ -39,6 +41,8 @@ SETTING_MODELS: dict[str, type[BaseModel]] = {
     "zoos.<zoo>.labels.checks.": ChecksSettings,
     "zoos.<zoo>.labels.checks.callables.<check>.": CallableCheckSettings,
     "zoos.<zoo>.labels.judge.": JudgeSettings,
+    "zoos.<zoo>.labels.parity.": ParitySettings,
+    "zoos.<zoo>.labels.auto.": AutoSettings,
     "zoos.<zoo>.labels.implicit.": ImplicitSettings,
 }
 DEPLOYMENT_SETTINGS = "model_info.messplus."
