@@ -286,7 +286,9 @@ def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
         if buying is None:
             continue
         limits = [
-            limit for limit in ("budget_per_day", "gradings_per_day") if getattr(buying, limit) == 0
+            limit
+            for limit in ("budget_per_day", "gradings_per_day", "rate")
+            if getattr(buying, limit, None) == 0
         ]
         auto = zoo.labels.auto
         if auto is not None and auto.share_of_saved == auto.start_allowance == 0.0:
