@@ -97,7 +97,7 @@ ESTIMATES = ((SMALL, 1.0, 0.55), (MEDIUM, 3.0, 0.6), (LARGE, 50.0, 0.9))
 DOUBTFUL = Knowledge(
     rate=(0.55, 0.55, 0.9),
     deviation=(0.05, 0.05, 0.02),
-    optimism=(1.5, 1.5, 1.5),
+    optimism=(0.5, 0.5, 0.5),
     is_blank=False,
     unseen_labelled=0.02,
 )

@@ -110,7 +110,8 @@ def test_only_so_many_requests_are_kept_aside() -> None:
 
 
 def test_the_first_requests_buy_labels_before_anything_is_saved() -> None:
-    made = purse(LabelCosts())
+    made = purse(None)
+    made.learn(LabelCosts(), 0.0, 0.0)
     found = [made.probability(1.0, 1.0)[0] for _ in range(200)]
 
     assert found[0] == 0.0
