@@ -250,7 +250,7 @@ def _note(found: Grading, least: float | None) -> str:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa
     is_agreed = least is None or found.agreement.may_be(least)
-    if found.weight == 0.0 and is_agreed and found.position.share is not None:
+    if found.weight == 0.0 and is_agreed and not found.position.may_be_within(0.0):
         return f"does not count: it prefers the answer shown first by {found.position}"
     if found.weight == 0.0:
         shown = "unknown" if kappa is None else f"{kappa:.2f}"
