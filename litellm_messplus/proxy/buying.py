@@ -66,6 +66,7 @@ class Purse:
         self._hours = 0.0
         self._asked = 0.0
         self._reserved: OrderedDict[str, _Reserved] = OrderedDict()
+        self._aside = 0.0
 
     def learn(self, known: LabelCosts, hours: float, looked_at: float) -> None:
         """What the log held at a moment: today is so many hours old, for the zoo."""
@@ -75,6 +76,7 @@ class Purse:
             is_logged = done is not None and done < looked_at - SETTLED_SECONDS
             if is_logged or each.since < looked_at - LONGEST_SECONDS:
                 del self._reserved[request_id]
+        self._aside = sum(each.cost for each in self._reserved.values())
 
     def probability(self, wanted: float, largest: float) -> tuple[float, float]:
         """With which labels of a request are bought, and what they may cost; ``largest`` is what
@@ -95,8 +97,9 @@ class Purse:
     def reserve(self, request_id: str, cost: float) -> None:
         """The labels of a request are bought."""
         self._reserved[request_id] = _Reserved(cost, time.monotonic())
+        self._aside += cost
         if len(self._reserved) > MOST_RESERVED:
-            self._reserved.popitem(last=False)
+            self._aside -= self._reserved.popitem(last=False)[1].cost
 
     def settled(self, request_id: str) -> None:
         """A label of it has come, and soon the log has all that it cost."""
@@ -107,7 +110,7 @@ class Purse:
     @property
     def reserved(self) -> float:
         """What is kept aside for requests whose labels are on their way."""
-        return sum(each.cost for each in self._reserved.values())
+        return self._aside
 
     def _spending(self, known: LabelCosts) -> Spending:
         aside, so_far = self.reserved, known.largest_today + self._asked
