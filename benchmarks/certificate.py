@@ -40,7 +40,7 @@ Bits = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Case:
-    """What a deployment is like. ``answers`` is how likely an unsatisfied and a satisfied user
+    """A kind of deployment. ``answers`` is how likely an unsatisfied and a satisfied user
     answers; ``graded`` how likely the judge grades a request, and ``errors`` how often it is wrong;
     ``delay`` how many requests late any label is. With ``drifts``, the share satisfied falls by 15
     points for a fifth of the time, and is repaid later."""
@@ -54,7 +54,7 @@ class Case:
     drawn: float | None = None
 
     def rate(self, requests: Vector) -> Vector:
-        """The share satisfied at each request, by its number."""
+        """Compute the share satisfied at each request, by its number."""
         if not self.drifts:
             return np.full_like(requests, ALPHA)
         share = requests / REQUESTS
@@ -91,7 +91,7 @@ WORDS = (None, 0.0, 1.0)
 
 
 def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dict[str, Any]:
-    """The figures of a case; ``advance`` is told of every so many deployments that are done."""
+    """Measure a case; ``advance`` is told of every so many deployments that are done."""
     covered, widths, errors = 0, [], []
     for seed, first in enumerate(range(0, deployments, AT_ONCE)):
         count = min(AT_ONCE, deployments - first)
@@ -113,7 +113,7 @@ def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dic
 
 
 def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, list[Heard], Vector]]:
-    """At every look: how many requests there are, what was said of them, and the share satisfied.
+    """Yield for every look the number of requests, what was said of them, and the share satisfied.
 
     Where labels are late, the claim is about requests whose labels are due, as by `--wait`.
     """
@@ -138,7 +138,7 @@ def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, li
 
 
 def _said(case: Case, truth: Bits, generator: np.random.Generator) -> tuple[Vector, Vector]:
-    """By users and by the judge, NaN where nothing was said."""
+    """Draw what users and what the judge said, NaN where nothing was said."""
     answers, graded, errs = generator.random((3, *truth.shape))
     has_answered = answers < np.where(truth, case.answers[1], case.answers[0])
     says = truth ^ (errs < case.errors)

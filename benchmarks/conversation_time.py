@@ -22,7 +22,7 @@ TIMES = 200
 
 
 def prompt(characters: int, turns: int, number: int) -> Conversation:
-    """A system's words that take a third of it, then the turns of a tool loop."""
+    """Make a prompt: system words that take a third of it, then the turns of a tool loop."""
     system = "x" * (characters // 3)
     each = "y" * ((characters - len(system)) // turns)
     roles = ("user", *(("assistant", "tool")[place % 2] for place in range(turns - 1)))
@@ -31,7 +31,7 @@ def prompt(characters: int, turns: int, number: int) -> Conversation:
 
 
 def filled() -> Lines:
-    """As many lines as are remembered, of as many prompts."""
+    """Make as many lines as are remembered, of as many prompts."""
     lines = Lines(b"of the benchmark")
     for line in range(LINES):
         for turn in range(POINTS // LINES):
@@ -43,7 +43,7 @@ def filled() -> Lines:
 
 
 def milliseconds(lines: Lines, characters: int, turns: int) -> list[float]:
-    """CPU time of each look-up of a request that makes a line longer."""
+    """Measure the CPU time of each look-up of a request that makes a line longer."""
     found = []
     for number in range(TIMES):
         asked = prompt(characters, turns - 1, number)

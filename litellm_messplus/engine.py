@@ -32,7 +32,8 @@ class Question:
 
     What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
-    the candidates for which they were counted; else the characters tell.
+    the candidates for which they were counted; else the characters tell. ``is_labelled`` says
+    whether all answers will get a label, where that is known.
     """
 
     request_id: str
@@ -42,11 +43,12 @@ class Question:
     candidates: tuple[str, ...]
     most_completion_tokens: float = math.inf
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
+    is_labelled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was decided, and the situation that it was decided in."""
+    """A decision, and the situation that it was made in."""
 
     situation: Situation
     decision: Decision
@@ -99,7 +101,7 @@ class Engine:
         return Choice(situation, decision)
 
     def situation(self, question: Question) -> Situation:
-        """What the policy is told when it decides now; nothing is numbered by asking."""
+        """Gather what the policy is told when it decides now; nothing is numbered by asking."""
         level = question.level
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
@@ -121,6 +123,7 @@ class Engine:
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
             outlook=expectations.outlook(question.candidates, self.price_factors),
+            is_labelled=question.is_labelled,
         )
 
     def forget(self, request_id: str) -> None:

@@ -20,7 +20,7 @@ Factors = Mapping[str, float]
 
 
 class Usual(NamedTuple):
-    """What a call of a candidate uses on average; ``prompt_tokens`` is None before any call."""
+    """The average use of a call of a candidate; ``prompt_tokens`` is None before any call."""
 
     prompt_tokens: float | None
     completion_tokens: float
@@ -39,7 +39,7 @@ class Expectations:
         self.calls_changed()
 
     def __len__(self) -> int:
-        """How many outlooks are kept."""
+        """Count the outlooks that are kept."""
         return len(self._outlooks)
 
     def calls_changed(self) -> None:
@@ -88,7 +88,7 @@ class Expectations:
         )
 
     def tokens(self, candidate: str, prompt_characters: int) -> float:
-        """How many tokens a prompt of so many characters is to a candidate."""
+        """Estimate how many tokens a prompt of so many characters is to a candidate."""
         return self._state.estimators[candidate].tokens_of(prompt_characters)
 
     def outlook(self, candidates: tuple[str, ...], factors: Factors) -> Outlook | None:

@@ -66,6 +66,14 @@ class GradingStatus(StrEnum):
     FAILURE = "failure"
 
 
+class Preferred(StrEnum):
+    """The one of two answers that a judge found better, by the place in which it was shown."""
+
+    FIRST = "first"
+    SECOND = "second"
+    NEITHER = "neither"
+
+
 class CostSource(StrEnum):
     """The sources of a call's cost. Unmeasured is not zero."""
 
@@ -83,6 +91,8 @@ class RequestRecord:
     ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
     having them, ``encode_joules`` their energy above idle, where it is measured.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought.
     """
 
     request_id: str
@@ -120,6 +130,7 @@ class RequestRecord:
     surface: Surface | None = None
     surface_version: str | None = None
     is_within_reach: bool = True
+    label_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +165,9 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """A label: what a source says of one call; a later label of the same source replaces it.
-    ``weight`` 0 keeps it in the log alone."""
+    """A source's word on one call; a later label of the same source replaces it. ``weight`` 0
+    keeps it in the log alone. ``probability`` is that of the draw that bought it; None of one that
+    nobody drew."""
 
     label_id: str
     call_id: str
@@ -166,13 +178,15 @@ class LabelRecord:
     value: float
     weight: float = 1.0
     comment: str | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GradingRecord:
     """A judge was asked to grade the answers to one request; what it said of them are labels.
 
-    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it.
+    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it. ``preferred``
+    is of a comparison of two answers, and None of a grading of each on its own.
     """
 
     grading_id: str
@@ -186,6 +200,7 @@ class GradingRecord:
     completion_tokens: int | None = None
     seconds: float | None = None
     error: str | None = None
+    preferred: Preferred | None = None
 
 
 @dataclass(frozen=True, slots=True)

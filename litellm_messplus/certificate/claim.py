@@ -65,8 +65,8 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed of some requests of one promise: that the share satisfied lies from ``low``
-    to ``high``, at every look but with the probability that the certificate's level leaves.
+    """The claim about some requests of one promise: that the share satisfied lies from ``low`` to
+    ``high``, at every look but with the probability that the certificate's level leaves.
 
     ``told`` is how many requests users or checks spoke of, ``graded`` how many the judge did, and
     ``paired`` how many both did; ``alpha`` is what they were promised, on average where it changed.
@@ -105,8 +105,9 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Of a zoo, from the beginning of a day until a moment, UTC. ``window`` is how many requests a
-    last window has; ``sql`` gives the groups ``said`` of every promise since that day."""
+    """The certificate of a zoo, from the beginning of a day until a moment, UTC. ``window`` is how
+    many requests a last window has; ``sql`` gives the groups ``said`` of every promise since that
+    day."""
 
     zoo: str
     level: float
@@ -118,7 +119,7 @@ class Certificate:
     sql: str
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: plain dictionaries, lists, text and numbers."""
+        """Convert it for JSON: plain dictionaries, lists, text and numbers."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 

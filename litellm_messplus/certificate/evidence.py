@@ -34,7 +34,7 @@ wider by less than a hundredth."""
 
 
 class Sampling(StrEnum):
-    """How it is known what the silent requests were worth."""
+    """The way in which it is known what the silent requests were worth."""
 
     JUDGE = "judge"
     DRAWS = "draws"

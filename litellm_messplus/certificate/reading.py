@@ -22,10 +22,8 @@ from sqlalchemy import (
     Table,
     and_,
     case,
-    cast,
     false,
     func,
-    null,
     or_,
     select,
 )
@@ -75,7 +73,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Of one service level: its requests, the share that was promised them, and what was said."""
+    """The requests of one service level, the share promised to them, and what was said."""
 
     requests: int
     alpha: float
@@ -152,7 +150,7 @@ async def counted_last(
 
 
 def _requests_since(zoo: str, span: Span) -> Select[Any]:
-    """The sums of the days of a span, the last of which may not be in it as a whole."""
+    """Select the sums of the days of a span, the last of which may not be in it as a whole."""
     found, last = request_sums.c, span.until.date()
     mean = func.sum(found.requests * found.alpha) / func.sum(found.requests)
     lowest = func.min(found.alpha)
@@ -170,7 +168,7 @@ def _requests_since(zoo: str, span: Span) -> Select[Any]:
 
 
 async def _of_last_day(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, int]:
-    """The requests of the last day until its end, by service level."""
+    """Count the requests of the last day until its end, by service level."""
     asked = requests.c
     midnight = datetime.combine(span.until.date(), time.min, tzinfo=UTC)
     query = (
@@ -234,13 +232,12 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     verdict, grade = VERDICTS.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
     is_word = verdict.c.kind.in_(WORDS)
-    probability = bought.c.probability if "probability" in bought.c else cast(null(), Float)
     groups = (
         told.c.service_level,
         case((is_word, func.round(verdict.c.value * 100) / 100.0)).label("word"),
         (func.round(grade.c.value * 100) / 100.0).label("grade"),
         case((is_word, func.round(verdict.c.weight * 100) / 100.0), else_=1.0).label("weight"),
-        (func.round(probability * 10_000) / 10_000.0).label("probability"),
+        (func.round(bought.c.probability * 10_000) / 10_000.0).label("probability"),
     )
     said = (
         select(*groups)

@@ -66,8 +66,8 @@ def cost(rates: Vector, error: Vector, probability: Vector) -> Vector:
 
 
 class SampledSums:
-    """Of many streams at once, each of them an element of a vector: the weighted sum of its errors,
-    and what every bet has cost.
+    """Sums of many streams at once, each of them an element of a vector: the weighted sum of its
+    errors, and what every bet has cost.
 
     The memory is fixed: a few numbers for each rate and stream, however many labels come; and their
     order changes nothing.

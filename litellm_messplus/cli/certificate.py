@@ -42,7 +42,7 @@ def certificate(
         Path | None, typer.Option(help="Write it to that file, and print nothing.")
     ] = None,
 ) -> None:
-    """Certify how far each promise of a zoo was kept: claim, evidence, assumptions, and the SQL."""
+    """Show how far each promise of a zoo was kept: claim, evidence, assumptions, and the SQL."""
     import asyncio
     import json
     from datetime import timedelta

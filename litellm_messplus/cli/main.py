@@ -82,7 +82,8 @@ def demo(
         str,
         typer.Option(
             help="Where labels come from: `all` (feedback on everything), `checks` (against the "
-            "answer in the request's metadata), `judge` or `judge:largest` (a model), or "
+            "answer in the request's metadata), `judge` or `judge:largest` (a model), "
+            "`auto` (a model, where labels are needed), or "
             "`feedback:SHARE` (feedback from that share of users, the unsatisfied three times as "
             "often)."
         ),

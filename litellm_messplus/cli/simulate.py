@@ -13,7 +13,7 @@ app = typer.Typer(
 
 @app.callback()
 def simulate() -> None:
-    """Made-up traffic through the router's own functions: no measurement."""
+    """Send made-up traffic through the router's own functions: no measurement."""
 
 
 @app.command()

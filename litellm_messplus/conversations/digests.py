@@ -17,8 +17,8 @@ Digest = bytes
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a prompt began with when an answer was asked for: so many ``turns`` and ``characters``,
-    up to a turn of the assistant."""
+    """The part of a prompt that was there when an answer was asked for: so many ``turns`` and
+    ``characters``, up to a turn of the assistant."""
 
     digest: Digest
     turns: int
@@ -27,7 +27,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """``whole`` is the prompt itself, ``earlier`` its beginnings, the longest first."""
+    """A prompt, ``whole``, and its beginnings, ``earlier``, the longest first."""
 
     whole: Beginning
     earlier: tuple[Beginning, ...]
@@ -40,24 +40,24 @@ class Digests:
         self._key = key
 
     def of_text(self, scope: Iterable[str], text: str) -> Digest:
-        """Of an id or an answer, which means something within its scope alone."""
+        """Hash an id or an answer, which means something within its scope alone."""
         digest = blake2b(key=self._key, digest_size=DIGEST)
         for part in (*scope, text):
             digest.update(_framed(part))
         return digest.digest()
 
     def of_answer(self, text: str) -> Digest:
-        """Of the words of an answer, without the spaces around them, which clients strip."""
+        """Hash the words of an answer, without the spaces around them, which clients strip."""
         return self.of_text((), text.strip())
 
     def of_answer_after(self, conversation: Conversation, beginning: Beginning) -> Digest:
-        """Of the answer that a prompt has there, which may be several turns of the assistant."""
+        """Hash the answer that a prompt has there, which may be several turns of the assistant."""
         following = conversation.turns[beginning.turns :]
         own = takewhile(lambda turn: turn.role == "assistant", following)
         return self.of_answer("\n".join(turn.text for turn in own))
 
     def chain(self, scope: Iterable[str], conversation: Conversation) -> Chain:
-        """Of a prompt: the tools first, then the turns in order."""
+        """Hash a prompt and its beginnings: the tools first, then the turns in order."""
         digest = blake2b(key=self._key, digest_size=DIGEST)
         for part in (*scope, *conversation.tools):
             digest.update(_framed(part))
@@ -75,20 +75,21 @@ class Digests:
 
 
 def _framed(text: str) -> bytes:
-    """With its length before it, so that no two sequences of parts read alike."""
+    """Put its length before a text, so that no two sequences of parts read alike."""
     encoded = text.encode("utf-8", "surrogatepass")  # clients send halves of surrogates too
     return b"%d:" % len(encoded) + encoded
 
 
 def _begins_an_answer(conversation: Conversation, place: int) -> bool:
-    """Whether the assistant speaks there, after somebody else: an answer may be several turns."""
+    """Tell whether the assistant speaks there, after somebody else: an answer may be several
+    turns."""
     turns = conversation.turns
     is_first = place == 0 or turns[place - 1].role != "assistant"
     return is_first and place > 0 and turns[place].role == "assistant"
 
 
 def _first_looked_up(conversation: Conversation) -> int:
-    """The turn from which on beginnings are looked up."""
+    """Find the turn from which on beginnings are looked up."""
     left = LOOK_UPS
     for place in range(len(conversation.turns) - 1, 0, -1):
         if _begins_an_answer(conversation, place):

@@ -27,8 +27,9 @@ class Turn:
 
 
 def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> float:
-    """The cost of this call at a deployment that has so many tokens of its prompt in its cache, and
-    stores that ``share`` of the others: none where clients mark nothing for the cache."""
+    """Compute the cost of this call at a deployment that has so many tokens of its prompt in its
+    cache, and stores that ``share`` of the others: none where clients mark nothing for the
+    cache."""
     cached = min(warm_tokens, turn.prompt_tokens)
     is_cached = turn.prompt_tokens >= price.cached_from
     others = max(turn.prompt_tokens - cached - turn.unmarked, 0.0)
@@ -43,8 +44,8 @@ def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> flo
 def hold(
     price: Price, turn: Turn, warm_tokens: float, remaining: float, share: float = 1.0
 ) -> float:
-    """The cost of this call and of the ``remaining`` ones, all there. Each finds that ``share`` of
-    the prompt before it in the cache."""
+    """Compute the cost of this call and of the ``remaining`` ones, all there. Each finds that
+    ``share`` of the prompt before it in the cache."""
     average = turn.prompt_tokens + turn.growth * (remaining + 1.0) / 2.0
     later = price.within(average)
     stored = share if average >= price.cached_from else 0.0
@@ -61,13 +62,13 @@ def hold(
 
 
 def per_request(held: float, remaining: float) -> float:
-    """What one of the requests costs, the coming ones included: where alpha counts requests."""
+    """Divide the cost over the requests, the coming ones included: where alpha counts requests."""
     return held / (1.0 + remaining)
 
 
 def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[float]:
-    """What a conversation costs with each model, as a share of what it costs on average: where
-    alpha counts conversations. Long ones cost more with every model, and at plain costs would be
+    """Divide what a conversation costs with each model by what it costs on average: where alpha
+    counts conversations. Long ones cost more with every model, and at plain costs would be
     left to the cheapest: they are the ones that are then not satisfied.
 
     ``typical`` is what an average conversation costs with each; so the unit is its own.
@@ -101,8 +102,8 @@ class Remaining:
                 mean.add(calls - (from_ + to) / 2.0)
 
     def after(self, calls: int) -> dict[str, float]:
-        """Of every candidate, that are expected after so many. Of one that has not come as far, as
-        of the others; before any has, as many again."""
+        """Estimate for every candidate how many calls follow after so many. For one that has not
+        come as far, the others tell; before any has, as many again follow."""
         bucket = min(max(calls, 1).bit_length() - 1, BUCKETS - 1)
         means = [own[bucket] for own in self._means.values()]
         if not any(mean.count for mean in means):

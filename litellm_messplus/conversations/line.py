@@ -18,7 +18,7 @@ from litellm_messplus.prediction.encoder import Conversation
 
 
 class Joined(StrEnum):
-    """What told that a prompt belongs to a conversation."""
+    """The sign that told that a prompt belongs to a conversation."""
 
     NEW = "new"
     PREFIX = "prefix"
@@ -28,9 +28,9 @@ class Joined(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """``tip`` is the digest of its newest prompt, ``requests`` counts them. ``candidate`` and
-    ``deployment`` are who was called last, None before the first call; ``warm`` is what the
-    deployments have in their caches, by deployment."""
+    """One prompt that grows. ``tip`` is the digest of its newest form, ``requests`` counts them.
+    ``candidate`` and ``deployment`` are who was called last, None before the first call; ``warm``
+    is what the deployments have in their caches, by deployment."""
 
     name: str
     conversation: str
@@ -62,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request stands. ``line`` is its own from now on; ``parent`` is the line that it came
+    """The place of a request. ``line`` is its own from now on; ``parent`` is the line that it came
     from, None where it grew or is the first. ``prefix`` counts the ``characters`` of the prompt
     that were asked before in either. ``is_again`` where all of them were. ``turn`` is the request's
     number in its line, from 1."""

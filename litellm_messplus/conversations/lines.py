@@ -26,8 +26,8 @@ IDS = 64
 
 
 class Lines:
-    """Of one worker. ``key`` is secret and the same for all workers on a database; ``now`` is in
-    seconds, of any clock that does not run back."""
+    """The lines of one worker. ``key`` is secret and the same for all workers on a database;
+    ``now`` is in seconds, of any clock that does not run back."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class Lines:
     def _by_prefix(
         self, asked: Asked, whole: Beginning, earlier: Sequence[Beginning]
     ) -> tuple[Line, Beginning] | None:
-        """The line with which it has most in common, and what; None where none is known, or where
-        several conversations are and nothing tells which."""
+        """Find the line with which it has most in common, and what; None where none is known, or
+        where several conversations are and nothing tells which."""
         if not earlier:
             return None  # many ask the same first question: alone it tells nothing
         if self._is_again(whole, earlier[0]):
@@ -106,8 +106,8 @@ class Lines:
         return None
 
     def _is_again(self, whole: Beginning, before: Beginning) -> bool:
-        """Whether only a line that had come as far can be meant: another that ends just before may
-        now come as far for the first time."""
+        """Tell whether only a line that had come as far can be meant: another that ends just before
+        may now come as far for the first time."""
         owners = self._known(self._prompts.owners(whole.digest))
         here = {line.conversation for line in owners}
         ends = self._known(self._prompts.owners(before.digest))
@@ -115,8 +115,8 @@ class Lines:
         return bool(here) and rivals <= here
 
     def _one_of(self, asked: Asked, beginning: Beginning) -> Line | None:
-        """The line that asked this: the newest where all are of one conversation, or of the one
-        that the ids, the session or the answer tell."""
+        """Find the line that asked this: the newest where all are of one conversation, or of the
+        one that the ids, the session or the answer tell."""
         owners = self._known(self._prompts.owners(beginning.digest))
         if len(_conversations(owners)) > 1:
             owners = self._told(asked, beginning, owners)
@@ -133,8 +133,8 @@ class Lines:
         return [line for line in given if line.tip == beginning.digest] or given
 
     def _of_ids(self, asked: Asked) -> Line | None:
-        """The line whose answer gave the newest id that is known. One that several conversations
-        got, as from models that number their calls, tells nothing."""
+        """Find the line whose answer gave the newest id that is known. One that several
+        conversations got, as from models that number their calls, tells nothing."""
         for name in reversed(asked.ids[-IDS:]):
             owners = self._known(self._ids.owners(self._digests.of_text(asked.scope, name)))
             if len(_conversations(owners)) == 1:
@@ -153,7 +153,7 @@ class Lines:
     def _joined(
         self, asked: Asked, whole: Beginning, line: Line, known: Beginning, now: float
     ) -> Place:
-        """In a line that it makes longer, or in a new one that has its beginning."""
+        """Place it in the line that it makes longer, or in a new one that has its beginning."""
         grows = known is not whole and line.tip == known.digest
         own = line if grows else _new(asked, line.conversation, whole, now)
         if not grows:
@@ -172,8 +172,8 @@ class Lines:
         )
 
     def _apart(self, asked: Asked, whole: Beginning, now: float) -> Place:
-        """In a line of its own that nothing is warm of, and of a conversation that is known or
-        begins."""
+        """Place it in a line of its own that nothing is warm of, and of a conversation that is
+        known or begins."""
         by_id = self._of_ids(asked)
         parent = by_id or self._of_session(asked)
         joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
@@ -206,7 +206,7 @@ class Lines:
             del self._lines[oldest.name]
 
     def _known(self, owners: Iterable[Line]) -> list[Line]:
-        """Those that are not forgotten, the newest last."""
+        """Keep those that are not forgotten, the newest last."""
         return [line for line in owners if self._lines.get(line.name) is line]
 
 

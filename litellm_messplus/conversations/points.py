@@ -26,7 +26,7 @@ class _Point(Generic[Owner]):
 
 
 class Points(Generic[Owner]):
-    """At most ``most`` of them; a digest is as new as its newest owner, and has few."""
+    """The owners of at most ``most`` digests; each is as new as its newest owner, and has few."""
 
     def __init__(self, most: int = POINTS) -> None:
         self._most = most
@@ -56,7 +56,7 @@ class Points(Generic[Owner]):
                 point.answer = answer
 
     def owners(self, digest: Digest, answer: Digest | None = None) -> list[Owner]:
-        """The newest last; those alone that got the answer, where one is given."""
+        """List the owners, the newest last; where an answer is given, only those that got it."""
         found = [p.owner for p in self._of(digest) if answer is None or p.answer == answer]
         return found[::-1]
 

@@ -15,8 +15,8 @@ VLLM_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """Of one line at one deployment: ``tokens`` of a prompt of so many ``characters`` that its
-    last call left there at ``at``, for ``seconds``."""
+    """The cache of one line at one deployment: ``tokens`` of a prompt of so many ``characters``
+    that its last call left there at ``at``, for ``seconds``."""
 
     tokens: float
     characters: int
@@ -24,15 +24,15 @@ class Warm:
     seconds: float = CACHE_SECONDS
 
     def tokens_at(self, now: float, price: Price) -> float:
-        """Those that a call now would find: none after the time, none where the prompt is too short
-        to be cached."""
+        """Estimate the tokens that a call now would find: none after the time, none where the
+        prompt is too short to be cached."""
         is_there = now - self.at <= self.seconds and self.tokens >= price.cached_from
         return self.tokens if is_there else 0.0
 
 
 class Hits:
-    """Of one deployment: which share it found in its cache of what it had read before. All, before
-    it has shown otherwise."""
+    """The share that one deployment found in its cache of what it had read before. All, before it
+    has shown otherwise."""
 
     def __init__(self) -> None:
         self._share = RecentMean(1.0)
@@ -56,8 +56,8 @@ def warm_after(
     share: float = 1.0,
     seconds: float = CACHE_SECONDS,
 ) -> Warm:
-    """What a call leaves at its deployment: what it read from the cache and wrote there, where
-    writes are reported, which is where they are charged; else that share of its prompt."""
+    """Estimate what a call leaves at its deployment: what it read from the cache and wrote there,
+    where writes are reported, which is where they are charged; else that share of its prompt."""
     if usage.written_tokens > 0 or price.written_surcharge > 0.0:
         kept = HOUR_SECONDS if usage.hour_tokens > 0 else seconds
         return Warm(float(usage.cached_tokens + usage.written_tokens), characters, at, kept)
@@ -65,7 +65,7 @@ def warm_after(
 
 
 def shared(warm: Warm, characters: int) -> Warm:
-    """What of it a prompt finds that has only its first characters in common."""
+    """Estimate what of it a prompt finds that has only its first characters in common."""
     if characters >= warm.characters:
         return warm
     return replace(warm, tokens=warm.tokens * characters / warm.characters, characters=characters)

@@ -56,7 +56,7 @@ class CostUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call costs, as a sum over what it uses: tokens, seconds, and the call itself.
+    """The cost of a call, as a sum over what it uses: tokens, seconds, and the call itself.
 
     Zero is a price; an unknown one is no Price. ``cached_discount`` is how much less a prompt
     token costs that the endpoint read from its cache, ``written_surcharge`` how much more one that
@@ -89,8 +89,8 @@ class Price:
         reasoning_tokens: float = 0.0,
         seconds: Amount | float = 0.0,
     ) -> Amount:
-        """The cost of a call, or of each of many; cached, written and reasoning tokens are among
-        the others, not beside them."""
+        """Compute the cost of a call, or of each of many; cached, written and reasoning tokens are
+        among the others, not beside them."""
 
         def at(price: Price) -> Amount:
             return (
@@ -113,7 +113,7 @@ class Price:
         return cost
 
     def of_usage(self, usage: Usage, seconds: float = 0.0) -> float:
-        """The cost of a call that used so much."""
+        """Compute the cost of a call that used so much."""
         return self.of(
             float(usage.prompt_tokens),
             float(usage.completion_tokens),
@@ -125,7 +125,7 @@ class Price:
         )
 
     def within(self, prompt_tokens: float) -> "Price":
-        """The price without tiers at which a prompt of so many tokens goes."""
+        """Find the price, without tiers, of a prompt of so many tokens."""
         found = self
         for tier in self.tiers:
             if prompt_tokens > tier.above:
@@ -170,8 +170,8 @@ RATES = tuple(part.name for part in fields(Price) if part.name not in ("cached_f
 
 
 def average(prices: Sequence[Price]) -> Price:
-    """The price of a candidate whose replicas are priced differently: each is as likely to serve.
-    A prompt counts as cached where every replica caches it.
+    """Average the prices of a candidate's replicas, each of which is as likely to serve. A prompt
+    counts as cached where every replica caches it.
 
     Raises ValueError for an empty sequence.
     """
@@ -188,7 +188,7 @@ def average(prices: Sequence[Price]) -> Price:
 
 
 def _average(prices: Sequence[Price]) -> Price:
-    """Of their rates alone."""
+    """Average their rates alone."""
     return Price(
         **{name: sum(getattr(price, name) for price in prices) / len(prices) for name in RATES}
     )

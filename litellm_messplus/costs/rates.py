@@ -25,12 +25,12 @@ ABOVE = re.compile(
 
 
 def states_a_price(rates: Mapping[str, Any]) -> bool:
-    """Whether there is a price in it. Zero is one; a key that is missing or None is none."""
+    """Tell whether there is a price in it. Zero is one; a key that is missing or None is none."""
     return any(rates.get(name) is not None for name in RATES)
 
 
 def price_of_rates(rates: Mapping[str, Any], *, is_inclusive: bool = False) -> Price | None:
-    """In USD, by the rules that LiteLLM charges by; None where no price is stated.
+    """Read the price in USD, by the rules that LiteLLM charges by; None where no price is stated.
 
     What is left out beside a stated price is zero, except that cached and written tokens cost as
     much as other prompt tokens, those kept for an hour as much as other written ones, and reasoning
@@ -53,7 +53,7 @@ def price_of_rates(rates: Mapping[str, Any], *, is_inclusive: bool = False) -> P
 
 
 def _by_threshold(rates: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
-    """What each length states takes the place of what shorter ones did, and leaves the rest."""
+    """List the rates by length: each states some anew, and keeps the others of shorter ones."""
     stated: dict[float, dict[str, Any]] = {}
     for key, value in rates.items():
         found = ABOVE.fullmatch(key)
@@ -67,7 +67,7 @@ def _by_threshold(rates: Mapping[str, Any]) -> list[tuple[float, Mapping[str, An
 
 
 def _by_range(rates: Mapping[str, Any]) -> list[tuple[float, Price]]:
-    """One tier prices the whole call: only what is told of an answer may stand outside of it."""
+    """Read tiers, each of which prices a whole call: only the answer's price may stand outside."""
     tiers = [tier for tier in rates[TIERS] if len(tier.get("range") or ()) == 2] or rates[TIERS][:1]
     own = {COMPLETION: rates.get(COMPLETION)}
     priced = ((_lower_limit(tier), _flat({**own, **tier})) for tier in tiers)
@@ -79,7 +79,7 @@ def _lower_limit(tier: Mapping[str, Any]) -> float:
 
 
 def _flat(rates: Mapping[str, Any]) -> Price:
-    """The price without regard to the prompt's length."""
+    """Read the price without regard to the prompt's length."""
     prompt, completion = _rate(rates, PROMPT) or 0.0, _rate(rates, COMPLETION) or 0.0
     if not prompt and not completion:
         seconds = (_rate(rates, name) for name in SECOND)
@@ -101,6 +101,6 @@ def _rate(rates: Mapping[str, Any], name: str) -> float | None: ...
 @overload
 def _rate(rates: Mapping[str, Any], name: str, missing: float) -> float: ...
 def _rate(rates: Mapping[str, Any], name: str, missing: float | None = None) -> float | None:
-    """YAML reads `3e-7` as text, so text that is a number is one."""
+    """Read a number. YAML reads `3e-7` as text, so text that is a number is one."""
     found = rates.get(name)
     return missing if found is None else float(found)

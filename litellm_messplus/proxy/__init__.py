@@ -6,11 +6,12 @@ plugin            the hooks that LiteLLM calls; whatever happens here, the reque
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
 reading           its promise, its words and its features, before it is decided
+buying            whether labels of its answers are bought, and by whose unseen calls
+judges            models that grade answers, called through LiteLLM's own router
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
 call_sink         the record of an ended call, and everyone who is told of it
 labelling         the ended call is shown to the sources of labels
-judges            models that grade answers, called through LiteLLM's own router
 energy_service    the joules of ended calls, where they are measured
 http              the routes and headers of our own
 feedback          what clients say of answers, found by any id and made durable

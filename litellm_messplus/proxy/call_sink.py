@@ -28,8 +28,8 @@ UNMETERED = Metered(None, None, CostSource.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came back of a call that was answered, ``reading`` in LiteLLM's words. ``is_cache_hit``
-    where LiteLLM's cache gave the answer."""
+    """The answer that came back of a call, ``reading`` in LiteLLM's words. ``is_cache_hit`` where
+    LiteLLM's cache gave the answer."""
 
     response: object
     response_id: str | None
@@ -39,7 +39,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """How a call of a request ended: with what was ``said``, else with an ``error``."""
+    """The end of a call of a request: with what was ``said``, else with an ``error``."""
 
     call_id: str
     role: CallRole

@@ -102,7 +102,7 @@ KEPT = ("responses_api_deployment_check", "encrypted_content_affinity")
 
 
 def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> None:
-    """Raises ConfigurationError for a zoo for which LiteLLM's own affinity is on."""
+    """Raise ConfigurationError for a zoo for which LiteLLM's own affinity is on."""
     everywhere = router_settings.get("optional_pre_call_checks") or []
     of_group = router_settings.get("model_group_affinity_config") or {}
     for zoo in zoos:
@@ -167,6 +167,10 @@ def _labels(settings: ZooSettings) -> list[str]:
     found += [f"check:{name}" for name in checks.callables]
     if labels.judge is not None:
         found.append(f"judge:{labels.judge.model}")
+    if labels.parity is not None:
+        found.append(f"parity:{labels.parity.judge or 'largest'}")
+    if labels.auto is not None:
+        found.append(f"auto:{labels.auto.by}:{labels.auto.judge or 'largest'}")
     return found
 
 

@@ -11,6 +11,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
@@ -77,8 +78,13 @@ class Parts:
         self._energy = EnergyService(
             measured, index, engines, self.journal, self._other_workers, counters
         )
-        report = LabelWriter(self.journal).report
-        self._judges = Judges(settings, JudgeSinks(report, self.journal.write, counters), database)
+        writer = LabelWriter(self.journal)
+        report = writer.report
+        largest = {name: engine.zoo.largest for name, engine in engines.items()}
+        sinks = JudgeSinks(report, self.journal.write, counters)
+        self._judges = Judges(settings, largest, sinks, database)
+        self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
+        writer.also(self._buyers.found)
         self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         sink = self._call_sink(index)
         self._explorer = Explorer(
@@ -107,6 +113,7 @@ class Parts:
             self._desk,
             self._next_turn_feedback,
             counters,
+            self._buyers.of_zoo,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
@@ -161,6 +168,7 @@ class Parts:
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
+        self._buyers.start()
         self._response_bias.start()
         self._energy.start()
         self._retention.start()
@@ -172,6 +180,7 @@ class Parts:
             await self._retention.close()
             await self.watch.close()
             await self._judges.close()
+            await self._buyers.close()
             await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()

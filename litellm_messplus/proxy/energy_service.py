@@ -24,8 +24,8 @@ from litellm_messplus.store.history import EndedCall, ended_calls
 
 
 class OtherWorkers:
-    """``position``: where in the log to begin. Other workers' are the calls that `exclude` was not
-    told of before they were in the log."""
+    """The calls of other workers: those that `exclude` was not told of before they were in the log.
+    ``position`` is where in the log to begin."""
 
     def __init__(self, database: AsyncEngine, position: int) -> None:
         self._database = database
@@ -33,15 +33,16 @@ class OtherWorkers:
         self._own: set[str] = set()
 
     def begin_at(self, position: int) -> None:
-        """Calls up to there are no news."""
+        """Begin after that place in the log: calls up to there are no news."""
         self._position = position
 
     def exclude(self, call_id: str) -> None:
-        """This worker made that call."""
+        """Exclude a call that this worker made."""
         self._own.add(call_id)
 
     async def ended_calls(self) -> list[EndedCall]:
-        """Those since the last time. Raises SQLAlchemyError where the log does not answer."""
+        """Read the calls since the last time. Raises SQLAlchemyError where the log does not
+        answer."""
         logged = await ended_calls(self._database, self._position)
         if logged:
             self._position = logged[-1].position

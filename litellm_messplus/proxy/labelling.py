@@ -44,6 +44,7 @@ def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
         conversation=request.conversation,
         parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
+        label_probability=record.label_probability,
     )
 
 
@@ -69,8 +70,15 @@ class LabelWriter:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._told: list[ReportFinding] = []
+
+    def also(self, told: ReportFinding) -> None:
+        """Tell somebody else of every finding too."""
+        self._told.append(told)
 
     def report(self, finding: Finding) -> None:
+        for told in self._told:
+            told(finding)
         self._journal.write(
             LabelRecord(
                 label_id=new_id(),
@@ -82,6 +90,7 @@ class LabelWriter:
                 value=finding.value,
                 weight=finding.weight,
                 comment=finding.comment,
+                probability=finding.probability,
             )
         )
 

@@ -23,7 +23,7 @@ NAME_KEY = "messplus_service_level"
 
 
 def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
-    """The level that the key's or team's metadata names; an unknown name is counted and logged.
+    """Find the level that the key's or team's metadata names; count and log an unknown name.
 
     Only what the operator wrote on the key or the team counts, never what the client sends.
     """
@@ -70,7 +70,7 @@ class ReadRequest:
 
 
 class RequestReader:
-    """Waits for features until the deadline of the decision is near, and then goes without."""
+    """A reader that waits for features until the decision is nearly due, then goes without."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class RequestReader:
     async def read(
         self, zoo: Zoo, request: IncomingRequest, request_id: str, healthy: frozenset[str]
     ) -> ReadRequest:
-        """Any of the ``healthy`` candidates may serve it; where there are none, all are asked for,
-        since a retry may find a deployment after all."""
+        """Read a request. Any of the ``healthy`` candidates may serve it; where there are none, all
+        are asked for, since a retry may find a deployment after all."""
         started = time.perf_counter()
         level = service_level(zoo, request.metadata, self._counters)
         conversation = request.conversation

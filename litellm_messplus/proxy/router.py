@@ -12,6 +12,7 @@ from litellm_messplus.engine import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
@@ -40,12 +41,14 @@ class MissedDeadlineError(Exception):
 @dataclass(frozen=True, slots=True)
 class DecidedRequest:
     """A request that was decided in time; ``is_refused`` where no deployment is healthy, so that
-    LiteLLM calls none."""
+    LiteLLM calls none. ``bought`` is the probability with which labels of its
+    answers are bought."""
 
     read: ReadRequest
     choice: Choice
     seconds: float
     is_refused: bool
+    bought: float | None
 
 
 class RequestRouter:
@@ -62,7 +65,9 @@ class RequestRouter:
         desk: LabelDesk,
         feedback: NextTurnFeedback,
         counters: Counters,
+        buyers: Mapping[str, Buyer],
     ) -> None:
+        self._buyers = buyers
         self._settings = settings
         self._index = index
         self._reader = reader
@@ -123,11 +128,23 @@ class RequestRouter:
         started = time.perf_counter()
         healthy = frozenset(map(candidate_of, deployments))
         read = await self._reader.read(engine.zoo, request, new_id(), healthy)
-        choice = engine.decide(read.question)
+        choice, bought = self._choose(engine, read)
         seconds = time.perf_counter() - started
         self._hold_the_deadline(engine, read, seconds)
-        decided = DecidedRequest(read, choice, seconds, is_refused=not healthy)
+        decided = DecidedRequest(read, choice, seconds, not healthy, bought)
         return self._announce(decided, self._record(engine, decided))
+
+    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
+        """Decide, and draw whether labels of the answers are bought: with which probability."""
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is None:
+            return engine.decide(read.question), None
+        bought, is_labelled = buyer.purchase(engine, read.question, read.request)
+        choice = engine.decide(replace(read.question, is_labelled=is_labelled))
+        if bought is not None:
+            decision = buyer.beside(choice.decision, choice.situation)
+            choice = replace(choice, decision=decision)
+        return choice, bought
 
     def _hold_the_deadline(self, engine: Engine, read: ReadRequest, seconds: float) -> None:
         """Let go of a decision that came too late."""
@@ -138,7 +155,7 @@ class RequestRouter:
             raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
 
     def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
-        """What is logged of a decision."""
+        """Build the record of a decision for the log."""
         read, situation, decision = decided.read, decided.choice.situation, decided.choice.decision
         request, question = read.request, read.question
         record = RequestRecord(
@@ -177,6 +194,7 @@ class RequestRouter:
             surface=question.prompt.surface,
             surface_version=VERSION,
             is_within_reach=decision.is_within_reach,
+            label_probability=decided.bought,
         )
         return _refused(record) if decided.is_refused else record
 
@@ -201,6 +219,7 @@ def _refused(record: RequestRecord) -> RequestRecord:
         record,
         is_exploration=False,
         exploration_calls=0,
+        label_probability=None,
         expected_satisfaction=None,
         reason=Reason.NONE_HEALTHY,
     )

@@ -18,7 +18,8 @@ from litellm_messplus.runtime import Counters
 
 
 class ServedCalls:
-    """Finds the open request that a hook is about, and says what became of it."""
+    """The calls that serve requests: finds the open one a hook is about, and says what became of
+    it."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class ServedCalls:
     async def headers(
         self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
     ) -> dict[str, str] | None:
-        """What the client is told with its answer; None for a request that is not routed."""
+        """Give what the client is told with its answer; None for a request that is not routed."""
         opened = self._opened(data, data)
         if opened is None:
             return None
@@ -49,8 +50,8 @@ class ServedCalls:
         return response_headers(opened.record, self._served(opened, call_info), None)
 
     async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
-        """LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of a
-        stream at its end."""
+        """Take LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of
+        a stream at its end."""
         opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
         if opened is None:
             return
@@ -63,7 +64,7 @@ class ServedCalls:
         self._authors.wrote(opened.record.zoo, call)
 
     def failed(self, data: dict[str, Any], error: BaseException) -> None:
-        """The user got an error, after every retry and fallback."""
+        """End a request whose user got an error, after every retry and fallback."""
         opened = self._opened(data, data)
         if opened is not None:
             self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
@@ -76,8 +77,8 @@ class ServedCalls:
         return None
 
     def _served(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> str | None:
-        """The candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment. None on
-        an error, which no model served."""
+        """Name the candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment.
+        None on an error, which no model served."""
         info = call_info.get("model_info") or {}
         served = call_info.get("model_id") or info.get("id")
         if served is None:
@@ -85,7 +86,7 @@ class ServedCalls:
         return self._index.candidate(opened.record.zoo, served) or str(served)
 
     async def _headers_of_repetition(self, opened: OpenRequest, response: object) -> dict[str, str]:
-        """Of an answer of LiteLLM's cache, which names who wrote it, where that is known by now."""
+        """Give the headers of an answer from LiteLLM's cache: who wrote it, where that is known."""
         try:
             opened.response_id = await answers.repeated_id(response)
             opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
@@ -97,7 +98,7 @@ class ServedCalls:
     async def _author(
         self, opened: OpenRequest, payload: Mapping[str, Any], response: object
     ) -> Author:
-        """Who wrote the answer: who served it, unless LiteLLM's cache repeats an earlier one."""
+        """Find who wrote an answer: who served it, unless the cache repeats an earlier one."""
         if not payload.get("cache_hit"):
             return served_by(payload, opened.record.zoo, self._index)
         if opened.author is not None:
@@ -115,7 +116,7 @@ class ServedCalls:
 
 
 def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> Author:
-    """The author of an answer that LiteLLM's cache did not give: who served it in the end."""
+    """Name the author of an answer not from LiteLLM's cache: who served it in the end."""
     deployment = payload.get("model_id")
     return Author(index.candidate(zoo, deployment), deployment, payload.get("model"))
 
@@ -123,7 +124,8 @@ def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> A
 def answered_end(
     opened: OpenRequest, payload: Mapping[str, Any], response: object, author: Author
 ) -> CallEnd:
-    """The end of a call that was answered; ``payload`` is LiteLLM's standard logging object."""
+    """Describe the end of a call that was answered; ``payload`` is LiteLLM's standard logging
+    object."""
     record, seconds = opened.record, _seconds(payload)
     reading = ReportedCall(
         _usage(payload),
@@ -144,8 +146,8 @@ def answered_end(
 
 
 def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
-    """The end of a request without an answer. Where LiteLLM refused it, since it has no deployment
-    left, no candidate was called."""
+    """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
+    deployment left, no candidate was called."""
     is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
     return CallEnd(
         call_id=served_call_id(opened.record.request_id),

@@ -29,7 +29,7 @@ Check = Callable[[Matrix], NDArray[np.bool_]]
 
 
 def read_file(path: Path, encoder: Encoder) -> Recording:
-    """The recording in a file; a row is a request, or a turn of a conversation.
+    """Read the recording in a file; a row is a request, or a turn of a conversation.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
     what it must not.

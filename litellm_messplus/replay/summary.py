@@ -21,8 +21,9 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Per request: which model served, and its virtual queue before it was decided, both of shape
-    (requests,); ``calls``, of shape (requests, models), tells which models were called at all.
+    """The result per request: which model served, and its virtual queue before it was decided,
+    both of shape (requests,); ``calls``, of shape (requests, models), tells which models were
+    called at all.
 
     ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
     every call, explorations too. ``queue`` is None where the baseline has none; ``said`` is what

@@ -7,7 +7,7 @@ comes from how sure it is that a cheaper candidate can hold alpha.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
 from litellm_messplus.routing.decision import Decision, Reason, Situation
@@ -75,8 +75,11 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     """Rank the healthy candidates for one request.
 
     The backlog counts answered requests; where only a share of them is answered, the horizon over
-    which it is to be repaid holds that much fewer.
+    which it is to be repaid holds that much fewer. Where it is known whether this request's answers
+    will be labelled, unseen calls are made or left out by that, whatever became of others.
     """
+    if situation.is_labelled is not None:
+        known = replace(known, unseen_labelled=1.0)
     view = _view(situation, known)
     reserved = _reserve(view, known, situation)
     owed = situation.queue + situation.in_flight
@@ -147,9 +150,12 @@ def _pick(
     if situation.exploration_draw < chance:
         model = tried[int(situation.choice_draw * len(tried))]
         chosen, unseen = (model, ()) if model in served else (best, (model,))
-        return Pick(chosen, unseen, True, chance, _propensity(chosen, best, tried, served, chance))
+        propensity = _propensity(chosen, best, tried, served, chance)
+        if unseen and situation.is_labelled is False:  # it would teach nothing
+            return Pick(best, (), False, chance, propensity)
+        return Pick(chosen, unseen, True, chance, propensity)
     shadows: tuple[int, ...] = ()
-    if not is_blind:
+    if not is_blind and situation.is_labelled is not False:
         shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
     return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 

@@ -8,7 +8,7 @@ from litellm_messplus.routing.plan import Outlook
 
 
 class Reason(StrEnum):
-    """Why this candidate, as the log keeps it; a sentence is made of it where it is shown.
+    """The reason for a candidate, as the log keeps it; a sentence is made of it where it is shown.
 
     Every policy adds its own; `none_healthy` is the proxy's.
     """
@@ -49,7 +49,8 @@ class Situation:
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
-    there are enough of them.
+    there are enough of them. ``is_labelled`` says whether every answer to the request will get a
+    label; None where nobody knows before.
     """
 
     t: int
@@ -61,6 +62,7 @@ class Situation:
     exploration_draw: float
     choice_draw: float
     outlook: Outlook | None = None
+    is_labelled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def after(queue: float, shortfall: float) -> float:
 def aim(
     alpha: float, *, margin: float, answered: int, label_noise: float, raised: float = 0.0
 ) -> float:
-    """The share of satisfied labels to hold so that the share of satisfied requests is alpha.
+    """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
 
     ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
     little is known, gone when much is; ``raised`` is what a promise with a `confidence` adds.

@@ -14,7 +14,7 @@ Confidence = Annotated[float, Field(ge=0.5, lt=1.0)]
 
 
 class AdaptiveSettings(Settings):
-    """How far a zoo's labels can be trusted."""
+    """The trust that a zoo's labels are given."""
 
     margin: NotNegative = Field(
         default=0.0,
@@ -69,7 +69,7 @@ class PaperSettings(Settings):
 
 
 class AdaptivePromise(Settings):
-    """What a service level may set apart under `adaptive`."""
+    """Settings that a service level may set apart under `adaptive`."""
 
     margin: NotNegative | None = Field(
         default=None, description="Under `adaptive`: the margin of this level."
@@ -80,7 +80,7 @@ class AdaptivePromise(Settings):
 
 
 class PaperPromise(Settings):
-    """What a service level may set apart under `paper`."""
+    """Settings that a service level may set apart under `paper`."""
 
     V: Positive | None = Field(
         default=None, description="Under `paper`: the weight of cost at this level."
@@ -95,11 +95,11 @@ POLICIES: dict[PolicyName, type[Settings]] = {"adaptive": AdaptiveSettings, "pap
 
 
 class PolicySettings(AdaptiveSettings, PaperSettings):
-    """Those of every policy: a zoo has the ones that its policy reads."""
+    """Settings of every policy: a zoo has the ones that its policy reads."""
 
 
 class PolicyPromise(AdaptivePromise, PaperPromise):
-    """Those of every policy that a service level may set apart."""
+    """Settings of every policy that a service level may set apart."""
 
 
 def read_by_others(policy: PolicyName, given: set[str]) -> dict[str, PolicyName]:

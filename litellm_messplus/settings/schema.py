@@ -58,7 +58,7 @@ class ServiceLevelSettings(PolicyPromise):
 
     alpha: Alpha | None = Field(default=None, description="The share promised at this level.")
     judge_rate: Share | None = Field(
-        default=None, description="The share that is graded at this level."
+        default=None, description="The share of requests that the zoo's judge grades or compares."
     )
 
 
@@ -144,6 +144,19 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _labels_can_be_bought(self) -> "ZooSettings":
+        labels = self.labels
+        given = [name for name in ("parity", "auto") if getattr(labels, name) is not None]
+        if given and self.policy == "paper":
+            raise ValueError(f"without labels.{given[0]}, which only `policy: adaptive` reads")
+        if labels.auto and self.cost_unit is CostUnit.JOULE and self.electricity is None:
+            raise ValueError(
+                "`electricity` beside `labels.auto` in a zoo of joules: what labels may cost is a "
+                "share of what is saved, and judges are paid in dollars"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _carbon_is_of_joules(self) -> "ZooSettings":
         stated = self.electricity is not None and self.electricity.carbon_per_kwh is not None
         if stated and self.cost_unit is not CostUnit.JOULE:
@@ -174,7 +187,7 @@ class ZooSettings(PolicySettings):
         )
 
     def _judge_rate(self, own: ServiceLevelSettings) -> float:
-        judge = self.labels.judge
+        judge = self.labels.judge or self.labels.parity
         if judge is None:
             return 0.0
         return judge.rate if own.judge_rate is None else own.judge_rate

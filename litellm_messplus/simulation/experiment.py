@@ -33,8 +33,8 @@ HIGHEST_PRICE = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one policy and seed: cost of an average session, satisfied shares (of all, of short and of
-    long sessions), and how often the model changed within a tool loop."""
+    """The outcome of one policy and seed: cost of an average session, satisfied shares (of all, of
+    short and of long sessions), and how often the model changed within a tool loop."""
 
     cost: float
     satisfied: float
@@ -55,7 +55,7 @@ class Result:
 
     @cached_property
     def ratios(self) -> dict[str, tuple[float, float]]:
-        """Of every policy: its cost over that of deciding each turn, mean and deviation."""
+        """The cost of every policy over that of deciding each turn, mean and deviation."""
         base = np.array([outcome.cost for outcome in self.outcomes[EACH_TURN.name]])
         found = {}
         for name, outcomes in self.outcomes.items():
@@ -65,16 +65,16 @@ class Result:
 
     @property
     def ratio(self) -> float:
-        """What holding costs over what deciding each turn costs."""
+        """The cost of holding over that of deciding each turn."""
         return self.ratios[HELD.name][0]
 
     def average(self, policy: str) -> Outcome:
-        """Over the seeds."""
+        """Average the outcomes over the seeds."""
         rows = [list(asdict(outcome).values()) for outcome in self.outcomes[policy]]
         return Outcome(*np.nanmean(np.array(rows), axis=0).tolist())
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Convert it for JSON."""
         return {
             "simulation": True,
             "prices": self.zoo.name,
@@ -98,7 +98,7 @@ class Result:
 
 
 def _finite(outcome: Outcome) -> dict[str, float | None]:
-    """For JSON, which has no word for the share of no sessions."""
+    """Convert it for JSON, which has no word for the share of no sessions."""
     return {name: None if math.isnan(each) else each for name, each in asdict(outcome).items()}
 
 
@@ -110,7 +110,7 @@ def simulate(
     count: int = SESSIONS,
     progress: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Every policy on the same sessions of every seed; ``progress`` is told of each of them."""
+    """Run every policy on the same sessions of every seed; ``progress`` is told of each run."""
     outcomes: dict[str, list[Outcome]] = {policy.name: [] for policy in POLICIES}
     targets = []
     for seed in range(seeds):
@@ -134,7 +134,7 @@ def simulate(
 
 
 def _target(zoo: SimulatedZoo, assumed: Assumed, drawn: Sequence[Session]) -> float:
-    """Halfway between what the cheapest and the most expensive model satisfy alone."""
+    """Compute the share halfway between what the cheapest and the best model satisfy alone."""
     cheapest, best = (
         np.mean([_share(zoo, assumed, session, [place]) for session in drawn])
         for place in (0, len(zoo.models) - 1)
@@ -143,7 +143,7 @@ def _target(zoo: SimulatedZoo, assumed: Assumed, drawn: Sequence[Session]) -> fl
 
 
 def _share(zoo: SimulatedZoo, assumed: Assumed, session: Session, served: Sequence[int]) -> float:
-    """The probability that a session is satisfied: any turn may be a critical one."""
+    """Compute the probability that a session is satisfied: any turn may be a critical one."""
     done = {
         place: satisfies(zoo.models[place], session.difficulty, assumed.slope)
         for place in set(served)
@@ -159,7 +159,7 @@ def _at(
     policy: Policy,
     target: float,
 ) -> Outcome:
-    """The policy at the price at which it satisfies that share: halved into, then mixed."""
+    """Run the policy at the price at which it satisfies that share: halved into, then mixed."""
 
     def outcome(price: float) -> Outcome:
         return _outcome([server.serve(session, policy, price) for session in drawn], zoo, assumed)

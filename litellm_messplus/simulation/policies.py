@@ -40,22 +40,22 @@ IsDecided = Callable[[Course, Sequence[Model]], bool]
 
 
 def every_turn(course: Course, models: Sequence[Model]) -> bool:
-    """As a router that knows of no conversations."""
+    """Decide each turn, as a router that knows of no conversations."""
     return True
 
 
 def user_turns(course: Course, models: Sequence[Model]) -> bool:
-    """Where a person spoke; never in a tool loop."""
+    """Decide where a person spoke; never in a tool loop."""
     return course.is_user_turn
 
 
 def first_turn(course: Course, models: Sequence[Model]) -> bool:
-    """Once, and then held for good."""
+    """Decide once, and then hold for good."""
     return course.held is None
 
 
 def when_cold(course: Course, models: Sequence[Model]) -> bool:
-    """At first, and where a person spoke and nothing is warm any more."""
+    """Decide at first, and where a person spoke and nothing is warm any more."""
     if course.held is None:
         return True
     warm = course.warm[course.held].tokens_at(course.now, models[course.held].price)
@@ -64,7 +64,8 @@ def when_cold(course: Course, models: Sequence[Model]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``knows_the_cache``: it decides by what holding costs, else by this call's plain cost."""
+    """A way to decide; with ``knows_the_cache`` by what holding costs, else by the plain cost of
+    this call."""
 
     name: str
     is_decided: IsDecided
@@ -99,7 +100,7 @@ class Server:
         """Of every model, by what a turn shows: each session is served many times."""
 
     def serve(self, session: Session, policy: Policy, price: float) -> Course:
-        """The whole session, charged as a provider charges."""
+        """Serve the whole session, charged as a provider charges."""
         course, models = Course(session), self._zoo.models
         for turn in range(len(session)):
             course.turn = turn
@@ -109,7 +110,7 @@ class Server:
         return course
 
     def _best(self, course: Course, policy: Policy, price: float) -> int:
-        """By relative costs: long sessions would else be left to the cheapest."""
+        """Choose a model by relative costs: long sessions would else be left to the cheapest."""
         places = range(len(self._zoo.models))
         costs = [self._cost(course, place, policy) for place in places]
         relative = per_conversation(costs, [1.0] * len(costs))
@@ -137,7 +138,7 @@ class Server:
         return known
 
     def _call(self, course: Course) -> None:
-        """The held model answers, which is charged, and leaves the prompt in its cache."""
+        """Let the held model answer, which is charged and leaves the prompt in its cache."""
         assert course.held is not None
         place, prompt = course.held, int(self._prompt(course.turn))
         price = self._zoo.models[place].price

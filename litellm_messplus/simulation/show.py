@@ -10,7 +10,7 @@ WIDTH = 30
 
 
 def picture(result: Result) -> str:
-    """For people."""
+    """Draw the result for people."""
     return "\n".join([*_heading(result), "", *_bars(result), "", *_assumptions(result)])
 
 

@@ -18,7 +18,7 @@ MILLION = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``skill``: the higher, the more difficult the tasks that it can do."""
+    """A model: the higher its ``skill``, the more difficult the tasks that it can do."""
 
     name: str
     price: Price
@@ -36,7 +36,7 @@ class SimulatedZoo:
 
 
 def _dollars(read: float, cached: float, answered: float, **more: float) -> Price:
-    """In USD for a million tokens; ``written`` where writing to the cache is charged."""
+    """Make a price of USD for a million tokens; ``written`` if writing to the cache is charged."""
     written = more.get("written", read)
     return Price(
         read * MILLION,
@@ -48,7 +48,7 @@ def _dollars(read: float, cached: float, answered: float, **more: float) -> Pric
 
 
 def _joules(read: float, written: float) -> Price:
-    """For each token; one that is cached takes a hundredth, which is a guess."""
+    """Make a price of joules for each token; a cached one takes a hundredth, which is a guess."""
     return Price(read, written, cached_discount=0.99 * read)
 
 
@@ -87,8 +87,9 @@ ZOOS: Mapping[str, SimulatedZoo] = {
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """Of the sessions. Gaps and lengths are lognormal, with these medians and deviations of the
-    logarithm. Difficulty has mean 0 and deviation 1; what a turn shows of it is ``noise`` off."""
+    """The assumptions about sessions. Gaps and lengths are lognormal, with these medians and
+    deviations of the logarithm. Difficulty has mean 0 and deviation 1; what a turn shows of it is
+    ``noise`` off."""
 
     median_turns: float = 20.0
     turns_deviation: float = 0.862
@@ -107,8 +108,9 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """``at`` is when each turn is asked, ``seen`` the difficulty that each shows, ``is_user`` where
-    a person spoke: the others are the calls of a tool loop. ``difficulty`` nobody sees."""
+    """A session: ``at`` is when each turn is asked, ``seen`` the difficulty that each shows,
+    ``is_user`` where a person spoke: the others are the calls of a tool loop. ``difficulty`` nobody
+    sees."""
 
     at: tuple[float, ...]
     seen: tuple[float, ...]
@@ -125,7 +127,7 @@ So that no policy is lucky with the few long ones, which cost most."""
 
 
 def sessions(count: int, seed: int, assumed: Assumed) -> Iterator[Session]:
-    """So many, rounded up to a multiple of ``ALIKE``; the same for the same seed."""
+    """Draw so many sessions, rounded up to a multiple of ``ALIKE``; the same for the same seed."""
     drawn = np.random.default_rng(seed)
     groups = -(-count // ALIKE)
     shown = math.sqrt(1.0 + assumed.noise**2)
@@ -144,7 +146,7 @@ def sessions(count: int, seed: int, assumed: Assumed) -> Iterator[Session]:
 def _course(
     turns: int, drawn: np.random.Generator, assumed: Assumed
 ) -> tuple[tuple[float, ...], tuple[bool, ...]]:
-    """When each turn is asked, and which are a user's."""
+    """Draw when each turn is asked, and which are a user's."""
     is_user = drawn.random(turns) < 1.0 / assumed.loop_calls
     is_user[0] = True
     median = np.where(is_user, assumed.user_gap, assumed.loop_gap)
@@ -154,7 +156,7 @@ def _course(
 
 
 def _normal(share: float) -> float:
-    """What so large a share of all standard normal draws is below."""
+    """Compute what so large a share of all standard normal draws is below."""
     return NormalDist().inv_cdf(min(max(share, 1e-9), 1.0 - 1e-9))
 
 
@@ -162,12 +164,12 @@ def _normal(share: float) -> float:
 
 
 def satisfies(model: Model, difficulty: float, slope: float) -> float:
-    """The probability that it does a session's critical step."""
+    """Compute the probability that it does a session's critical step."""
     return _logistic(model.skill - slope * difficulty)
 
 
 def predicted(model: Model, seen: float, assumed: Assumed) -> float:
-    """The same, of all difficulties that show like this: a predictor that is calibrated."""
+    """Predict the same, of all difficulties that show like this, as a calibrated predictor does."""
     variance = assumed.noise**2
     mean, left = seen / (1.0 + variance), variance / (1.0 + variance)
     flatter = math.sqrt(1.0 + math.pi * assumed.slope**2 * left / 8.0)

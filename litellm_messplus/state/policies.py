@@ -43,7 +43,7 @@ BUILDERS: dict[PolicyName, Builder] = {"adaptive": _adaptive, "paper": _paper}
 
 
 class _Descent(TypedDict):
-    """What the paper's predictor descends by."""
+    """The settings that the paper's predictor descends by."""
 
     learning_rate: float
     momentum: float

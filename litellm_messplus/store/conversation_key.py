@@ -7,7 +7,7 @@ from litellm_messplus.store.tables import conversation_key
 
 
 async def read_conversation_key(database: AsyncEngine) -> bytes:
-    """The key that the migration drew.
+    """Read the key that the migration drew.
 
     Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer, or has none.
     """

@@ -137,6 +137,12 @@ requests = Table(
         "Whether a candidate was expected to be able to hold alpha, as far as the policy tells.",
         server_default=true(),
     ),
+    optional(
+        "label_probability",
+        Float,
+        "The probability of the draw that bought labels of its answers; NULL where none are "
+        "bought.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
@@ -188,6 +194,12 @@ labels = Table(
     required("value", Float, "Satisfaction from 0 to 1."),
     required("weight", Float, "How much it counts; 0 is in the log alone."),
     optional("comment", Text, "The user's words, or why it was judged so."),
+    optional(
+        "probability",
+        Float,
+        "The probability of the draw that bought it: it stands for one divided by that many "
+        "requests. NULL where no draw did.",
+    ),
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
     comment="Every label ever given; which one of a call's counts, the view `verdicts` shows.",
 )
@@ -216,6 +228,12 @@ gradings = Table(
     optional("completion_tokens", Integer, "Tokens written; NULL where none were reported."),
     optional("seconds", Float, "How long the judge took."),
     optional("error", Text, "What went wrong."),
+    optional(
+        "preferred",
+        String(16),
+        "Of a comparison, the place of the better answer: `first`, `second` or `neither`; NULL of "
+        "a grading.",
+    ),
     comment="One row a time that a judge was asked; what it said is in `labels`. Its cost is no "
     "part of any request's.",
 )

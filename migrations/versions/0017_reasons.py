@@ -82,6 +82,6 @@ def downgrade() -> None:
 
 
 def _say(which: int) -> None:
-    """SQLite keeps no comments."""
+    """Set the column's comment; SQLite keeps none."""
     if op.get_context().dialect.name != "sqlite":
         op.alter_column("requests", "reason", comment=COMMENTS[which])

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0022"
-down_revision = "0017"
+down_revision = "0018"
 
 
 def upgrade() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
@@ -15,6 +16,7 @@ from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_a
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.status.report import LiveLevel, Source, Status
+from litellm_messplus.store.audits import KeyVerdicts
 from tests.status.conftest import read
 from tests.support.history import History, migrated
 from tests.support.seeded import Case, add
@@ -99,6 +101,32 @@ def test_what_is_said_of_a_judge(changes: Any, counts: bool | None, note: str) -
     (judge,) = found.judges
 
     assert (judge.counts, judge.note, kinds(found)) == (counts, note, [])
+
+
+def test_a_judge_that_prefers_a_place_is_told_of_by_that() -> None:
+    found = status(grading=replace(GRADING, weight=0.0, position=PositionBias(60, 2)))
+    (judge,) = found.judges
+
+    assert judge.note.startswith("does not count: it prefers the answer shown first by +0.94")
+    assert kinds(found) == [AlertKind.JUDGE_STOPPED]
+
+
+def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
+    said = KeyVerdicts(
+        *KEY, "0123abcd", 10, verdicts=40, counting=8, satisfied=0.0, not_counting=30
+    )
+    usual = replace(said, key_hash="usual", verdicts=8, not_counting=0)
+    found = status(keys=[said, usual])
+
+    (alert,) = found.alerts
+    assert (alert.kind, alert.zoo, alert.service_level) == (AlertKind.KEY_HELD, *KEY)
+    assert alert.message == "keys said more than counts: 0123abcd (30 of 40 verdicts)"
+
+
+def test_what_labels_cost_is_said_beside_what_is_saved() -> None:
+    (costs,) = status().label_costs
+
+    assert (costs.zoo, costs.saved, costs.unseen, costs.judging) == (KEY[0], 31.0, 1.0, 1.25)
 
 
 def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:

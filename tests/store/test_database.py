@@ -214,8 +214,10 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
 
 
 def without_numbers(rows: list[dict[str, Any]]) -> None:
-    """Take out the numbers that one worker expected, which were those that it got."""
+    """Take out the numbers that one worker expected, which were those that it got, and the
+    probabilities of draws, of which there were none."""
     assert all(row.pop("expected_t") == row["t"] for row in rows)
+    assert all(row.pop("label_probability") is None for row in rows)
 
 
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
@@ -230,7 +232,7 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    added = ("encode_seconds", "encode_joules", *SURFACE, "expected_t")
+    added = ("encode_seconds", "encode_joules", *SURFACE, "expected_t", "label_probability")
     assert new == [in_words(row, added) for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
@@ -255,7 +257,7 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     await migrate(database)
 
     assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
-    added = ("encode_joules", *SURFACE, "expected_t")
+    added = ("encode_joules", *SURFACE, "expected_t", "label_probability")
     assert await everything(database, everyone) == [in_words(row, added) for row in old]
     kept = [in_words(row) for row in old]
     assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == kept
@@ -278,7 +280,7 @@ async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
     kept = [tuple(row.pop(name) for name in SURFACE) for row in new]
     assert kept == [(None, None), (seen.tobytes(), "surface-1")]
     assert new == [in_words(row) for row in old]
-    added = (*SURFACE, "expected_t")
+    added = (*SURFACE, "expected_t", "label_probability")
     assert await everything(database, everyone) == [in_words(row, added) for row in old]
 
 

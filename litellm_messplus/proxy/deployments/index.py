@@ -31,7 +31,7 @@ class DeploymentIndex:
         """Ids by zoo and candidate."""
 
     def candidate(self, zoo: str, deployment: str | None) -> str | None:
-        """The candidate that a deployment is a replica of; None where it is not of that zoo."""
+        """Find the candidate that a deployment is a replica of; None if it is not of that zoo."""
         return self.candidates_of[zoo].get(deployment or "")
 
     def see(self, deployments: Iterable[Deployment], zoo: ZooSettings) -> None:

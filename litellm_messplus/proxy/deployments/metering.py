@@ -20,8 +20,8 @@ from litellm_messplus.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Who answered: the candidate, None outside the zoo, and LiteLLM's id of the deployment.
-    ``price_factor`` is by what its price is multiplied where we take it on tokens."""
+    """The one that answered: the candidate, None outside the zoo, and LiteLLM's id of the
+    deployment. ``price_factor`` is by what its price is multiplied where we take it on tokens."""
 
     candidate: str | None
     deployment: str | None
@@ -52,7 +52,8 @@ class Metered:
 
 
 class Meter:
-    """``deployment_prices`` holds the price of each deployment by LiteLLM's id."""
+    """The meter of calls. ``deployment_prices`` holds the price of each deployment by LiteLLM's
+    id."""
 
     def __init__(
         self,

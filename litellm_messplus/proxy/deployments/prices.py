@@ -42,7 +42,7 @@ INCLUSIVE = frozenset({"xai"})
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:
-    """What the operator's configuration says; None where it says nothing.
+    """Read the price that the operator's configuration states; None where it states none.
 
     As at LiteLLM: `litellm_params` goes before `model_info`, one price that is stated hides all of
     the price map, and only the prices of cached and written tokens are taken from there. LiteLLM
@@ -83,7 +83,7 @@ def is_free(identity: str) -> bool:
 
 
 def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
-    """The entry of the price map; empty for a model that is not there.
+    """Look up the entry of the price map; empty for a model that is not there.
 
     The entry itself and not LiteLLM's view of it, in which a missing price is zero: its router
     gives every model that it serves an entry, most of them without a price. But only the names that
@@ -101,7 +101,7 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
 
 
 def _provider(deployment: Deployment) -> str | None:
-    """None for a model whose provider LiteLLM does not know."""
+    """Return the provider; None for a model whose provider LiteLLM does not know."""
     try:
         return _model_and_provider(deployment)[1]
     except Exception:  # bare here too
@@ -109,7 +109,7 @@ def _provider(deployment: Deployment) -> str | None:
 
 
 def _model_and_provider(deployment: Deployment) -> tuple[str, str]:
-    """Raises what LiteLLM raises for a model that it does not know."""
+    """Ask LiteLLM. Raises what LiteLLM raises for a model that it does not know."""
     params = deployment["litellm_params"]
     model, provider, _, _ = litellm.get_llm_provider(
         params["model"], params.get("custom_llm_provider"), params.get("api_base")

@@ -11,7 +11,7 @@ from litellm_messplus.proxy import litellm_seam
 
 
 def plain_response_id(given: str) -> str:
-    """What LiteLLM's log event says of an answer with that id."""
+    """Decode the id that a client was given to the one in LiteLLM's log event."""
     return litellm_seam.decrypted_response_id(given)
 
 
@@ -45,7 +45,7 @@ def text(response: object) -> str:
 
 
 def whole(response: object) -> object:
-    """The answer itself: of a responses stream LiteLLM hands over the last event, which has it."""
+    """Get the answer itself: of a responses stream LiteLLM gives the last event, which has it."""
     return field(response, "response") or response
 
 

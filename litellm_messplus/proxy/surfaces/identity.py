@@ -17,7 +17,7 @@ RESULTS = frozenset({"tool_result", "function_call_output", "custom_tool_call_ou
 
 
 def session_named(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
-    """The session that a client named, in its metadata or beside it; None for one that LiteLLM
+    """Find the session that a client named, in its metadata or beside it; None for one that LiteLLM
     generated, which no other request has."""
     if metadata.get(GENERATED):
         return None
@@ -26,7 +26,7 @@ def session_named(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> str 
 
 
 def ids_in(prompt: object) -> tuple[str, ...]:
-    """Ids of the tool calls in a prompt of any surface, the newest of them, in their order."""
+    """Collect the newest ids of the tool calls in a prompt of any surface, in their order."""
     found: dict[str, None] = {}
     for item in reversed(_items(prompt)):
         for name in reversed(list(_ids(item))):
@@ -37,19 +37,19 @@ def ids_in(prompt: object) -> tuple[str, ...]:
 
 
 def ids_given(response: object) -> tuple[str, ...]:
-    """Ids of the tool calls that an answer asks for."""
+    """Collect the ids of the tool calls that an answer asks for."""
     return tuple(name for item in _answer(response) for name in _ids(item))
 
 
 def answer_as_asked(response: object) -> str:
-    """The answer as the next prompt will hold it, its tool calls too: the words by which a
+    """Write the answer as the next prompt will hold it, its tool calls too: the words by which a
     conversation is told from others with the same question."""
     read = read_conversation(_answer(response))
     return "\n".join(turn.text for turn in read.turns)
 
 
 def _answer(response: object) -> list[Any]:
-    """As the messages, or the items, that a client will send back."""
+    """Convert an answer to the messages, or the items, that a client will send back."""
     response = field(response, "response") or response  # the last event of a responses stream
     choices = field(response, "choices")
     if choices:
@@ -74,7 +74,7 @@ def _items(prompt: object) -> Sequence[Any]:
 
 
 def _ids(item: object) -> Iterator[str]:
-    """Of a message or an item: its own, those of its calls, and those of its content parts."""
+    """Yield the ids of a message or an item: its own, those of its calls and of its parts."""
     if not isinstance(item, Mapping):
         return
     kind = item.get("type")
@@ -89,5 +89,5 @@ def _ids(item: object) -> Iterator[str]:
 
 
 def _is_call(inner: object) -> bool:
-    """Of a chat: some clients leave the type of a tool call out."""
+    """Detect a tool call of a chat: some clients leave its type out."""
     return isinstance(inner, Mapping) and "function" in inner

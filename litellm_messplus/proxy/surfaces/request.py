@@ -54,14 +54,14 @@ class IncomingRequest:
 
     @property
     def client_metadata(self) -> Mapping[str, Any]:
-        """What the client sent as `metadata`, which may go upstream, or as `litellm_metadata`,
-        which never does. LiteLLM's own stands among it."""
+        """Metadata that the client sent as `metadata`, which may go upstream, or as
+        `litellm_metadata`, which never does. LiteLLM's own stands among it."""
         found = self.kwargs.get("metadata") if self.surface.has_client_metadata else None
         return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
 
     @property
     def most_completion_tokens(self) -> float:
-        """How long the answer may get, of all its choices together; infinite without a limit.
+        """The most tokens of the answer, all its choices together; infinite without a limit.
         Where a client gives two limits, the smaller one counts."""
         limits = [_count(self.kwargs.get(name)) for name in self.surface.limits]
         given = [limit for limit in limits if limit is not None]
