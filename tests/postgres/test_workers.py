@@ -181,7 +181,10 @@ def test_a_database_that_is_killed_under_load_fails_no_request_and_loses_no_labe
 
 def test_every_worker_has_the_same_queue_in_the_end(cluster: Cluster) -> None:
     def queues() -> set[float]:
-        told = cluster.told("/messplus/status", 12)
+        try:
+            told = list(cluster.told("/messplus/status", 12))
+        except httpx.HTTPStatusError:  # a reading connection from before the restart
+            return set()
         return {status["levels"][0]["queue"] for status in told}
 
     until(lambda: len(queues()) == 1, 30, lambda: cluster.log)
