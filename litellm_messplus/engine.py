@@ -6,8 +6,8 @@ production does.
 
 import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
@@ -32,8 +32,7 @@ class Question:
 
     What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
-    the candidates for which they were counted; else the characters tell. ``is_labelled`` says
-    whether all answers will get a label, where that is known.
+    the candidates for which they were counted; else the characters tell.
     """
 
     request_id: str
@@ -43,7 +42,10 @@ class Question:
     candidates: tuple[str, ...]
     most_completion_tokens: float = math.inf
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
-    is_labelled: bool | None = None
+
+
+Labelled = Callable[[Situation], bool | None]
+"""Says whether all answers to a request will get a label; None where only the log can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,12 @@ class Engine:
             encoder.name, rule, policy, estimators, lengths, ExpectedUse.none_yet(models)
         )
 
-    def decide(self, question: Question) -> Choice:
-        """Decide, and number the request: it counts in ``t`` from now on."""
+    def decide(self, question: Question, labelled: Labelled | None = None) -> Choice:
+        """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is asked
+        once, before the policy."""
         level, situation = question.level, self.situation(question)
+        if labelled is not None:
+            situation = replace(situation, is_labelled=labelled(situation))
         decision = self.state.policy.decide(level, situation)
         expected_shortfall = situation.alpha - decision.expected_satisfaction
         self._unfolded[level.name][question.request_id] = expected_shortfall
@@ -123,7 +128,6 @@ class Engine:
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
             outlook=expectations.outlook(question.candidates, self.price_factors),
-            is_labelled=question.is_labelled,
         )
 
     def forget(self, request_id: str) -> None:

@@ -152,14 +152,19 @@ class Buyer:
         self._compares = zoo.labels.compares
 
     def purchase(
-        self, engine: Engine, question: Question, request: IncomingRequest
+        self,
+        engine: Engine,
+        question: Question,
+        request: IncomingRequest,
+        situation: Situation,
     ) -> tuple[float | None, bool | None]:
         """Return the probability with which labels of the request's answers are bought, None where
         none are; and whether all answers will be labelled, None where only the log can tell."""
         if self.is_free(request):
             return None, True
-        estimates = engine.situation(question).estimates
-        largest = next((e.cost for e in estimates if e.candidate == engine.zoo.largest), 0.0)
+        largest = next(
+            (e.cost for e in situation.estimates if e.candidate == situation.largest), 0.0
+        )
         surface = question.prompt.surface
         bought = self.draw(engine, question.level, question.request_id, surface, largest)
         return bought, self.otherwise() if bought is None else True

@@ -29,7 +29,7 @@ from litellm_messplus.proxy.surfaces.request import (
     read_request,
 )
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.routing.decision import Reason
+from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -139,8 +139,14 @@ class RequestRouter:
         buyer = self._buyers.get(engine.zoo.name)
         if buyer is None:
             return engine.decide(read.question), None
-        bought, is_labelled = buyer.purchase(engine, read.question, read.request)
-        choice = engine.decide(replace(read.question, is_labelled=is_labelled))
+        bought: float | None = None
+
+        def labelled(situation: Situation) -> bool | None:
+            nonlocal bought
+            bought, is_labelled = buyer.purchase(engine, read.question, read.request, situation)
+            return is_labelled
+
+        choice = engine.decide(read.question, labelled)
         if bought is not None:
             decision = buyer.beside(choice.decision, choice.situation)
             choice = replace(choice, decision=decision)
