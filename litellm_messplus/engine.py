@@ -84,12 +84,15 @@ class Engine:
         candidates: Sequence[str],
         most_completion_tokens: float = math.inf,
         prompt_tokens: Mapping[str, float] | None = None,
+        *,
+        is_forced: bool = False,
     ) -> Situation:
         """What the policy is told about a request that any of ``candidates`` could serve now.
 
         What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to
         be longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are
-        those of the candidates for which they were counted; else the characters tell.
+        those of the candidates for which they were counted; else the characters tell. It
+        ``is_forced`` where the gates left a single candidate.
         """
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
@@ -111,6 +114,7 @@ class Engine:
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
             outlook=self._outlook(tuple(candidates)),
+            is_forced=is_forced,
         )
 
     def decide(self, request_id: str, level: ServiceLevel, situation: Situation) -> Decision:

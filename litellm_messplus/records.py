@@ -5,6 +5,7 @@ router is the fold of the records in that order."""
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -81,7 +82,8 @@ class RequestRecord:
     ``expected_t`` is the number that the decision was made with: the log gives the request its
     ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
-    having them, ``encode_joules`` their energy above idle, where it is measured.
+    having them, ``encode_joules`` their energy above idle, where it is measured. ``eligible`` are
+    the healthy candidates that could take it; None where all could.
     """
 
     request_id: str
@@ -118,6 +120,17 @@ class RequestRecord:
     prompt: str | None = None
     surface: Surface | None = None
     surface_version: str | None = None
+    eligible: tuple[str, ...] | None = None
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a single candidate could take it."""
+        return is_forced(self.eligible)
+
+
+def is_forced(eligible: Sequence[str] | None) -> bool:
+    """Whether these candidates leave no choice, as a record or a row has them."""
+    return eligible is not None and len(eligible) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Situation:
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
-    there are enough of them.
+    there are enough of them. ``is_forced`` where the gates left a single candidate.
     """
 
     t: int
@@ -41,6 +41,7 @@ class Situation:
     exploration_draw: float
     choice_draw: float
     outlook: Outlook | None = None
+    is_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing import adaptive
+from litellm_messplus.routing import adaptive, gates
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.forced import ForcedRequests
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -45,7 +46,7 @@ class Pending(NamedTuple):
 @dataclass(slots=True)
 class Account:
     """``shortfall`` is over judged requests; ``pending`` holds the expected one of each of the
-    others, and ``expected`` their sum."""
+    others, and ``expected`` their sum; ``forced`` are the requests that only one could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -54,6 +55,7 @@ class Account:
     requests: int = 0
     expected: float = 0.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
+    forced: ForcedRequests = field(default_factory=ForcedRequests)
 
     @property
     def queue(self) -> float:
@@ -85,7 +87,9 @@ class Account:
         self._count(difference)
 
     def plain(self) -> dict[str, Any]:
-        return {
+        """Of forced requests only where there were any: else it is the state that it always was."""
+        forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
+        return forced | {
             "shortfall": self.shortfall,
             "answered_share": self.answered_share,
             "seen": self.seen,
@@ -99,7 +103,8 @@ class Account:
     def of(cls, plain: Mapping[str, Any]) -> "Account":
         """The account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
-        return cls(**{**plain, "pending": pending})
+        forced = ForcedRequests.of(plain.get("forced", ()))
+        return cls(**{**plain, "pending": pending, "forced": forced})
 
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
@@ -185,8 +190,13 @@ class AdaptivePolicy:
         return self.account(level).answered_requests
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        account = self.account(level.name)
+        if situation.is_forced:
+            (only,) = situation.estimates
+            return gates.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
-        return adaptive.decide(situation, known, self.account(level.name).answered_share)
+        aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
+        return adaptive.decide(aimed, known, account.answered_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -198,8 +208,12 @@ class AdaptivePolicy:
         shortfall = -verdict.residual(entry.alpha)
         if previous is None:
             account.answered(entry.request_id, shortfall)
+            judged = account.answered_requests
+            account.forced.answered(verdict, judged, is_forced=entry.is_forced)
         else:
             account.revised(shortfall + previous.residual(entry.alpha))
+            if entry.is_forced:
+                account.forced.revised(previous, verdict)
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

@@ -25,6 +25,7 @@ from litellm_messplus.records import (
     LessonRecord,
     Record,
     RequestRecord,
+    is_forced,
     request_of,
 )
 from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
@@ -139,6 +140,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface,
             requests.c.surface_version,
             requests.c.is_exploration,
+            requests.c.eligible,
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
         .where(calls.c.position > after, calls.c.position <= upto)
@@ -202,6 +204,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface,
             requests.c.surface_version,
             requests.c.is_exploration,
+            requests.c.eligible,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -223,6 +226,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         given=given(found),
         earlier=earlier,
         example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
+        is_forced=is_forced(found.eligible),
     )
 
 
@@ -267,6 +271,7 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         candidate=candidate,
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
+        is_forced=is_forced(request.eligible),
     )
 
 

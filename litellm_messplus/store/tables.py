@@ -162,6 +162,12 @@ requests = Table(
         "The number that it was decided with, of which its draws are: another one than `t` where "
         "several workers decided at once; NULL where it was `t`.",
     ),
+    _optional(
+        "eligible",
+        JSON(none_as_null=True),
+        "The healthy candidates that could take the request, where not all could: the others were "
+        "ranked last. With one of them alone the request was forced.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
