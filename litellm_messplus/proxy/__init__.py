@@ -3,6 +3,7 @@
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 router            a request becomes a ranking of LiteLLM's healthy deployments
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
+gates             which deployments can take the request at all
 deployments/      candidates, their replicas and prices, and what a call came to
 open_requests     what was decided lately, for the retries and for the answer
 explorer          calls to other candidates, in the background and unseen

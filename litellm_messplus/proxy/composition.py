@@ -17,6 +17,7 @@ from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
+from litellm_messplus.proxy.gates import Gates
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
@@ -31,6 +32,8 @@ from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
 
+COUNTING_SHARE = 0.4
+"""Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
 READING_CONNECTIONS = 2
 """To the database, for status, alerts and metrics, beside those of the log and of feedback."""
 
@@ -74,11 +77,13 @@ class Parts:
         outlets = Outlets(report, self.journal.write, counters)
         self._judges = Judges(settings, outlets, database)
         self.desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
+        self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._explorer = Explorer(
             self.meter,
             self.energy,
             self.journal,
             self.desk,
+            self.gates,
             counters,
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
@@ -111,6 +116,7 @@ class Parts:
             self.desk,
             self._next_turn_feedback,
             prompt_tokens,
+            self.gates,
             counters,
         )
         reading = create_engine(

@@ -11,9 +11,10 @@ from typing import Any
 from litellm.types.utils import all_litellm_params
 
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
 from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.gates import Gates
 from litellm_messplus.proxy.labelling import answered
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.surfaces import answers
@@ -34,6 +35,10 @@ from litellm_messplus.runtime import Counters
 
 exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
 """Set in the context of an exploration call: our own filter then keeps that candidate only."""
+exploration_barred: ContextVar[frozenset[str]] = ContextVar(
+    "exploration_barred", default=frozenset()
+)
+"""Ids of deployments that cannot take the request, which an exploration call passes by."""
 
 CLOSE_SECONDS = 10.0
 ROUTER_METHODS = {
@@ -55,6 +60,7 @@ class Explorer:
         energy: EnergyService,
         journal: Journal,
         desk: LabelDesk,
+        gates: Gates,
         counters: Counters,
         *,
         concurrent: int,
@@ -65,6 +71,7 @@ class Explorer:
         self._energy = energy
         self._journal = journal
         self._desk = desk
+        self._gates = gates
         self._counters = counters
         self._concurrent = concurrent
         self._charge_caller = charge_caller
@@ -83,7 +90,7 @@ class Explorer:
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(record, opened.asked, number, candidate, request.call_type, arguments)
+            call = self._call(opened, number, candidate, request.call_type, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -101,23 +108,26 @@ class Explorer:
 
     async def _call(
         self,
-        record: RequestRecord,
-        asked: Asked | None,
+        opened: OpenRequest,
         number: int,
         candidate: str,
         call_type: str,
         arguments: Mapping[str, Any],
     ) -> None:
+        record, asked = opened.record, opened.asked
         exploration_target.set(candidate)
+        exploration_barred.set(opened.barred)
         started = time.perf_counter()
         try:
             response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
+            self._gates.failed(getattr(error, "failed_deployment_id", None), error, opened.needs)
             response = None
             ended = _failed(record, number, candidate, error, time.perf_counter() - started)
         else:
             seconds = time.perf_counter() - started
+            self._gates.succeeded(answers.hidden_params(response).get("model_id"), opened.needs)
             ended = self._answered(record, number, candidate, response, seconds)
         self._journal.write(ended)
         self._energy.ended(record.zoo, ended)

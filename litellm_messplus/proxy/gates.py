@@ -8,6 +8,7 @@ here gates nothing: it is counted, and the request is ranked as if all could tak
 import asyncio
 import json
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,11 +74,6 @@ class Admission:
     eligible: frozenset[str] | None = None
     why: tuple[str, ...] = ()
 
-    @property
-    def is_forced(self) -> bool:
-        """Whether a single candidate is left."""
-        return self.eligible is not None and len(self.eligible) == 1
-
     def explained(self, reason: str) -> str:
         """The reason of a decision among the eligible ones."""
         return reason if self.eligible is None else f"{', '.join(self.why)}: {reason}"
@@ -88,10 +84,9 @@ OPEN = Admission()
 
 
 def litellm_router() -> Any:
-    """The proxy's router as it is now: LiteLLM replaces it when its configuration changes."""
-    from litellm.proxy import proxy_server
-
-    return proxy_server.llm_router
+    """The proxy's router as it is now, for LiteLLM replaces it when its configuration changes; None
+    where no proxy runs in this process."""
+    return getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
 
 
 class Gates:
@@ -152,28 +147,36 @@ class Gates:
         if needs is not None and needs.requirements.capabilities:
             self._refusals.succeeded(str(identity), needs.requirements.capabilities)
 
-    async def _admit(
+    async def answers(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
-    ) -> Admission:
+    ) -> dict[str, dict[str, Answer]]:
+        """What each deployment says to each thing that is asked for, by its id."""
         router = self._router()
         stated = [self._capabilities.of(deployment, router) for deployment in deployments]
         tokens = await self._tokens(request, needs, stated, router)
         tagged = await _tagged(request, deployments, router)
-        answers, why = {}, set[str]()
+        found = {}
         for deployment, known in zip(deployments, stated, strict=True):
             identity = deployment_id(deployment)
             said = dict(self._answers(identity, known, needs.requirements, tokens))
             said["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
-            answers[identity] = all_of(said.values())
-            why |= {name for name, answer in said.items() if answer is not Answer.YES}
+            found[identity] = said
+        return found
+
+    async def _admit(
+        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+    ) -> Admission:
+        said = await self.answers(request, needs, deployments)
+        answers = {identity: all_of(each.values()) for identity, each in said.items()}
         admitted = passing(answers)
         if admitted is None:
             if Answer.NO in answers.values():
                 self._counters.add("none_eligible")
             return OPEN
-        return Admission(
-            frozenset(answers) - admitted, _eligible(deployments, admitted), tuple(sorted(why))
-        )
+        barred = frozenset(answers) - admitted
+        why = {name for each in barred for name, answer in said[each].items() if not answer}
+        unsure = {name for each in barred for name in said[each] if said[each][name] < Answer.YES}
+        return Admission(barred, _eligible(deployments, admitted), tuple(sorted(why or unsure)))
 
     def _answers(
         self, identity: str, stated: Stated, required: Requirements, tokens: float
@@ -253,6 +256,8 @@ async def _tagged(
 ) -> set[int]:
     """Which of them LiteLLM's filter by tags keeps. Where it refuses the request it will do so
     after us, and in its own words: then all are kept here."""
+    if router is None:
+        return set(map(id, deployments))
     kwargs: Mapping[str, Any] = request.kwargs
     name = get_metadata_variable_name_from_kwargs(kwargs)
     metadata = kwargs.get(name)

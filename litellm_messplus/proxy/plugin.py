@@ -135,12 +135,27 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 self.parts.meter,
                 store_text=self._store_text,
             )
+            if not call.is_cache_hit:
+                self.parts.gates.succeeded(call.deployment_id, opened.needs)
             # The headers of a stream went out before anybody knew its id.
             opened.response_id = opened.response_id or call.response_id
             self.parts.authors.wrote(opened.record.zoo, call)
             self._ended(opened, call, response_obj)
         except Exception:
             self.counters.failure("outcome_failures", "a served call was not recorded")
+
+    async def async_log_failure_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """One attempt has failed; a retry or a fallback may follow."""
+        try:
+            opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+            if opened is not None:
+                payload = kwargs.get("standard_logging_object") or {}
+                error = kwargs.get("exception")
+                self.parts.gates.failed(payload.get("model_id"), error, opened.needs)
+        except Exception:
+            self.counters.failure("gate_failures", "a refusal was not learned from")
 
     async def async_post_call_failure_hook(
         self,

@@ -17,8 +17,9 @@ from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.metering import PromptTokens
-from litellm_messplus.proxy.explorer import Explorer, exploration_target
+from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
+from litellm_messplus.proxy.gates import OPEN, Admission, Gates, Needs
 from litellm_messplus.proxy.labelling import asked
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
@@ -27,8 +28,9 @@ from litellm_messplus.proxy.surfaces.surface import (
     continued_response,
     read_request,
 )
-from litellm_messplus.records import RequestRecord, new_id
+from litellm_messplus.records import RequestRecord, is_forced, new_id
 from litellm_messplus.routing.decision import Situation
+from litellm_messplus.routing.gates import baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ServiceLevel
 from litellm_messplus.zoo import Zoo
@@ -87,8 +89,10 @@ class RequestRouter:
         desk: LabelDesk,
         feedback: NextTurnFeedback,
         prompt_tokens: PromptTokens,
+        gates: Gates,
         counters: Counters,
     ) -> None:
+        self._gates = gates
         self._prompt_tokens = prompt_tokens
         self._settings = settings
         self._features = features
@@ -115,7 +119,7 @@ class RequestRouter:
         """
         target = exploration_target.get()
         if target is not None:
-            return deployment.only(deployments, target)
+            return deployment.only(deployments, target, exploration_barred.get())
         request = read_request(messages, kwargs)
         if request is None:
             return _continued(deployments, kwargs)
@@ -124,16 +128,23 @@ class RequestRouter:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
+            opened.barred = (await self._admission(request, opened.needs, deployments)).barred
+        barred = opened.barred
         target_order = request.kwargs.get("_target_order")
         if target_order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, target_order)
-        return deployment.ranked(deployments, opened.ranking, opened.tried)
+            return deployment.best_of_order(deployments, opened.ranking, target_order, barred)
+        return deployment.ranked(deployments, opened.ranking, opened.tried, barred)
+
+    async def _admission(
+        self, request: IncomingRequest, needs: Needs | None, deployments: Sequence[Deployment]
+    ) -> Admission:
+        return OPEN if needs is None else await self._gates.admit(request, needs, deployments)
 
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
         """Where a second attempt comes while the first still waits, it gets the same decision."""
-        if engine.encoder.is_fast:  # nobody waits
+        if engine.encoder.is_fast and not engine.zoo.settings.gates:  # nobody waits
             return await self._decide(engine, deployments, request)
         key = (request.litellm_call_id, id(request.metadata))
         async with self._deciding.setdefault(key, asyncio.Lock()):
@@ -153,8 +164,13 @@ class RequestRouter:
         encode_seconds = time.perf_counter() - waiting
         features = None if encoding is None else encoding.features
         surface = read_surface(conversation)
+        needs = self._gates.needs(request, conversation) if engine.zoo.settings.gates else None
+        admission = await self._admission(request, needs, deployments)
         healthy = {candidate_of(deployment) for deployment in deployments}
-        candidates = [name for name in engine.zoo.candidates if name in healthy or not healthy]
+        eligible = [name for name in engine.zoo.candidates if name in (admission.eligible or ())]
+        candidates = eligible or [
+            name for name in engine.zoo.candidates if name in healthy or not healthy
+        ]
         situation = engine.situation(
             level,
             Prompt(features, surface),
@@ -162,6 +178,7 @@ class RequestRouter:
             candidates,
             request.most_completion_tokens,
             self._prompt_tokens.count(engine.zoo.name, conversation),
+            is_forced=is_forced(eligible),
         )
         request_id = new_id()
         decision = engine.decide(request_id, level, situation)
@@ -191,10 +208,10 @@ class RequestRouter:
             prompt_characters=len(text),
             queue=situation.queue,
             chosen=decision.chosen,
-            largest=engine.zoo.largest,
+            largest=baseline(situation) if eligible else engine.zoo.largest,
             is_exploration=decision.is_exploration,
             exploration_probability=decision.exploration_probability,
-            reason=decision.reason,
+            reason=admission.explained(decision.reason),
             decision_seconds=seconds,
             aim=situation.alpha,
             expected_satisfaction=decision.expected_satisfaction,
@@ -206,12 +223,14 @@ class RequestRouter:
             prompt=text if self._settings.store_text else None,
             surface=surface,
             surface_version=VERSION,
+            eligible=tuple(eligible) or None,
             **_estimates(situation),
         )
         explored = decision.explored
         if not healthy:
             record, explored = _refused(record), ()
-        opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
+        # A retry may find a deployment after all.
+        opened = OpenRequest(record, decision.ranking, needs=needs, barred=admission.barred)
         if self._desk.is_watched(record.zoo):
             opened.asked = asked(record, request, conversation)
         self._open.add(opened, request.metadata)

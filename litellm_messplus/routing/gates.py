@@ -75,6 +75,13 @@ def forced(situation: Situation, expected_satisfaction: float) -> Decision:
     )
 
 
+def baseline(situation: Situation) -> str:
+    """What savings compare with where not all can take the request: the largest, if it can; else
+    the most expensive of those that can."""
+    able = {estimate.candidate: estimate.cost for estimate in situation.estimates}
+    return situation.largest if situation.largest in able else max(able, key=able.__getitem__)
+
+
 def free_aim(aim: float, share: float, rate: float) -> float:
     """What free requests aim at, so that all come to ``aim``: a ``share`` is forced, of which
     ``rate`` are satisfied. Clipped where no rate could make up for them."""

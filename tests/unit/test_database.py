@@ -28,6 +28,8 @@ from litellm_messplus.store.tables import metadata
 from tests.unit.builders import request, traffic
 
 SURFACE = ("surface", "surface_version")
+LATER = ("expected_t", "eligible")
+"""Columns that came to the requests after their surfaces."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
 
@@ -212,8 +214,11 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
 
 
 def without_numbers(rows: list[dict[str, Any]]) -> None:
-    """Take out the numbers that one worker expected, which were those that it got."""
+    """Take out the numbers that one worker expected, which were those that it got, and what came
+    after them."""
     assert all(row.pop("expected_t") == row["t"] for row in rows)
+    for row in rows:
+        del row["eligible"]
 
 
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
@@ -228,7 +233,7 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    added = ("encode_seconds", "encode_joules", *SURFACE, "expected_t")
+    added = ("encode_seconds", "encode_joules", *SURFACE, *LATER)
     assert new == [{**row, **dict.fromkeys(added)} for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
@@ -255,7 +260,7 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
     assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == old
     assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys(("encode_joules", *SURFACE, "expected_t"))} for row in old
+        {**row, **dict.fromkeys(("encode_joules", *SURFACE, *LATER))} for row in old
     ]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)
 
@@ -277,7 +282,7 @@ async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
     assert kept == [(None, None), (seen.tobytes(), "surface-1")]
     assert new == old
     assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys((*SURFACE, "expected_t"))} for row in old
+        {**row, **dict.fromkeys((*SURFACE, *LATER))} for row in old
     ]
 
 

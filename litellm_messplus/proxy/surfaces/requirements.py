@@ -128,12 +128,17 @@ def _has_used_tools(asked: object) -> bool:
 def _tells_of_tools(item: Mapping[str, Any]) -> bool:
     if item.get("role") == "tool" or item.get("tool_calls") or item.get("function_call"):
         return True
-    if item.get("type") in USED:
+    if _is_of_tools(item):
         return True
     content = item.get("content")
     if not isinstance(content, list):
         return False
-    return any(isinstance(part, Mapping) and part.get("type") in USED for part in content)
+    return any(isinstance(part, Mapping) and _is_of_tools(part) for part in content)
+
+
+def _is_of_tools(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in USED
 
 
 def _is_schema(wanted: object) -> bool:
