@@ -39,6 +39,9 @@ def _who(found: Explanation) -> Iterator[str]:
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
     yield f"Reason for {row['chosen']}: {row['reason']}."
+    if row["eligible"] is not None:
+        able = ", ".join(row["eligible"])
+        yield f"Of the healthy candidates only {able} could take it; the others came last."
     if found.now is None or found.now.candidate == row["chosen"]:
         return
     yield (
@@ -93,7 +96,8 @@ def _cost(found: Explanation) -> Iterator[str]:
         return
     measured = ", the served call by measured energy" if outcome["is_measured"] else ""
     yield f"All its calls cost {exact(outcome['cost'])}{measured}, in the zoo's unit."
-    yield f"{row['largest']}, the largest, alone would have cost {exact(outcome['cost_largest'])}."
+    which = "largest" if row["eligible"] is None else "one that savings compare with"
+    yield f"{row['largest']}, the {which}, alone would have cost {exact(outcome['cost_largest'])}."
     took = exact(row["encode_seconds"])
     yield f"The decision took {exact(row['decision_seconds'])} s, the features {took} s."
 

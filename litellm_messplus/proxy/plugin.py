@@ -10,6 +10,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy import served_call
 from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments.deployment import ranked
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.http import response_headers
@@ -90,6 +91,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
+            if missed.barred:
+                return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments

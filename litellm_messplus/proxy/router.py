@@ -73,7 +73,12 @@ NONE_HEALTHY = "no deployment is healthy"
 
 
 class MissedDeadlineError(Exception):
-    """The decision took longer than the operator allows."""
+    """The decision took longer than the operator allows; ``barred`` are the ids of the deployments
+    that cannot take the request, as far as that is known."""
+
+    def __init__(self, message: str, barred: frozenset[str]) -> None:
+        super().__init__(message)
+        self.barred = barred
 
 
 class RequestRouter:
@@ -186,7 +191,7 @@ class RequestRouter:
         waited = 0.0 if engine.encoder.is_fast else encode_seconds  # is over: dropping saves none
         if seconds - waited > self._settings.deadline_seconds:
             engine.forget(request_id)
-            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
+            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms", admission.barred)
         if features is None:
             self._counters.add("features_late")
             decision = replace(decision, reason=f"{WITHOUT_FEATURES}: {decision.reason}")

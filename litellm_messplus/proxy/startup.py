@@ -22,6 +22,7 @@ from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.proxy.checking import honoured
+from litellm_messplus.proxy.deployments import capabilities
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
@@ -215,6 +216,9 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     database = create_engine(settings.database)
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
+    capabilities.warm_up(
+        [each for each in config.get("model_list") or [] if each.get("model_name") in zoos]
+    )
     plugin = MessplusPlugin(
         settings, encoder, engines, database, position or 0, measured, prompt_tokens
     )

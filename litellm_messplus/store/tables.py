@@ -99,18 +99,25 @@ requests = Table(
         "Features of the prompt: little-endian float32; NULL where they came too late.",
     ),
     _required("prompt_characters", Integer, "Length of the prompt's text."),
-    _required("estimated_cost", JSON, "Expected cost per healthy candidate, in the zoo's unit."),
+    _required(
+        "estimated_cost",
+        JSON,
+        "Expected cost per healthy candidate that could take it, in the zoo's unit.",
+    ),
     _required(
         "estimated_satisfaction",
         JSON,
-        "Predicted probability of satisfaction per healthy candidate.",
+        "Predicted probability of satisfaction per healthy candidate that could take it.",
     ),
-    _optional(
-        "estimated_cost_largest", Float, "Expected cost of the largest candidate, for savings."
-    ),
+    _optional("estimated_cost_largest", Float, "Expected cost of `largest`, for savings."),
     _required("queue", Float, "The virtual queue at the decision."),
     _required("chosen", String(255), "The candidate that was to serve."),
-    _required("largest", String(255), "The zoo's largest candidate at that time."),
+    _required(
+        "largest",
+        String(255),
+        "What savings compare with: the zoo's largest candidate, or the most expensive that could "
+        "take the request where that one could not.",
+    ),
     _required(
         "is_exploration",
         Boolean,

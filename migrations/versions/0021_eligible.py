@@ -6,6 +6,26 @@ from alembic import op
 revision = "0021"
 down_revision = "0016"
 
+COMMENTS = {
+    "estimated_cost": (
+        "Expected cost per healthy candidate, in the zoo's unit.",
+        "Expected cost per healthy candidate that could take it, in the zoo's unit.",
+    ),
+    "estimated_satisfaction": (
+        "Predicted probability of satisfaction per healthy candidate.",
+        "Predicted probability of satisfaction per healthy candidate that could take it.",
+    ),
+    "estimated_cost_largest": (
+        "Expected cost of the largest candidate, for savings.",
+        "Expected cost of `largest`, for savings.",
+    ),
+    "largest": (
+        "The zoo's largest candidate at that time.",
+        "What savings compare with: the zoo's largest candidate, or the most expensive that could "
+        "take the request where that one could not.",
+    ),
+}
+
 
 def upgrade() -> None:
     op.add_column(
@@ -18,7 +38,16 @@ def upgrade() -> None:
             "others were ranked last. With one of them alone the request was forced.",
         ),
     )
+    _say(1)
 
 
 def downgrade() -> None:
     op.drop_column("requests", "eligible")
+    _say(0)
+
+
+def _say(which: int) -> None:
+    """SQLite keeps no comments."""
+    if op.get_context().dialect.name != "sqlite":
+        for column, comments in COMMENTS.items():
+            op.alter_column("requests", column, comment=comments[which])

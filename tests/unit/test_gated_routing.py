@@ -39,20 +39,18 @@ def deployment(model: str, price: float, identity: str = "", **given: Any) -> De
     }
 
 
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "supports_vision": False,
     "supports_audio_input": False,
     "supports_function_calling": False,
 }
+EVERYTHING: dict[str, Any] = dict.fromkeys(NOTHING, True)
 ZOO = [
     deployment("words", 1e-7, **NOTHING),
     deployment("tools", 5e-7, **{**NOTHING, "supports_function_calling": True}),
     deployment("eyes", 1e-6, **{**NOTHING, "supports_vision": True}),
     deployment("ears", 2e-6, **{**NOTHING, "supports_audio_input": True}),
-    deployment(
-        *("all", 1e-5),
-        **dict.fromkeys(NOTHING, True),
-    ),
+    deployment("all", 1e-5, **EVERYTHING),
 ]
 TAKES = {each["model_info"]["id"]: each["model_info"] for each in ZOO}
 KEYS = {
@@ -89,7 +87,7 @@ async def serving(
     zoo: dict[str, Any] | None = None,
     **router_settings: Any,
 ) -> AsyncIterator[Proxy]:
-    config = {
+    config: dict[str, Any] = {
         "model_list": list(deployments),
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
@@ -338,3 +336,14 @@ async def test_gates_that_fail_gate_nothing_and_are_counted(
         monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
         assert await proxy.choose(call(), IMAGE)
         assert proxy.counters == {"gate_failures": 1}
+
+
+async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as proxy:
+        settings = proxy.plugin.parts.router._settings
+        late = settings.model_copy(update={"deadline_seconds": 1e-9})
+        monkeypatch.setattr(proxy.plugin.parts.router, "_settings", late)
+        assert sorted(await proxy.choose(call(), IMAGE)) == ["all", "eyes"]
+        assert proxy.counters == {"deadlines_missed": 1}

@@ -7,7 +7,7 @@ does not say is unknown.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,12 @@ class Capabilities:
         if len(self._stated) > self._remembered:
             self._stated.popitem(last=False)
         return found
+
+
+def warm_up(model_list: Sequence[Deployment]) -> None:
+    """Read them once before anybody waits: LiteLLM loads much of a provider when it is asked."""
+    for deployment in model_list:
+        read_stated(deployment, None)
 
 
 def read_stated(deployment: Deployment, router: Any) -> Stated:
