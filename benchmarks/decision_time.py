@@ -42,7 +42,7 @@ PROMPT = "Please answer the question below as a careful expert would, step by st
 
 
 def configuration(folder: Path, models: int) -> dict[str, Any]:
-    """Of a zoo of so many models, the first of which has two replicas."""
+    """Write the configuration of a zoo of so many models, the first of which has two replicas."""
     named = [("model-0", 1e-7), *((f"model-{place}", 1e-7 * 3**place) for place in range(models))]
     return {
         "model_list": [
@@ -65,8 +65,8 @@ def configuration(folder: Path, models: int) -> dict[str, Any]:
 
 
 def teach(engine: Engine, lessons: int) -> None:
-    """Of each model by turns, on prompts of 1 to 40 numbers: the later in the zoo, the more it can
-    do."""
+    """Teach each model in turn, on prompts of 1 to 40 numbers: the later in the zoo, the more it
+    can do."""
     models = engine.zoo.candidates
     for number in range(lessons):
         length, place = 1 + number * 7 % 40, number % len(models)
@@ -88,7 +88,7 @@ def teach(engine: Engine, lessons: int) -> None:
 
 
 async def measure(folder: Path, models: int, lessons: int) -> list[float]:
-    """Milliseconds of each decision."""
+    """Measure the milliseconds of each decision."""
     config = configuration(folder, models)
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])

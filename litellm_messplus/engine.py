@@ -31,7 +31,7 @@ OUTLOOKS = 8
 
 
 class Usual(NamedTuple):
-    """What a call of a candidate uses on average; ``prompt_tokens`` is None before any call."""
+    """The average use of a call of one candidate; ``prompt_tokens`` is None before any call."""
 
     prompt_tokens: float | None
     completion_tokens: float
@@ -39,8 +39,9 @@ class Usual(NamedTuple):
 
 
 class Engine:
-    """``state`` is exactly the fold of the log so far. Requests decided since are numbered, and
-    count in the backlog with what is expected of them; ``newest`` holds each level's last.
+    """The decisions of one zoo. ``state`` is exactly the fold of the log so far. Requests decided
+    since are numbered, and count in the backlog with what is expected of them; ``newest`` holds
+    each level's last.
 
     ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
     multiplied, 1 unless it has one. It is no part of the fold.
@@ -63,7 +64,7 @@ class Engine:
         self._usual = self._averages()
 
     def empty_state(self) -> ZooState:
-        """The state before any request."""
+        """Build the state before any request."""
         encoder = self.encoder
         policy = build_policy(
             self.zoo.settings, self.zoo.candidates, encoder.dimension, is_fast=encoder.is_fast
@@ -87,7 +88,7 @@ class Engine:
         *,
         is_forced: bool = False,
     ) -> Situation:
-        """What the policy is told about a request that any of ``candidates`` could serve now.
+        """Describe to the policy a request that any of ``candidates`` could serve now.
 
         What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to
         be longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are
@@ -156,7 +157,7 @@ class Engine:
         prompt_tokens: Mapping[str, float],
         most_completion_tokens: float,
     ) -> tuple[Estimate, ...]:
-        """Of the candidates that ``prompt_tokens`` names."""
+        """Estimate the candidates that ``prompt_tokens`` names."""
         satisfactions = self.state.policy.predict(prompt, list(prompt_tokens))
         known = self.state.lengths.multiples(prompt)
         multiples = dict(zip(self.zoo.candidates, known, strict=True))
@@ -175,7 +176,7 @@ class Engine:
         )
 
     def _averages(self) -> dict[str, Usual]:
-        """What a call of each candidate uses on average."""
+        """Return what a call of each candidate uses on average."""
         estimators = self.state.estimators.values()
         prompts = [each.prompt_tokens for each in estimators]
         columns = (
@@ -189,8 +190,9 @@ class Engine:
         }
 
     def _outlook(self, candidates: tuple[str, ...]) -> Outlook | None:
-        """Of these candidates on the recent prompts, at the prices as they are now; None before
-        there are enough prompts. The last few are kept, until the fold makes new ones."""
+        """Return the outlook of these candidates on the recent prompts, at the prices as they are
+        now; None before there are enough prompts. The last few are kept, until the fold makes new
+        ones."""
         recent = self.state.policy.recent
         if recent is None or len(self.state.use.seconds) < FEWEST:
             return None

@@ -90,7 +90,8 @@ class Journal:
         self._closing = False
 
     def begin_at(self, position: int) -> None:
-        """The engines have been restored up to there, since the journal was made."""
+        """Begin at a position: the engines have been restored up to there, since the journal was
+        made."""
         self.position = self._snapshot_position = position
 
     def start(self) -> None:
@@ -173,7 +174,7 @@ class Journal:
                 self._write_now()
 
     async def _woken(self) -> bool:
-        """Wait for something to do; whether that is no more than what others wrote.
+        """Wait for something to do, and tell whether that is no more than what others wrote.
 
         A notice writes nothing: records that wait keep their flush interval.
         """
@@ -195,7 +196,8 @@ class Journal:
             await self._save_due_snapshots()
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
-        """Nobody waits for a file that may never come back; what is handed over is kept for it."""
+        """Refuse the durable records: nobody waits for a file that may never come back; what was
+        handed over is kept for it."""
         self._counters.failure("database_file_gone", str(error))
         for waiting in self._backlog:
             if waiting.is_durable:
@@ -216,7 +218,7 @@ class Journal:
         await self._save_due_snapshots()
 
     async def _write_batch(self, size: int) -> None:
-        """One transaction. What it holds stays in the backlog until it is committed."""
+        """Write one transaction. What it holds stays in the backlog until it is committed."""
         batch = [self._backlog[index] for index in range(size)]
         try:
             appended = await self._append(batch)
@@ -230,7 +232,8 @@ class Journal:
         await self._fold_written(batch, appended)
 
     async def _write_singly(self, batch: Sequence[_Waiting]) -> None:
-        """One record that the database will never take must not hold up the others."""
+        """Write records one by one: one that the database will never take must not hold up the
+        others."""
         for waiting in batch:
             try:
                 appended = await self._append([waiting])
@@ -276,8 +279,9 @@ class Journal:
         waiting.refuse(error)
 
     async def _begun_anew(self, start: int) -> bool:
-        """Whether the engines had to be restored: the log starts later now, and what they had yet
-        to read of it is gone. A worker that was away for longer than a prune takes meets that."""
+        """Tell whether the engines had to be restored: the log starts later now, and what they
+        had yet to read of it is gone. A worker that was away for longer than a prune takes meets
+        that."""
         if start == self._log_start:
             return False
         bases = await base.positions(self._database)
@@ -321,7 +325,7 @@ class Journal:
             await self._save_snapshots()
 
     async def _save_snapshots(self) -> None:
-        """Of every zoo, as of now."""
+        """Save a snapshot of every zoo, as of now."""
         position = self.position
         for engine in self._engines.values():
             await keep(self._database, engine, position)

@@ -24,7 +24,7 @@ _tails: list[bytes] = []
 
 
 def new_id() -> str:
-    """32 hexadecimal digits: the time in nanoseconds, then 64 random bits.
+    """Make an id of 32 hexadecimal digits: the time in nanoseconds, then 64 random bits.
 
     In order of time, so that a row goes to the end of every index on it: random ids touch a page
     of their own for each row and index, which took more CPU than the rest of the writing.
@@ -45,21 +45,21 @@ os.register_at_fork(after_in_child=_tails.clear)  # or two processes would give 
 
 
 class CallRole(StrEnum):
-    """Whether the user saw the answer."""
+    """The roles of a call: whether the user saw the answer."""
 
     SERVED = "served"
     EXPLORATION = "exploration"
 
 
 class CallStatus(StrEnum):
-    """How a call ended."""
+    """The ways in which a call ends."""
 
     SUCCESS = "success"
     FAILURE = "failure"
 
 
 class GradingStatus(StrEnum):
-    """What became of a grading."""
+    """The ways in which a grading ends."""
 
     GRADED = "graded"
     NONSENSE = "nonsense"
@@ -67,7 +67,7 @@ class GradingStatus(StrEnum):
 
 
 class CostSource(StrEnum):
-    """Where a call's cost comes from. Unmeasured is not zero."""
+    """The sources of a call's cost. Unmeasured is not zero."""
 
     MEASURED = "measured"
     COUNTED = "counted"
@@ -164,8 +164,8 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """What a source says of one call; a later label of the same source replaces it. ``weight`` 0
-    keeps it in the log alone."""
+    """A label: what a source says of one call; a later label of the same source replaces it.
+    ``weight`` 0 keeps it in the log alone."""
 
     label_id: str
     call_id: str
@@ -200,7 +200,7 @@ class GradingRecord:
 
 @dataclass(frozen=True, slots=True)
 class EnergyRecord:
-    """What a call took, measured above idle, known some time after its end.
+    """The energy of a call, measured above idle, known some time after its end.
 
     ``cost`` is in the zoo's unit; None where the deployment's price is not one of energy.
     """
@@ -214,7 +214,8 @@ class EnergyRecord:
 
 @dataclass(frozen=True, slots=True)
 class LessonRecord:
-    """What a model made of a prompt, known from elsewhere: it teaches, and counts as no request.
+    """A lesson: what a model made of a prompt, known from elsewhere. It teaches, and counts as no
+    request.
 
     ``batch`` names where it comes from. ``completion_tokens`` need not be whole: of a recording
     they are told by its cost; None where nobody knows.
@@ -235,7 +236,7 @@ class LessonRecord:
 
     @property
     def request_id(self) -> str:
-        """Of the prompt, which several models may have answered."""
+        """The id of the prompt, which several models may have answered."""
         return request_of(self.lesson_id)
 
 
@@ -243,15 +244,16 @@ Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord
 
 
 def served_call_id(request_id: str) -> str:
-    """The id of the call that the user saw: known before it has ended, so it can be labelled."""
+    """Return the id of the call that the user saw: known before it has ended, so it can be
+    labelled."""
     return f"{request_id}.0"
 
 
 def exploration_call_id(request_id: str, number: int) -> str:
-    """The id of the ``number``-th exploration call of a request, counted from 1."""
+    """Return the id of the ``number``-th exploration call of a request, counted from 1."""
     return f"{request_id}.{number}"
 
 
 def request_of(call_id: str) -> str:
-    """The id of the request that a call was made for."""
+    """Return the id of the request that a call was made for."""
     return call_id.rpartition(".")[0]

@@ -35,7 +35,7 @@ Judge = Callable[[str, Sequence[str]], list[Grade]]
 
 
 def scripted_judge(task: str, answers: Sequence[str]) -> list[Grade]:
-    """Works the task out, then errs at random: always alike on the same task and answer."""
+    """Work the task out, then err at random: always alike on the same task and answer."""
     try:
         right = solve(task)
     except ValueError as error:
@@ -50,7 +50,8 @@ def _scripted(task: str, answer: str, is_right: bool) -> Grade:
 
 
 class LargestJudge:
-    """Answers the task itself, and is satisfied with the same answer; it cannot read a rubric.
+    """A judge that answers the task itself, and is satisfied with the same answer; it cannot read a
+    rubric.
 
     So it is wrong where the model is, and never finds fault with what that model wrote.
     """
@@ -91,7 +92,7 @@ class Grading:
         yield reply
 
     def usage(self) -> dict[str, int]:
-        """Token counts in OpenAI's form."""
+        """Count the tokens in OpenAI's form."""
         sent = sum(len(message.text()) for message in self.request.messages)
         return {
             "prompt_tokens": sent,
@@ -101,7 +102,7 @@ class Grading:
 
 
 def read(messages: Sequence[Message]) -> tuple[str, dict[str, str]]:
-    """The task of a grading, and the answers by their names in it.
+    """Read the task of a grading, and the answers by their names in it.
 
     Raises RequestError where there is no task or no answer.
     """

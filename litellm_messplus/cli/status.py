@@ -20,8 +20,12 @@ def status(
     database: HistoryDatabase = None,
     url: ProxyUrl = None,
     key: ProxyKey = None,
-    window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
-    full: Annotated[bool, typer.Option("--full", help="Show the tables below the lines.")] = False,
+    window: Annotated[
+        int, typer.Option(min=1, help="How many of the newest requests the last window holds.")
+    ] = 500,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show all tables below the summary.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the lines.")
     ] = False,
@@ -29,7 +33,7 @@ def status(
         bool,
         typer.Option(
             "--learned",
-            help="Show what reading the prompts has taught instead: on which prompts each model is "
+            help="Show instead what was learned from the prompts: on which of them each model is "
             "good, how sure that is, and what it saves.",
         ),
     ] = False,
@@ -66,7 +70,7 @@ def status(
 
 
 def ask_proxy(url: str, key: str, window: int) -> "Status":
-    """What `GET /messplus/status` of a running proxy answers.
+    """Return what `GET /messplus/status` of a running proxy answers.
 
     Raises NoStatusError where it answers something else, or not at all.
     """
@@ -82,8 +86,8 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
 
 
 def _get(url: str, key: str, route: str, **params: int) -> Any:
-    """What a route of the plugin answers. Raises NoStatusError where it is not 200, and ValueError
-    where it is no JSON."""
+    """Return what a route of the plugin answers. Raises NoStatusError where it is not 200, and
+    ValueError where it is no JSON."""
     import httpx
 
     from litellm_messplus.status.build import NoStatusError

@@ -29,12 +29,12 @@ JOULES_PER_KWH = 3_600_000.0
 
 
 def dollars_per_joule(price_per_kwh: float) -> float:
-    """Of electricity at so many USD per kWh."""
+    """Convert a price of electricity from USD per kWh."""
     return price_per_kwh / JOULES_PER_KWH
 
 
 def grams_per_joule(carbon_per_kwh: float) -> float:
-    """CO2e of electricity that emits so many grams per kWh."""
+    """Convert the CO2e that electricity emits from grams per kWh."""
     return carbon_per_kwh / JOULES_PER_KWH
 
 
@@ -51,7 +51,7 @@ class CostUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call costs, as a sum over what it uses: tokens, seconds, and the call itself.
+    """The costs of a call, as a sum over what it uses: tokens, seconds, and the call itself.
 
     Zero is a price; an unknown one is no Price. ``cached_discount`` is how much less a prompt
     token costs that the endpoint read from its cache, ``reasoning_surcharge`` how much more a
@@ -74,8 +74,8 @@ class Price:
         reasoning_tokens: float = 0.0,
         seconds: Amount | float = 0.0,
     ) -> Amount:
-        """The cost of a call, or of each of many; cached and reasoning tokens are among the others,
-        not beside them."""
+        """Return the cost of a call, or of each of many; cached and reasoning tokens are among the
+        others, not beside them."""
         return (
             self.request
             + self.prompt * prompt_tokens
@@ -86,7 +86,8 @@ class Price:
         )
 
     def lowest(self) -> float:
-        """The lowest of its parts, each by itself: below zero, or NaN, it is no price at all."""
+        """Return the lowest of its parts, each by itself: below zero, or NaN, it is no price at
+        all."""
         parts = (
             self.prompt,
             self.completion,
@@ -98,12 +99,12 @@ class Price:
         return min(parts) if all(part == part for part in parts) else float("nan")
 
     def times(self, factor: float) -> "Price":
-        """The same price in another unit, of which one of this one buys ``factor``."""
+        """Convert the price to another unit, of which one of this unit buys ``factor``."""
         return Price(*(getattr(self, part.name) * factor for part in fields(self)))
 
 
 def average(prices: Sequence[Price]) -> Price:
-    """The price of a candidate whose replicas are priced differently: each is as likely to serve.
+    """Average the prices of a candidate's replicas: each replica is as likely to serve.
 
     Raises ValueError for an empty sequence.
     """
@@ -128,12 +129,12 @@ RATES = (PROMPT, COMPLETION, *SECOND, TIERS)
 
 
 def states_a_price(rates: Mapping[str, Any]) -> bool:
-    """Whether there is a price in it. Zero is one; a key that is missing or None is none."""
+    """Tell whether the rates state a price. Zero is one; a key that is missing or None is none."""
     return any(rates.get(name) is not None for name in RATES)
 
 
 def price_of_rates(rates: Mapping[str, Any]) -> Price | None:
-    """In USD, by the rules that LiteLLM charges by; None where no price is stated.
+    """Read a price in USD, by the rules that LiteLLM charges by; None where no price is stated.
 
     What is left out beside a stated price is zero, except that cached tokens cost as much as other
     prompt tokens and reasoning tokens as much as other completion tokens. Seconds count only where
@@ -158,6 +159,6 @@ def price_of_rates(rates: Mapping[str, Any]) -> Price | None:
 
 
 def _rate(rates: Mapping[str, Any], name: str) -> float | None:
-    """YAML reads `3e-7` as text, so text that is a number is one."""
+    """Read one rate as a number: YAML reads `3e-7` as text."""
     found = rates.get(name)
     return None if found is None else float(found)

@@ -43,7 +43,8 @@ def wait_for_labels(
     quiet_seconds: float = QUIET_SECONDS,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> None:
-    """Until all ``requests`` are ``labelled``, which is asked again and again, or no more come."""
+    """Wait until all ``requests`` are ``labelled``, which is asked again and again, or no more
+    come."""
     start = last_news = time.monotonic()
     known = labelled()
     while known < requests:
@@ -131,7 +132,7 @@ class Demo:
         return Report.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
 
     def _send(self, tasks: Sequence[Task]) -> list[tuple[Task, Sent]]:
-        """Those that the plugin routed."""
+        """Send the tasks, and return those that the plugin routed."""
         answered = self._threads.map(self._session.send, count(), tasks)
         tracked = self._progress.track(answered, total=len(tasks), description="requests")
         sent = [
@@ -146,7 +147,7 @@ class Demo:
     def _ask_all(
         self, models: Models, tasks: Sequence[Task], outcomes: Sequence[Outcome]
     ) -> list[Asked]:
-        """Each candidate's answer to each task."""
+        """Ask every candidate for its answer to each task."""
         names = sorted({name for outcome in outcomes for name in outcome["estimated_cost"]})
         calls = [(name, task) for task in tasks for name in names]
         answered = self._threads.map(models.ask, *zip(*calls, strict=True))
@@ -156,7 +157,7 @@ class Demo:
 
 
 def _settle(session: Session, sent: Sequence[Sent], progress: Progress) -> Reported:
-    """What the proxy reports once the labels have come."""
+    """Wait for the labels, and return what the proxy reports then."""
     newest = session.look_up(sent[-1].request_id)
     bar = progress.add_task("labels", total=len(sent))
 

@@ -26,9 +26,9 @@ Asked = Mapping[str, Aside]
 
 @dataclass(frozen=True, slots=True)
 class Yardsticks:
-    """Costs of all tasks: of the cheapest fixed mix of models that meets alpha, and of the cheapest
-    choice that knows every answer. None where they are not known; ``note`` says why, or what they
-    do not keep."""
+    """The costs of all tasks by two yardsticks: the cheapest fixed mix of models that meets alpha,
+    and the cheapest choice that knows every answer. None where they are not known; ``note`` says
+    why, or what they do not keep."""
 
     hindsight_mix: float | None = None
     oracle: float | None = None
@@ -36,8 +36,8 @@ class Yardsticks:
 
     @classmethod
     def of(cls, asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> "Yardsticks":
-        """Of every task's answers, in the order of ``outcomes``; not empty, and the same candidates
-        for each."""
+        """Compute them from every task's answers, in the order of ``outcomes``; not empty, and the
+        same candidates for each."""
         unknown = _uncharged(asked) or _other_money(asked, outcomes)
         if unknown is not None:
             return cls(note=unknown)
@@ -50,7 +50,7 @@ class Yardsticks:
 
 
 def _uncharged(asked: Iterable[Asked]) -> str | None:
-    """Why costs are unknown where LiteLLM charges nothing that it could tell."""
+    """Say why costs are unknown where LiteLLM states no cost."""
     for row in asked:
         for candidate, aside in row.items():
             if aside.cost is None:
@@ -59,7 +59,8 @@ def _uncharged(asked: Iterable[Asked]) -> str | None:
 
 
 def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | None:
-    """Why costs are unknown where LiteLLM charges for a call what the zoo does not count for it."""
+    """Say why costs are unknown where LiteLLM charges for a call what the zoo does not count for
+    it."""
     charged: dict[str, float] = {}
     counted: dict[str, float] = {}
     for row, outcome in zip(asked, outcomes, strict=True):
@@ -76,7 +77,8 @@ def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | N
 
 
 def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[str, Any]]]:
-    """Calls of the request and aside that should cost the same: one deployment, equal tokens."""
+    """Yield calls of the request and aside that should cost the same: one deployment, equal
+    tokens."""
     for call in outcome["calls"]:
         aside = row.get(call["candidate"])
         if aside is None or call["cost"] is None or call["is_cache_hit"]:
@@ -99,7 +101,8 @@ COLOURS: dict[Verdict, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Costs are sums in the zoo's unit, exploration calls included; shares are from 0 to 1.
+    """The result of a session. Costs are sums in the zoo's unit, exploration calls included; shares
+    are from 0 to 1.
 
     ``satisfaction`` is the truth, which the demo alone knows. ``satisfaction_reported`` is what the
     proxy makes of the labels, with its interval at 95 %, and ``labelled`` the share of requests
@@ -139,8 +142,8 @@ class Report:
         unrouted: int,
         yardsticks: Yardsticks,
     ) -> "Report":
-        """Over the requests of a session, in order; not empty. ``outcomes`` are those of ``sent``,
-        and ``labels`` the mode."""
+        """Build the report over the requests of a session, in order; not empty. ``outcomes`` are
+        those of ``sent``, and ``labels`` the mode."""
         results = [outcome["outcome"] for outcome in outcomes]
         served = Counter(str(result["served"]) for result in results)
         alpha = outcomes[-1]["alpha"]
@@ -170,7 +173,7 @@ class Report:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the report for `--json`."""
         return asdict(self)
 
 
@@ -182,7 +185,7 @@ def verdict(satisfaction: float, alpha: float) -> Verdict:
 
 
 def table(report: Report) -> Table:
-    """The report for people."""
+    """Lay the report out for people."""
     shown = Table(title=f"{report.requests} requests through the proxy", show_header=False)
     shown.add_column(justify="left")
     shown.add_column(justify="right")
@@ -211,7 +214,7 @@ def table(report: Report) -> Table:
 
 
 def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
-    """Rows of what is known only afterwards."""
+    """Yield the rows of what is known only afterwards."""
     note = report.hindsight_note
     for name, cost, times in (
         ("hindsight mix", report.cost_hindsight_mix, report.times_hindsight_mix),
@@ -225,7 +228,7 @@ def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _times(cost: float, other: float | None) -> float | None:
-    """Our cost as a multiple of another; None of what costs nothing."""
+    """Divide our cost by another; None where that one costs nothing."""
     return cost / other if other else None
 
 

@@ -91,7 +91,7 @@ class EnergyProfile(AtConcurrency):
     other_concurrencies: tuple[AtConcurrency, ...] = ()
 
     def joules(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """The estimated energy of one call, above idle."""
+        """Estimate the energy of one call, above idle."""
         return (
             self.joules_per_request
             + self.joules_per_prompt_token * prompt_tokens
@@ -113,7 +113,7 @@ def _figures_first(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_profile(path: str | Path, *, model: str) -> EnergyProfile:
-    """The profile in a file, which must be one of ``model``.
+    """Load the profile in a file, which must be one of ``model``.
 
     Raises ConfigurationError for a file that is missing or no profile, for a profile of another
     model, and for one whose relative error is above MAX_RELATIVE_ERROR.

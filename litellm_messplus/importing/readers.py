@@ -36,8 +36,8 @@ Numbered = tuple[int, Item | Refused]
 
 @dataclass(slots=True)
 class Read:
-    """What a file holds. ``left_out`` are the Langfuse scores of other names than the one asked
-    for."""
+    """The contents of a file. ``left_out`` are the Langfuse scores of other names than the one
+    asked for."""
 
     form: Format
     rows: list[Row]
@@ -46,7 +46,7 @@ class Read:
 
 
 def read_file(path: Path, form: Format = Format.AUTO, score: str | None = None) -> Read:
-    """The rows of a file in the given format.
+    """Read the rows of a file in the given format.
 
     Raises ImportingError for a file that cannot be read, holds no rows or too many, or holds
     Langfuse scores of several names of which ``score`` names none.
@@ -81,7 +81,7 @@ def _read(path: Path, found: Iterator[Numbered], form: Format, score: str | None
 
 
 def _bounded(path: Path, items: Iterable[Numbered]) -> Iterator[Numbered]:
-    """All rows, of which there must be some, and no more than are allowed."""
+    """Yield all rows, of which there must be some, and no more than are allowed."""
     number = 0
     for number, item in enumerate(items, start=1):
         if number > MOST_ROWS:
@@ -94,7 +94,7 @@ def _bounded(path: Path, items: Iterable[Numbered]) -> Iterator[Numbered]:
 
 
 def _first_item(found: Iterator[Numbered]) -> tuple[Item | None, Iterable[Numbered]]:
-    """The first row that can be read, and all rows."""
+    """Find the first row that can be read, and keep all rows."""
     before: list[Numbered] = []
     for line, item in found:
         before.append((line, item))
@@ -144,7 +144,7 @@ def _items(path: Path) -> Iterator[Numbered]:
 
 
 def _csv(path: Path) -> Iterator[Numbered]:
-    """A row's line is its first: a comment may go over several."""
+    """Read a CSV file. A row's line is its first: a comment may go over several."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         line = 2
@@ -169,7 +169,7 @@ def _object(line: int, text: str) -> Item | Refused:
 
 
 def _json(path: Path) -> Iterator[Numbered]:
-    """A list of objects, or Langfuse's answer, which has it under `data`; counted from 1."""
+    """Read a list of objects, or Langfuse's answer, which has it under `data`; counted from 1."""
     try:
         found = json.loads(path.read_text("utf-8-sig"))
     except (ValueError, RecursionError) as error:

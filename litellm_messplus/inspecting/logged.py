@@ -50,7 +50,7 @@ class NotFoundError(MessplusError):
 
 
 class NotARequestError(MessplusError):
-    """What was answered is not the log of a request of this version."""
+    """An answer that is not the log of a request of this version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _of_history(told: History, counting: frozenset[str]) -> Logged:
 
 
 def _plain(row: RowMapping) -> Row:
-    """As the route shows it."""
+    """Return a row as the route shows it."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()
@@ -142,7 +142,7 @@ async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
 
 
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
-    """The label that the outcome is of: of its kind, among the newest of each source."""
+    """Find the label that the outcome is of: of its kind, among the newest of each source."""
     served = f"{outcome['request_id']}.0"
     newest = {
         label["source"]: label
@@ -232,7 +232,7 @@ def _refusal(url: str, answer: httpx.Response) -> str:
 
 
 def _detail(answer: httpx.Response) -> str | None:
-    """The reason that the plugin gives, on one line; None where there is none."""
+    """Return the reason that the plugin gives, on one line; None where there is none."""
     found = _json(answer)
     detail = found.get("detail") if isinstance(found, dict) else None
     if isinstance(detail, list):

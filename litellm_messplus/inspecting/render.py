@@ -14,7 +14,7 @@ from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
 
 
 def sentences(found: Explanation) -> list[str]:
-    """All of them, in the order in which a person asks."""
+    """Return all sentences, in the order in which a person asks."""
     parts = (_who, _why, _promise, _exploration, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -140,7 +140,8 @@ COUNTS = {True: "counts", False: "", None: UNKNOWN}
 
 
 def render_explanation(found: Explanation) -> RenderableType:
-    """Sentences first, then what was expected, what was called, what was said, and other prices."""
+    """Render sentences first, then what was expected, what was called, what was said, and other
+    prices."""
     tables = (
         _candidates(found) if found.candidates else None,
         _prices(found) if found.prices else None,
@@ -151,7 +152,7 @@ def render_explanation(found: Explanation) -> RenderableType:
 
 
 def render_requests(found: Sequence[Listed]) -> RenderableType:
-    """One line a request, the newest first."""
+    """Render one line a request, the newest first."""
     if not found:
         return Text("no such requests")
     columns = ("request", "time, UTC", "zoo", "chosen", "satisfied", "cost", "reason")

@@ -35,8 +35,8 @@ _EDGE = 0.02
 
 @dataclass(slots=True)
 class ChangeTest:
-    """``evidence`` for a drop, and the labels since it last was zero, which are all that is known
-    of the model if it did drop."""
+    """A test for a drop: the ``evidence`` for it, and the labels since it last was zero, which are
+    all that is known of the model if it did drop."""
 
     evidence: float = 0.0
     weight: float = 0.0
@@ -60,7 +60,7 @@ class ChangeTest:
 
 
 def _log_ratio(label: float, rate: float) -> float:
-    """How much likelier the label is after the drop than at the rate, in nats."""
+    """Compute how much more likely the label is after the drop than at the rate, in nats."""
     rate = min(max(rate, _EDGE), 1.0 - _EDGE)
     dropped = rate / (rate + (1.0 - rate) * math.exp(SHIFT))
     return label * math.log(dropped / rate) + (1.0 - label) * math.log(
@@ -113,7 +113,7 @@ class RunningMean:
 
 
 def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
-    """Shrunk satisfaction rate and its standard deviation, per model."""
+    """Estimate the shrunk satisfaction rate and its standard deviation, per model."""
     weight = sum(mean.weight for mean in means)
     pooled = (sum(mean.total for mean in means) + FIRST_GUESS) / (weight + 1.0)
     satisfaction = []
@@ -127,7 +127,8 @@ def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
 
 
 def optimism(means: Sequence[RunningMean]) -> list[float]:
-    """Standard deviations to add per model: the base, and more for a model with few labels."""
+    """Return the standard deviations to add per model: the base, and more for a model with few
+    labels."""
     share = sum(mean.weight for mean in means) / max(len(means), 1)
     return [
         math.sqrt(DEVIATIONS**2 + KINDNESS * math.log(max(share / max(mean.weight, 1.0), 1.0)))
@@ -139,15 +140,16 @@ def optimism(means: Sequence[RunningMean]) -> list[float]:
 
 
 class LabelMeans:
-    """``counts`` has shape (M, 2): the weight of all labels, and their weighted sum. One label of a
-    half is imagined at the start, where every prediction is one half, as the heads' is."""
+    """The running means of labels: ``counts`` has shape (M, 2): the weight of all labels, and their
+    weighted sum. One label of a half is imagined at the start, where every prediction is one half,
+    as the heads' is."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._row = {name: row for row, name in enumerate(candidates)}
         self.counts: NDArray[np.float64] = np.zeros((len(self._row), 2))
 
     def predict(self, candidates: Sequence[str]) -> list[float]:
-        """The mean of each named candidate, in the order given."""
+        """Return the mean of each named candidate, in the order given."""
         rows = self.counts[[self._row[name] for name in candidates]]
         means: list[float] = ((rows[:, 1] + 0.5) / (rows[:, 0] + 1.0)).tolist()
         return means

@@ -14,18 +14,18 @@ _BODY_HEADERS = (b"content-length", b"content-type")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. An administrator of the proxy may see and label every request."""
+    """The one who asks. An administrator of the proxy may see and label every request."""
 
     key_hash: str | None
     is_admin: bool
 
     def owns(self, key_hash: str | None) -> bool:
-        """Whether a request made with that key is the caller's."""
+        """Tell whether a request made with that key is the caller's."""
         return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
 
 
 async def caller(request: Request) -> Caller:
-    """The caller, or LiteLLM's own refusal.
+    """Return the caller, or raise LiteLLM's own refusal.
 
     LiteLLM lets only administrators use a route that it does not know, so it is asked whether the
     key may list the models, which every valid key may (measured on 1.106.2).
@@ -46,7 +46,7 @@ async def caller(request: Request) -> Caller:
 
 
 async def administrator(request: Request) -> Caller:
-    """The caller, who must run the proxy: what is shown is about everybody's requests."""
+    """Return the caller, who must run the proxy: what is shown is about everybody's requests."""
     asking = await caller(request)
     if not asking.is_admin:
         raise HTTPException(403, "only an administrator of the proxy may see this")

@@ -25,7 +25,8 @@ PER = 1_000_000
 
 @dataclass(frozen=True)
 class Honoured:
-    """What a start can go on from; ``measured`` are the deployments whose joules are measured."""
+    """The settings and zoos that a start can go on from; ``measured`` are the deployments whose
+    joules are measured."""
 
     settings: MessplusSettings
     zoos: dict[str, Zoo]
@@ -45,7 +46,7 @@ class CheckedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedZoo:
-    """What a zoo would run with; ``labels`` are where its labels come from."""
+    """The values that a zoo would run with; ``labels`` are where its labels come from."""
 
     name: str
     policy: str
@@ -66,12 +67,12 @@ class Checked:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return asdict(self)
 
 
 def honoured(config: Mapping[str, Any]) -> Honoured:
-    """The settings and zoos of a whole proxy configuration.
+    """Read the settings and zoos of a whole proxy configuration.
 
     Raises ConfigurationError for the first key that cannot be honoured.
     """
@@ -83,7 +84,7 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
 
 
 def checked(config: Mapping[str, Any]) -> Checked:
-    """What the configuration would start with. Raises ConfigurationError as a start would, and
+    """Say what the configuration would start with. Raises ConfigurationError as a start would, and
     where LiteLLM is not told to load the plugin."""
     callbacks = (config.get("litellm_settings") or {}).get("callbacks") or []
     given = [callbacks] if isinstance(callbacks, str) else list(callbacks)

@@ -39,7 +39,8 @@ READING_CONNECTIONS = 2
 
 
 class Parts:
-    """One a worker process. Those without an underscore are what the hooks of LiteLLM use."""
+    """The parts of one worker process. Those without an underscore are what the hooks of LiteLLM
+    use."""
 
     def __init__(
         self,
@@ -129,11 +130,12 @@ class Parts:
         self._database = database
 
     def routes(self) -> APIRouter:
-        """The endpoints under `/messplus`."""
+        """Return the endpoints under `/messplus`."""
         return build_routes(self._feedback_desk, self.counters, self.watch)
 
     def begin_at(self, position: int) -> None:
-        """The engines have been restored up to there, since all this was made."""
+        """Begin at a position: the engines have been restored up to there, since all this was
+        made."""
         self.journal.begin_at(position)
         self._other_workers.begin_at(position)
 
@@ -177,7 +179,7 @@ class Parts:
 
 
 async def _flush_log_events() -> None:
-    """LiteLLM 1.106 drops the log events that are queued at its end."""
+    """Flush the queued log events, which LiteLLM 1.106 drops at its end."""
     from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
     await GLOBAL_LOGGING_WORKER.flush()

@@ -25,7 +25,7 @@ of other zoos' requests, which count in another unit."""
 
 
 class EnergyService:
-    """One a worker, with one follower for each source.
+    """The energy in service, one a worker, with one follower for each source.
 
     ``measured`` are the deployments of the configuration, whose sensors are read from the start;
     those that are added later are followed from their first call on. Where several share sensors,
@@ -62,7 +62,7 @@ class EnergyService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def ended(self, zoo: str, call: CallRecord) -> None:
-        """A call of that zoo has ended, however it did."""
+        """Measure a call of that zoo that has ended, however it did."""
         if call.deployment_id not in self._index.measured or call.is_cache_hit:
             return
         found = EndedCall.of(call)
@@ -77,7 +77,8 @@ class EnergyService:
         self._correct(zoo, call.candidate)
 
     async def hear_of_others(self) -> None:
-        """The sensors count what other workers' calls take too: these are in the log."""
+        """Tell the followers of other workers' calls in the log: the sensors count what those take
+        too."""
         try:
             for call in await self._others.ended_calls():
                 self._tell(OTHERS, call)
@@ -85,7 +86,7 @@ class EnergyService:
             self._counters.failure("energy_others_unknown", "other workers' calls are not known")
 
     def price_factor(self, deployment_id: str) -> float:
-        """By which a deployment's price is multiplied: 1 unless it is one of measured energy."""
+        """Return the factor of a deployment's price: 1 unless it is one of measured energy."""
         deployment = self._index.measured.get(deployment_id)
         follower = self._followers.get(deployment.source) if deployment else None
         if follower is None or self._per_joule(deployment_id) is None:

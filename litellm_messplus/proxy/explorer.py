@@ -52,7 +52,8 @@ NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "stor
 
 
 class Explorer:
-    """Runs a bounded number of calls at once; what would exceed it is left out and counted."""
+    """The exploration calls, a bounded number at once; what would exceed it is left out and
+    counted."""
 
     def __init__(
         self,
@@ -164,7 +165,8 @@ class Explorer:
         )
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
-        """The request as the filter saw it: after guardrails, before a provider's spelling."""
+        """Repeat the request as the filter saw it: after guardrails, before a provider's
+        spelling."""
         repeated = {
             name: value
             for name, value in request.kwargs.items()
@@ -180,7 +182,7 @@ class Explorer:
         return {**repeated, "num_retries": 0, "disable_fallbacks": True, "cache": NEVER_CACHED}
 
     def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
-        """Whose the call is: nobody's, or the caller's as an internal call of the proxy."""
+        """Say whose the call is: nobody's, or the caller's as an internal call of the proxy."""
         if not self._charge_caller:
             return {}
         from litellm.litellm_core_utils.internal_call_metadata import (
@@ -207,7 +209,8 @@ def _failed(
 
 
 def _router() -> Any:
-    """The proxy's router as it is now: LiteLLM replaces it when its configuration changes."""
+    """Return the proxy's router as it is now: LiteLLM replaces it when its configuration
+    changes."""
     from litellm.proxy import proxy_server
 
     return proxy_server.llm_router

@@ -32,7 +32,7 @@ PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
 
 
 def header_value(name: str) -> str:
-    """The name itself where it is plain ASCII, else percent-encoded: a header that cannot be
+    """Return the name itself where it is plain ASCII, else percent-encoded: a header that cannot be
     written takes the whole answer with it."""
     return quote(name, safe=PLAIN, errors="replace")
 
@@ -43,8 +43,8 @@ def header_value(name: str) -> str:
 def response_headers(
     record: RequestRecord, model: str | None, cached_from: str | None
 ) -> dict[str, str]:
-    """Of a request that ``model`` answered, None where nobody did or nobody knows; ``cached_from``
-    wrote the answer that LiteLLM's cache repeated."""
+    """Build the headers of a request that ``model`` answered, None where nobody did or nobody
+    knows; ``cached_from`` wrote the answer that LiteLLM's cache repeated."""
     headers = {
         "x-messplus-request-id": record.request_id,
         "x-messplus-service-level": header_value(record.service_level),
@@ -63,7 +63,7 @@ HIDDEN_COLUMNS = frozenset({"features", "surface", "position", "key_hash"})
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
-    """All routes; each asks LiteLLM's own authentication first."""
+    """Build all routes; each asks LiteLLM's own authentication first."""
     router = APIRouter(tags=["messplus"])
 
     @router.post(FEEDBACK_PATH)
@@ -76,7 +76,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
     @router.get("/messplus/requests/{given}")
     async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> dict[str, Any]:
-        """The decision for a request: estimates, costs, queue, probability and reason."""
+        """Show the decision for a request: estimates, costs, queue, probability and reason."""
         with _refusals(counters):
             found = await desk.look_up(given, asking)
         return {
@@ -90,25 +90,26 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> dict[str, Any]:
-        """Was each promise kept, at what cost, and what needs attention."""
+        """Show whether each promise was kept, at what cost, and what needs attention."""
         with _refusals(counters):
             return (await watch.read(window)).as_dict()
 
     @router.get("/messplus/learned", dependencies=[Depends(administrator)])
     async def learned() -> dict[str, Any]:
-        """On which prompts each model is good, how sure that is, and what reading them saves."""
+        """Show on which prompts each model is good, how sure that is, and what reading them
+        saves."""
         with _refusals(counters):
             return (await watch.learned()).as_dict()
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
-        """The same figures for Prometheus."""
+        """Show the same figures for Prometheus."""
         with _refusals(counters):
             return PlainTextResponse(await watch.metrics())
 
     @router.get("/messplus/health", dependencies=[Depends(administrator)])
     async def health() -> dict[str, int]:
-        """What failed or was left out since the start, counted by all workers."""
+        """Show what failed or was left out since the start, counted by all workers."""
         return await watch.counters()
 
     return router
@@ -116,7 +117,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
 @contextmanager
 def _refusals(counters: Counters) -> Iterator[None]:
-    """Our errors as the answers that a client can act on."""
+    """Turn our errors into answers that a client can act on."""
     try:
         yield
     except UnknownRequestError as error:

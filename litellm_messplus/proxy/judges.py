@@ -33,7 +33,7 @@ BAD_REQUEST = (litellm.BadRequestError, litellm.UnprocessableEntityError)
 
 
 class JudgeCalls:
-    """Asks one model group.
+    """The calls to one model group that judges.
 
     Sampling and structured output are asked for, and left out where LiteLLM knows that the model
     does not take them. A server that refuses a request with them, and takes it without, is asked
@@ -103,7 +103,8 @@ class JudgeCalls:
 
 
 def _usage(response: Any) -> Usage | None:
-    """None where nothing of use was reported: a grading's tokens are for people alone."""
+    """Read the usage; None where nothing of use was reported: a grading's tokens are for people
+    alone."""
     try:
         return read_usage(answers.usage(response))
     except AbsurdUsageError:
@@ -116,7 +117,7 @@ RETRY_SECONDS = 5.0
 
 
 class Judges:
-    """``of_zoo`` holds the judge of every zoo that has one."""
+    """The judges of a proxy; ``of_zoo`` holds the judge of every zoo that has one."""
 
     def __init__(self, settings: MessplusSettings, outlets: Outlets, database: AsyncEngine) -> None:
         self.of_zoo: Mapping[str, Judge] = {
@@ -178,8 +179,8 @@ def _judge(
 
 
 def check_judges(settings: MessplusSettings, model_list: Sequence[Deployment]) -> None:
-    """Raises ConfigurationError for a judge that is not in ``model_list``, or is a zoo, and for a
-    budget in dollars of a judge whose price nobody states."""
+    """Check the judges. Raises ConfigurationError for a judge that is not in ``model_list``, or is
+    a zoo, and for a budget in dollars of a judge whose price nobody states."""
     groups = {str(deployment.get("model_name")) for deployment in model_list}
     allowed = sorted(groups - set(settings.zoos))
     for name, zoo in settings.zoos.items():

@@ -38,7 +38,7 @@ PARAMETERS = (
 
 
 def asked(record: RequestRecord, request: IncomingRequest, conversation: Conversation) -> Asked:
-    """A request, for those who judge its answers."""
+    """Describe a request to those who judge its answers."""
     given = request.kwargs
     return Asked(
         request_id=record.request_id,
@@ -54,7 +54,7 @@ def asked(record: RequestRecord, request: IncomingRequest, conversation: Convers
 
 
 def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: Any) -> AnsweredCall:
-    """A call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
     return AnsweredCall(
         asked=asked,
         call_id=call.call_id,
@@ -67,7 +67,8 @@ def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: An
 
 
 class LabelWriter:
-    """Findings into the log. Nobody waits for them, so they are written with the next batch."""
+    """A writer of findings into the log. Nobody waits for them, so they are written with the next
+    batch."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -89,7 +90,7 @@ class LabelWriter:
 
 
 def _user(request: IncomingRequest) -> str | None:
-    """Whoever the client says is asking: a session, else an end user."""
+    """Name whoever the client says is asking: a session, else an end user."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
         metadata.get("session_id"),
@@ -108,7 +109,7 @@ def _user(request: IncomingRequest) -> str | None:
 def build_label_desk(
     settings: MessplusSettings, report: Report, counters: Counters, judges: Mapping[str, Judge]
 ) -> LabelDesk:
-    """One desk for the process; every zoo has sources of its own.
+    """Build one desk for the process; every zoo has sources of its own.
 
     Raises ConfigurationError for a source that cannot be made.
     """

@@ -41,14 +41,14 @@ LONGEST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a reading came to, and until when it serves."""
+    """The result of a reading, and until when it may be used."""
 
     value: Any
     until: float
 
 
 class SharedReadings:
-    """One a worker, used from its event loop."""
+    """The readings that several callers share, one store a worker, used from its event loop."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SharedReadings:
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What ``read`` gives, gave a moment ago, or is about to give somebody else.
+        """Return what ``read`` gives, gave a moment ago, or is about to give somebody else.
 
         Raises what it raises, and ReadingTakesTooLongError after ``longest_seconds``.
         """
@@ -111,7 +111,8 @@ class SharedReadings:
 
 
 def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
-    """Grams of CO2e by metric name, for each service level whose cost and carbon are known."""
+    """Compute grams of CO2e by metric name, for each service level whose cost and carbon are
+    known."""
     found = {}
     for level in status.levels:
         grams = _grams_per_joule(zoos.get(level.zoo))
@@ -122,7 +123,7 @@ def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
 
 
 def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """None in a zoo of dollars too: what it says of carbon is refused."""
+    """Return the grams; None in a zoo of dollars too: what it says of carbon is refused."""
     electricity = zoo.settings.electricity if zoo is not None else None
     return None if electricity is None else electricity.grams_per_joule
 
@@ -131,7 +132,7 @@ def _grams_per_joule(zoo: Zoo | None) -> float | None:
 
 
 def price_gauges(engines: Mapping[str, Engine]) -> dict[str, float]:
-    """The factor of each candidate whose energy is measured, by metric name."""
+    """Return the factor of each candidate whose energy is measured, by metric name."""
     return {
         metric("messplus_price_factor", zoo=zoo, candidate=candidate): factor
         for zoo, engine in engines.items()
@@ -144,7 +145,8 @@ LOOK_SECONDS = 60.0
 
 
 class StatusWatch:
-    """One a worker; each alert is logged once when it comes and once when it is over.
+    """The watch over the status, one a worker; each alert is logged once when it comes and once
+    when it is over.
 
     ``database`` is read by connections of its own, so that no reading takes those that feedback
     waits for.
@@ -176,7 +178,8 @@ class StatusWatch:
         await self._database.dispose()
 
     async def read(self, window: int = WINDOW) -> Status:
-        """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
+        """Read every promise as it stands. Raises SQLAlchemyError where the database does not
+        answer."""
 
         async def status() -> Status:
             return await read_status(self._database, window, self._live(), await self._running())
@@ -184,7 +187,7 @@ class StatusWatch:
         return await self._readings.get(("status", window), status)
 
     async def learned(self) -> Learned:
-        """What reading the prompts has taught every zoo, as it stands.
+        """Read what reading the prompts has taught every zoo, as it stands.
 
         Raises SQLAlchemyError where the database does not answer.
         """
@@ -200,11 +203,11 @@ class StatusWatch:
         return await self._readings.get("learned", found)
 
     async def counters(self) -> dict[str, int]:
-        """What failed or was left out at any worker, by name."""
+        """Return what failed or was left out at any worker, by name."""
         return counters_of((await self._shared.sums()).everyone)
 
     async def metrics(self) -> str:
-        """The status, the counters and the encoders' own in Prometheus's text format."""
+        """Write the status, the counters and the encoders' own in Prometheus's text format."""
         status = await self._figures()
         zoos = {name: engine.zoo for name, engine in self._engines.items()}
         found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
@@ -224,7 +227,7 @@ class StatusWatch:
                 self._counters.failure("watch_failures", "alerts were not looked for")
 
     async def _figures(self) -> Status:
-        """The status without what takes long."""
+        """Read the status without what takes long."""
 
         async def figures() -> Status:
             return await read_status(
@@ -238,7 +241,8 @@ class StatusWatch:
         return await self._readings.get("figures", figures)
 
     async def _running(self) -> dict[str, int]:
-        """Of the workers that run: an alert is over when the worker that had the failure is."""
+        """Count what failed at the workers that run: an alert is over when the worker that had the
+        failure is."""
         return counters_of((await self._shared.sums()).running)
 
     def _live(self) -> dict[tuple[str, str], LiveLevel]:

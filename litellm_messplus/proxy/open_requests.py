@@ -26,7 +26,8 @@ LOOKUP_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """``candidate`` is None outside the zoo; all are None where nobody knows."""
+    """The author of an answer. ``candidate`` is None outside the zoo; all are None where nobody
+    knows."""
 
     candidate: str | None
     deployment_id: str | None
@@ -34,7 +35,8 @@ class Author:
 
     @property
     def name(self) -> str | None:
-        """As the headers say it: LiteLLM's id of the deployment where it is no candidate."""
+        """The author as the headers say it: LiteLLM's id of the deployment where it is no
+        candidate."""
         return self.candidate or self.deployment_id
 
 
@@ -42,7 +44,7 @@ UNKNOWN = Author(None, None, None)
 
 
 class Authors:
-    """Of this process's newest answers, and of all that the log holds."""
+    """The authors of this process's newest answers, and of all that the log holds."""
 
     def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
         self._database = database
@@ -63,7 +65,7 @@ class Authors:
             self._authors.popitem(last=False)
 
     async def of(self, zoo: str, response_id: str | None) -> Author | None:
-        """The author of the zoo's answer with that id; None where no call is known by it.
+        """Find the author of the zoo's answer with that id; None where no call is known by it.
 
         Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError where the log cannot be asked.
         """
@@ -98,7 +100,8 @@ class OpenRequest:
 
 
 class OpenRequests:
-    """Bounded: what is forgotten here is in the database."""
+    """The open requests of this process, a bounded number: what is forgotten here is in the
+    database."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -115,7 +118,7 @@ class OpenRequests:
             self._by_id.popitem(last=False)
 
     def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
-        """The request that the metadata of a hook belongs to.
+        """Find the request that the metadata of a hook belongs to.
 
         A client can write into the metadata, and choose the id of its call: with those of a
         request that it made before it would be served by that decision, and not be logged. So the
@@ -131,7 +134,7 @@ class OpenRequests:
         return found if mark.get("secret") == found.secret else None
 
     def find(self, given: str) -> Iterator[OpenRequest]:
-        """Those whose own id, LiteLLM call id or response id is ``given``, newest first."""
+        """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""
         direct = self._by_id.get(given)
         if direct is not None:
             yield direct

@@ -24,7 +24,8 @@ from litellm_messplus.settings.schema import MessplusSettings
 
 
 class MessplusPlugin(CustomLogger):  # type: ignore[misc]
-    """One a worker process. Hooks are found by LiteLLM on the class, parameters by their names."""
+    """The plugin of one worker process. Hooks are found by LiteLLM on the class, parameters by
+    their names."""
 
     def __init__(
         self,
@@ -124,7 +125,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """The served call has ended, after retries and fallbacks; streams at their end."""
+        """Record that the served call has ended, after retries and fallbacks; streams at their
+        end."""
         try:
             opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
             if opened is None:
@@ -167,7 +169,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         user_api_key_dict: Any,
         traceback_str: str | None = None,
     ) -> None:
-        """The user got an error: every retry and fallback has failed."""
+        """Record that the user got an error: every retry and fallback has failed."""
         try:
             opened = self._opened(request_data)
             if opened is not None:
@@ -194,8 +196,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         return None
 
     def _served(self, opened: OpenRequest, call_info: dict[str, Any]) -> str | None:
-        """The candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment. None on
-        an error, which no model served."""
+        """Return the candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment.
+        None on an error, which no model served."""
         info = call_info.get("model_info") or {}
         served = call_info.get("model_id") or info.get("id")
         if served is None:
@@ -203,7 +205,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         return self.parts.index.candidates_of[opened.record.zoo].get(served, str(served))
 
     async def _headers_of_repetition(self, opened: OpenRequest, response: Any) -> dict[str, str]:
-        """Of an answer of LiteLLM's cache, which names who wrote it, where that is known by now."""
+        """Build the headers of an answer of LiteLLM's cache, which names who wrote it, where that
+        is known by now."""
         try:
             opened.response_id = await answers.repeated_id(response)
             opened.author = await self.parts.authors.of(opened.record.zoo, opened.response_id)
@@ -215,7 +218,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def _author(
         self, opened: OpenRequest, payload: Mapping[str, Any], response: Any
     ) -> Author:
-        """Who wrote the answer: who served it, unless LiteLLM's cache repeats an earlier one."""
+        """Find who wrote the answer: who served it, unless LiteLLM's cache repeats an earlier
+        one."""
         if not payload.get("cache_hit"):
             return served_call.author_of_hit(
                 payload, self.parts.index.candidates_of[opened.record.zoo]

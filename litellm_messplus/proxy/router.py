@@ -41,7 +41,8 @@ NAME_KEY = "messplus_service_level"
 
 
 def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
-    """The level that the key's or team's metadata names; an unknown name is counted and logged.
+    """Find the level that the key's or team's metadata names; an unknown name is counted and
+    logged.
 
     Only what the operator wrote on the key or the team counts, never what the client sends.
     """
@@ -82,7 +83,7 @@ class MissedDeadlineError(Exception):
 
 
 class RequestRouter:
-    """Holds no state of its own beyond the requests that are open."""
+    """The router of requests, without a state of its own beyond the requests that are open."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class RequestRouter:
         messages: Sequence[Mapping[str, Any]] | None,
         kwargs: Mapping[str, Any] | None,
     ) -> Sequence[Deployment]:
-        """The deployments of the engine's zoo in the order in which they are to be tried.
+        """Order the deployments of the engine's zoo as they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
         Where there are none, LiteLLM refuses the request: it is logged all the same. Raises
@@ -148,7 +149,8 @@ class RequestRouter:
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
-        """Where a second attempt comes while the first still waits, it gets the same decision."""
+        """Decide once: where a second attempt comes while the first still waits, it gets the same
+        decision."""
         if engine.encoder.is_fast and not engine.zoo.settings.gates:  # nobody waits
             return await self._decide(engine, deployments, request)
         key = (request.litellm_call_id, id(request.metadata))
@@ -246,7 +248,7 @@ class RequestRouter:
 
 
 def _refused(record: RequestRecord) -> RequestRecord:
-    """A request that LiteLLM refuses: nothing is called, and nothing expected of it."""
+    """Mark a request that LiteLLM refuses: nothing is called, and nothing expected of it."""
     return replace(
         record,
         is_exploration=False,
@@ -259,7 +261,8 @@ def _refused(record: RequestRecord) -> RequestRecord:
 def _continued(
     deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
 ) -> Sequence[Deployment]:
-    """What is not routed: a response that continues another stays where that one was answered."""
+    """Pass through what is not routed: a response that continues another stays where that one was
+    answered."""
     earlier = None if kwargs is None else continued_response(kwargs)
     return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 
@@ -272,6 +275,6 @@ def _estimates(situation: Situation) -> dict[str, Any]:
 
 
 def _failed(request: IncomingRequest) -> list[str]:
-    """The deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
+    """Return the deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
     last = request.metadata.get("model_info")
     return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

@@ -24,8 +24,9 @@ from litellm_messplus.store.history import EndedCall, ended_calls
 
 
 class OtherWorkers:
-    """``position``: where in the log to begin. Other workers' are the calls that `exclude` was not
-    told of before they were in the log."""
+    """The calls of other workers, from ``position`` in the log on: those that `exclude` was not
+    told of before they were in the log. Other workers' are the calls that `exclude` was not told of
+    before they were in the log."""
 
     def __init__(self, database: AsyncEngine, position: int) -> None:
         self._database = database
@@ -33,15 +34,16 @@ class OtherWorkers:
         self._own: set[str] = set()
 
     def begin_at(self, position: int) -> None:
-        """Calls up to there are no news."""
+        """Begin at a position: calls up to there are no news."""
         self._position = position
 
     def exclude(self, call_id: str) -> None:
-        """This worker made that call."""
+        """Exclude a call that this worker made."""
         self._own.add(call_id)
 
     async def ended_calls(self) -> list[EndedCall]:
-        """Those since the last time. Raises SQLAlchemyError where the log does not answer."""
+        """Return those that have ended since the last time. Raises SQLAlchemyError where the log
+        does not answer."""
         logged = await ended_calls(self._database, self._position)
         if logged:
             self._position = logged[-1].position
@@ -55,7 +57,8 @@ Candidates = Mapping[str, str]
 
 
 def author_of_hit(payload: Mapping[str, Any], candidates: Candidates) -> Author:
-    """Of an answer that LiteLLM's cache did not give: the deployment that served it in the end."""
+    """Name the author of an answer that LiteLLM's cache did not give: the deployment that served it
+    in the end."""
     deployment = payload.get("model_id")
     return Author(candidates.get(deployment or ""), deployment, payload.get("model"))
 
@@ -69,7 +72,7 @@ def succeeded(
     *,
     store_text: bool,
 ) -> CallRecord:
-    """The served call, attributed to who wrote the answer.
+    """Record the served call, attributed to who wrote the answer.
 
     ``payload`` is LiteLLM's standard logging object; it comes once, after retries and fallbacks.
     """
@@ -111,30 +114,33 @@ def succeeded(
 
 
 def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
-    """What the client got: of a repeated answer, the payload has it with an ending of its own."""
+    """Return the id that the client got: of a repeated answer, the payload has it with an ending of
+    its own."""
     told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
     return None if told is None else plain_response_id(told)
 
 
 def _usage(payload: Mapping[str, Any]) -> object:
-    """With the details where LiteLLM kept them; the bare numbers are in the payload itself."""
+    """Find the usage, with the details where LiteLLM kept them; the bare numbers are in the payload
+    itself."""
     return (payload.get("metadata") or {}).get("usage_object") or payload
 
 
 def _seconds(payload: Mapping[str, Any]) -> float | None:
-    """To the end of the answer; LiteLLM's own `response_time` of a stream ends with its start."""
+    """Measure the time to the end of the answer; LiteLLM's own `response_time` of a stream ends
+    with its start."""
     started, ended = payload.get("startTime"), payload.get("endTime")
     return None if started is None or ended is None else ended - started
 
 
 def _ended_at(payload: Mapping[str, Any]) -> datetime:
-    """LiteLLM's event comes some time after."""
+    """Return when the answer ended: LiteLLM's event comes some time after."""
     ended = payload.get("endTime")
     return datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
 
 
 def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
-    """The request ended without an answer, after every retry and fallback.
+    """Record a request that ended without an answer, after every retry and fallback.
 
     Of one that LiteLLM refused, since it has no deployment left, no candidate was called.
     """

@@ -29,7 +29,8 @@ the signs of life, and when somebody asks."""
 
 
 class SharedCounters:
-    """One a worker; ``measured`` gives what the encoder did since the start, by name."""
+    """The counters of one worker, shared with all; ``measured`` gives what the encoder did since
+    the start, by name."""
 
     def __init__(
         self, database: AsyncEngine, counters: Counters, measured: Callable[[], Mapping[str, float]]
@@ -61,7 +62,7 @@ class SharedCounters:
             self._counters.failure("counters_unsaved", "the counters were not saved at the stop")
 
     async def sums(self) -> Sums:
-        """Of everyone, this worker as it is now."""
+        """Return the sums of everyone, this worker as it is now."""
         if self._is_started:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -99,13 +100,13 @@ class SharedCounters:
 
 
 def counters_of(counts: Counts) -> dict[str, int]:
-    """What failed or was left out, by name."""
+    """Return what failed or was left out, by name."""
     named = {name: count for name, count in counts.items() if not name.startswith(MEASURED)}
     return {name: int(named[name]) for name in sorted(named) if named[name]}
 
 
 def measured_of(counts: Counts) -> dict[str, float]:
-    """What the encoders did, by name."""
+    """Return what the encoders did, by name."""
     return {
         name.removeprefix(MEASURED): value
         for name, value in counts.items()

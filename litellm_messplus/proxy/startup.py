@@ -93,7 +93,8 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> int:
-    """Tried until it works. In a thread with a loop of its own: a long log takes long to fold."""
+    """Open the database, and try until it works. In a thread with a loop of its own: a long log
+    takes long to fold."""
     while True:
         await asyncio.sleep(RETRY_SECONDS)
         try:
@@ -132,8 +133,8 @@ def banner(
     position: int | None,
     measured: int,
 ) -> str:
-    """``position`` is where the log ends, None while the database is away; ``measured`` is the
-    number of deployments whose energy is."""
+    """Write the line of the start. ``position`` is where the log ends, None while the database is
+    away; ``measured`` is the number of deployments whose energy is measured."""
     end = "which is away" if position is None else f"log at {position}"
     energy = f"of {measured} deployments measured" if measured else "not measured"
     return (
@@ -151,13 +152,13 @@ def _zoo(zoo: Zoo) -> str:
 
 
 def _promises(zoo: Zoo) -> Iterator[str]:
-    """That of requests without a service level goes without a name."""
+    """Yield the promises; that of requests without a service level goes without a name."""
     for name, level in zoo.levels.items():
         yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
 
 
 def _sources(zoo: Zoo) -> Iterator[str]:
-    """Where its labels come from: feedback always may."""
+    """Yield where its labels come from: feedback always may."""
     labels = zoo.settings.labels
     yield "feedback"
     own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
@@ -197,7 +198,8 @@ T = TypeVar("T")
 
 
 def start() -> MessplusPlugin:
-    """The plugin for the running proxy; what it cannot honour ends the process with the reason."""
+    """Build the plugin for the running proxy; what it cannot honour ends the process with the
+    reason."""
     try:
         return _start(_proxy_configuration())
     except ConfigurationError as error:
@@ -241,8 +243,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
 
 
 def _restored(settings: MessplusSettings, engines: dict[str, Engine]) -> int | None:
-    """The position up to which the log is folded in; None where the database is away, which may
-    come back."""
+    """Return the position up to which the log is folded in; None where the database is away, which
+    may come back."""
     try:
         return _run_in_thread(open_database(settings, engines))
     except DatabaseAwayError as error:
@@ -265,7 +267,8 @@ def _proxy_configuration() -> Mapping[str, Any]:
 
 
 def _stop(error: ConfigurationError) -> NoReturn:
-    """One message in place of the traceback, and no worker that would be started again."""
+    """Print one message in place of the traceback, and end the process, so that no worker is
+    started again."""
     print(f"\nmessplus: the configuration cannot be honoured.\n  {error}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)

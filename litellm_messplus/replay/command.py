@@ -21,7 +21,7 @@ from litellm_messplus.replay.summary import Report
 
 
 def progress() -> Progress:
-    """A bar a stream, counted in runs."""
+    """Build a progress bar a stream, counted in runs."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -36,7 +36,7 @@ def progress() -> Progress:
 
 
 def load(source: str, encoder: Encoder) -> list[Recording]:
-    """The recording in a file, or one for each zoo of a database.
+    """Load the recording in a file, or one for each zoo of a database.
 
     Raises ReplayError where there is none, and says what is wrong with it.
     """

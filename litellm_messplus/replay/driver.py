@@ -25,7 +25,8 @@ ZOO = "replay"
 def build_engine(
     recording: Recording, settings: ZooSettings, encoder: Encoder, seed: int, zoo: str = ZOO
 ) -> Engine:
-    """An engine that knows nothing yet, for the models of a recording; ``largest`` is set here.
+    """Build an engine that knows nothing yet, for the models of a recording; ``largest`` is set
+    here.
 
     The zoo's name is part of what its draws depend on: a replay that is to repeat a live zoo's
     draws needs the same.
@@ -35,9 +36,9 @@ def build_engine(
 
 
 def prices(recording: Recording) -> dict[str, Price]:
-    """Of a completion token, by model: such that a model that has not been called yet is expected
-    to cost what it did for the recording's first request. A call's completion tokens are its
-    recorded cost over that price, so that costs are in the recording's own unit."""
+    """Set prices of a completion token, by model: such that a model that has not been called yet is
+    expected to cost what it did for the recording's first request. A call's completion tokens are
+    its recorded cost over that price, so that costs are in the recording's own unit."""
     return {
         model: Price(completion=cost / COMPLETION_TOKENS if cost > 0.0 else 1.0)
         for model, cost in zip(recording.models, recording.first_costs.tolist(), strict=True)
@@ -114,7 +115,7 @@ class Run:
         self._queue = np.zeros(len(recording))
 
     def go(self) -> Outcome:
-        """Every request once; labels that have not arrived at the end are lost."""
+        """Serve every request once; labels that have not arrived at the end are lost."""
         explorations = sum(self._serve(request) for request in range(len(self.recording)))
         return Outcome.of(
             self._served,
@@ -137,7 +138,7 @@ class Run:
         return decision.is_exploration
 
     def _decide(self, request: int) -> Decision:
-        """A recording tells no times: a request a second."""
+        """Decide a request; a recording tells no times, so a request comes every second."""
         prompt, request_id = self._prompt[request], str(request)
         situation = self.engine.situation(
             self._level,
@@ -161,7 +162,7 @@ class Run:
         return decision
 
     def _settle(self, request: int, called: Sequence[int], decision: Decision) -> None:
-        """Every call ends, the served one first; their labels, if any, are on their way then."""
+        """End every call, the served one first; their labels, if any, are on their way then."""
         prompt = self._prompt[request]
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"

@@ -30,9 +30,9 @@ Baseline = Callable[["Session"], Outcome | None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a baseline too;
-    ``degrade`` is as the user wrote it, for the models are known later; ``lessons`` is a file that
-    the policy is taught before each run."""
+    """A plan of what to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a
+    baseline too; ``degrade`` is as the user wrote it, for the models are known later; ``lessons``
+    is a file that the policy is taught before each run."""
 
     policy: str = "adaptive"
     V: float = 1e-4
@@ -46,7 +46,8 @@ class Plan:
     lessons: str | None = None
 
     def settings(self, policy: str, alpha: float) -> ZooSettings:
-        """Of a zoo under that policy. Raises ReplayError for a value that is not allowed."""
+        """Build the settings of a zoo under that policy. Raises ReplayError for a value that is not
+        allowed."""
         given: dict[str, Any] = {"alpha": alpha, "policy": policy}
         if policy == "paper":
             given |= {"V": self.V, "c": self.c}
@@ -69,7 +70,7 @@ class Session:
 
 
 class Experiment:
-    """``parts`` follow one another in one stream."""
+    """An experiment, whose ``parts`` follow one another in one stream."""
 
     def __init__(
         self, parts: Sequence[Recording], alpha: float, plan: Plan, encoder: Encoder
@@ -91,11 +92,11 @@ class Experiment:
 
     @property
     def runs(self) -> int:
-        """How many there will be: for a progress bar."""
+        """The number of runs to come, for a progress bar."""
         return self.plan.seeds * (1 + len(self.baselines))
 
     def go(self, advance: Callable[[], None] = lambda: None) -> Report:
-        """All runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
+        """Run all runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
         found: dict[str, list[Outcome | None]] = {name: [] for name in self.baselines}
         hindsight = []
         for session in self._sessions():
@@ -110,8 +111,8 @@ class Experiment:
         return self._report(hindsight, found)
 
     def _sessions(self) -> Iterator[Session]:
-        """Seed s shuffles with ``default_rng(s)``; the same generator then draws the stress. What
-        is not known of a log is drawn by a generator of its own."""
+        """Yield the sessions. Seed s shuffles with ``default_rng(s)``; the same generator then
+        draws the stress. What is not known of a log is drawn by a generator of its own."""
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
@@ -128,7 +129,8 @@ class Experiment:
         return self._filling.drawn(np.random.default_rng([seed, 2]))
 
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
-        """The engine is told the largest of the stream's first row, which no seed changes."""
+        """Replay a session; the engine is told the largest of the stream's first row, which no seed
+        changes."""
         engine = build_engine(self.whole, settings, self.encoder, session.seed)
         if self.lessons is not None:
             teach(engine, self.lessons)
@@ -186,6 +188,6 @@ class Experiment:
 
 
 def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: float) -> Score | None:
-    """Of a baseline; None where it could not be run under some seed."""
+    """Score a baseline; None where it could not be run under some seed."""
     possible = [outcome for outcome in outcomes if outcome is not None]
     return Score.of(possible, models, alpha) if len(possible) == len(outcomes) else None

@@ -19,7 +19,7 @@ Check = Callable[[Matrix], NDArray[np.bool_]]
 
 
 def read_file(path: Path, encoder: Encoder) -> Recording:
-    """The recording in a file; a row is a request.
+    """Read the recording in a file; a row is a request.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
     what it must not.
@@ -49,7 +49,8 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
 
 
 def _frame(path: Path) -> pl.DataFrame:
-    """All values of a CSV as text, so that whatever is wrong can be shown as it was given."""
+    """Read a table; all values of a CSV as text, so that whatever is wrong can be shown as it was
+    given."""
     try:
         if path.suffix in (".parquet", ".pq"):
             return pl.read_parquet(path)
@@ -75,7 +76,7 @@ def _texts(frame: pl.DataFrame, path: Path) -> list[str]:
 
 
 def _cost_suffix(frame: pl.DataFrame, models: tuple[str, ...], path: Path) -> str:
-    """Of the first unit in which every model has a cost."""
+    """Return the suffix of the first unit in which every model has a cost."""
     for suffix in COSTS:
         if all(f"{model}{suffix}" in frame.columns for model in models):
             return suffix
@@ -125,7 +126,7 @@ def _is_cost(values: Matrix) -> NDArray[np.bool_]:
 
 
 class Joining(StrEnum):
-    """What several recordings become."""
+    """The ways to join several recordings."""
 
     SEPARATE = "separate"
     CONCATENATED = "concatenated"
@@ -133,7 +134,7 @@ class Joining(StrEnum):
 
 
 def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Recording]]:
-    """The parts of each stream, which follow one another."""
+    """Return the parts of each stream, which follow one another."""
     match joining:
         case Joining.SEPARATE:
             return [[recording] for recording in recordings]
@@ -144,7 +145,7 @@ def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Reco
 
 
 def one_each(alphas: Sequence[float], count: int) -> Sequence[float]:
-    """An alpha for each of ``count`` streams, of one for all or one for each.
+    """Return an alpha for each of ``count`` streams, given one for all or one for each.
 
     Raises ReplayError for any other number of them.
     """

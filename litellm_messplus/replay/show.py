@@ -21,7 +21,7 @@ PREFIXES = {"M": 1e6, "k": 1e3}
 
 
 def table(report: Report) -> Table:
-    """One row a policy; spreads are standard deviations over seeds."""
+    """Lay out one row a policy; spreads are standard deviations over seeds."""
     score = report.score
     factor, unit = scale(report.lp_cost, report.unit)
     shown = Table(
@@ -53,7 +53,7 @@ def table(report: Report) -> Table:
 
 
 def scale(cost: float, unit: str) -> tuple[float, str]:
-    """What to multiply costs of about that size with, and the unit that they are in then."""
+    """Return what to multiply costs of about that size with, and the unit that they are in then."""
     if unit != "J":
         return 1.0, unit
     return next(
@@ -97,7 +97,7 @@ def _cost(value: float) -> str:
 
 
 def _places(value: float) -> int:
-    """Decimals that show three digits of it."""
+    """Count the decimals that show three digits of it."""
     return max(2 - math.floor(math.log10(value)), 0) if value > 0.0 else 0
 
 
@@ -106,7 +106,7 @@ def _ratio(cost: float, report: Report) -> str:
 
 
 def _mix(shares: dict[str, float]) -> str:
-    """The models that served at least one request in a hundred, the most used first."""
+    """List the models that served at least one request in a hundred, the most used first."""
     used = sorted(((share, model) for model, share in shares.items()), reverse=True)
     return ", ".join(f"{model} {share:.0%}" for share, model in used if share >= 0.01)
 
@@ -163,13 +163,14 @@ def _block(block: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
 
 
 def running(values: Series) -> Series:
-    """The mean of all values so far, at each of them."""
+    """Return the mean of all values so far, at each of them."""
     means: Series = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means
 
 
 def call_shares(outcomes: Sequence[Outcome]) -> Matrix:
-    """Which share of the calls around each request went to which model: shape (requests, models).
+    """Compute which share of the calls around each request went to which model: shape (requests,
+    models).
 
     Explorations count; over all seeds, and over a window of a twentieth of the run.
     """
@@ -208,7 +209,7 @@ def _label(axes: Any, title: str) -> None:
 
 
 def _colours(models: int) -> list[Any]:
-    """One each: a palette of ten, of twenty, or a continuous one."""
+    """Choose a colour for each: from a palette of ten, of twenty, or a continuous one."""
     from matplotlib import colormaps
 
     palette = colormaps["tab10" if models <= 10 else "tab20" if models <= 20 else "turbo"]

@@ -18,8 +18,9 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Per request: which model served, and its virtual queue before it was decided, both of shape
-    (requests,); ``calls``, of shape (requests, models), tells which models were called at all.
+    """The outcome of a run. Per request: which model served, and its virtual queue before it was
+    decided, both of shape (requests,); ``calls``, of shape (requests, models), tells which models
+    were called at all.
 
     ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
     every call, explorations too. ``queue`` is None where the baseline has none.
@@ -43,7 +44,8 @@ class Outcome:
         explorations: int = 0,
         queue: Series | None = None,
     ) -> "Outcome":
-        """Looked up in what every model would have answered, and cost; see ``Outcome``."""
+        """Look the outcome up in what every model would have answered, and cost; see
+        ``Outcome``."""
         requests = np.arange(len(served))
         return cls(
             served=served,
@@ -56,7 +58,7 @@ class Outcome:
 
     @classmethod
     def of_served(cls, served: NDArray[np.intp], truth: Matrix, cost: Matrix) -> "Outcome":
-        """Of a baseline that calls nothing but the model that serves."""
+        """Look up the outcome of a baseline that calls nothing but the model that serves."""
         calls = np.zeros(cost.shape, dtype=np.bool_)
         calls[np.arange(len(served)), served] = True
         return cls.of(served, calls, truth, cost)
@@ -69,7 +71,8 @@ AFTER_CHANGE = (100, 200, 300, 400, 500)
 
 
 def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
-    """Points above alpha over each window of a run; the first ends at request ``window``."""
+    """Compute the points above alpha over each window of a run; the first ends at request
+    ``window``."""
     points: Series = 100.0 * (sliding_window_view(satisfied, window).mean(axis=1) - alpha)
     return points
 
@@ -77,7 +80,8 @@ def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
 def window_figures(
     outcomes: Sequence[Outcome], alpha: float, window: int, change: int | None
 ) -> dict[str, Any]:
-    """The extra keys of `--window`; ``change`` is the request from which a model was degraded.
+    """Compute the extra keys of `--window`; ``change`` is the request from which a model was
+    degraded.
 
     ``d_window``: points above alpha over the last window. ``d_window_worst``: over the worst window
     of a run. ``windows_below_two_points``: share of all windows more than two points below alpha.
@@ -106,8 +110,8 @@ def window_figures(
 
 @dataclass(frozen=True)
 class Score:
-    """Of one policy over seeds. Costs are totals of a run, every call counted; ``points`` is the
-    final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
+    """The score of one policy over seeds. Costs are totals of a run, every call counted; ``points``
+    is the final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
 
     ``model_mix`` is the share of requests that each model served, ``explorations`` how many
     requests explored; both are means over seeds.
@@ -121,7 +125,7 @@ class Score:
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], models: Sequence[str], alpha: float) -> "Score":
-        """Of at least one run."""
+        """Score at least one run."""
         served = np.concatenate([outcome.served for outcome in outcomes])
         shares = np.bincount(served, minlength=len(models)) / len(served)
         satisfaction = np.array([outcome.satisfied.mean() for outcome in outcomes])
@@ -139,7 +143,7 @@ class Score:
         return self.alpha + float(self.points.mean()) / 100.0
 
     def below(self, points: float) -> float:
-        """Share of runs that ended more than so many points below alpha."""
+        """Compute the share of runs that ended more than so many points below alpha."""
         return float((self.points < -points).mean())
 
     @property
@@ -149,7 +153,7 @@ class Score:
         return float(self.costs.max()) / median if median > 0.0 else 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`; ``spread`` holds standard deviations over seeds."""
+        """Return the score for `--json`; ``spread`` holds standard deviations over seeds."""
         return {
             "cost_total": float(self.costs.mean()),
             "satisfaction": self.satisfaction,
@@ -168,8 +172,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Report:
-    """Of one stream. ``hindsight`` has one element a seed; a baseline is None where it cannot hold
-    alpha at all; ``windows`` is empty unless asked for; ``notes`` are the recording's."""
+    """The report of one stream. ``hindsight`` has one element a seed; a baseline is None where
+    it cannot hold alpha at all; ``windows`` is empty unless asked for; ``notes`` are the
+    recording's."""
 
     file: str
     unit: str
@@ -183,17 +188,17 @@ class Report:
 
     @property
     def lp_cost(self) -> float:
-        """Of the cheapest fixed mix that meets alpha."""
+        """The cost of the cheapest fixed mix that meets alpha."""
         return float(np.mean([known.lp_cost for known in self.hindsight]))
 
     @property
     def oracle_cost(self) -> float:
-        """Of the cheapest assignment that meets alpha."""
+        """The cost of the cheapest assignment that meets alpha."""
         return float(np.mean([known.oracle_cost for known in self.hindsight]))
 
     @property
     def single_model(self) -> dict[str, dict[str, float]]:
-        """What always calling one model comes to."""
+        """The figures of always calling one model."""
         satisfaction = np.mean([known.satisfaction for known in self.hindsight], axis=0)
         cost = np.mean([known.cost for known in self.hindsight], axis=0)
         return {
@@ -202,7 +207,7 @@ class Report:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the report for `--json`."""
         found = {
             "file": self.file,
             "alpha": self.score.alpha,

@@ -54,11 +54,12 @@ class Archive:
         self._folder = folder
 
     def path(self, table: Table, part: Part) -> Path:
-        """Of the rows of a table in a part, named by the last position: in the order of the log."""
+        """Return the file of the rows of a table in a part, named by the last position: in the
+        order of the log."""
         return self._folder / table.name / f"{part.upto:012d}.parquet"
 
     def has(self, table: Table, part: Part) -> bool:
-        """Whether the file is there, and so complete."""
+        """Tell whether the file is there, and so complete."""
         return self.path(table, part).is_file()
 
     def write(self, table: Table, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -105,7 +106,7 @@ class Archive:
 
 
 def frame(table: Table, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The rows with their columns as in the table; JSON as its text."""
+    """Build a frame of the rows with their columns as in the table; JSON as its text."""
     return pl.DataFrame(
         {column.name: [_value(column, row) for row in rows] for column in table.columns},
         schema={column.name: TYPES[type(column.type)] for column in table.columns},

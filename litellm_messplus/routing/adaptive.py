@@ -46,8 +46,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request is decided by: who may serve, at which price of satisfaction, and whether
-    that comes from the plan."""
+    """The terms that a request is decided by: who may serve, at which price of satisfaction, and
+    whether that comes from the plan."""
 
     models: tuple[int, ...]
     price: float
@@ -61,8 +61,8 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who serves, ``unseen`` beside whom, the ``chance`` of a probe, and how likely it was that the
-    chosen one would serve."""
+    """The choice for a request: who serves, ``unseen`` beside whom, the ``chance`` of a probe, and
+    how likely it was that the chosen one would serve."""
 
     chosen: int
     unseen: tuple[int, ...]
@@ -112,7 +112,8 @@ def _terms(
     reserved: float,
     answered_share: float,
 ) -> Terms:
-    """By the plan over recent prompts where reading them has proved itself, else by the means."""
+    """Set the terms, by the plan over recent prompts where reading them has proved itself, else by
+    the means."""
     repayment = horizon(situation.t, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
@@ -133,7 +134,8 @@ def _choice(
     *,
     is_blind: bool,
 ) -> Choice:
-    """The best, unless a probe is due. A probe that would cost the user much is made unseen."""
+    """Choose the best, unless a probe is due. A probe that would cost the user much is made
+    unseen."""
     chance, costs = trying.probe_probability(situation.t), view.typical_cost
     tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
     trial = (
@@ -166,7 +168,7 @@ def _is_better_unseen(
 def _propensity(
     chosen: int, best: int, tried: Sequence[int], served: Sequence[int], chance: float
 ) -> float:
-    """With which probability this one was to serve: by a probe, or as the best one."""
+    """Compute the probability with which this one was to serve: by a probe, or as the best one."""
     by_probe = chance / len(tried) if chosen in served else 0.0
     if chosen != best:
         return by_probe
@@ -175,7 +177,7 @@ def _propensity(
 
 
 def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
-    """The surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
+    """Compute the surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
     best = max(view.by_cost, key=known.rate.__getitem__)
     holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
     holder = next(holds, best)
@@ -200,7 +202,8 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
 
 
 def _bounded(price: float, view: View) -> float:
-    """Where nothing holds alpha, no price is high enough: best value is the most that is paid."""
+    """Bound the price: where nothing holds alpha, no price is high enough, and best value is the
+    most that is paid."""
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
@@ -209,14 +212,14 @@ def _bounded(price: float, view: View) -> float:
 def _ranking(
     chosen: int, allowed: Sequence[int], usable: Sequence[int], scores: Sequence[float]
 ) -> list[int]:
-    """The choice, then the other eligible ones by score, then the rest: for retries."""
+    """Rank the choice, then the other eligible ones by score, then the rest: for retries."""
     others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
     rest = sorted((m for m in usable if m != chosen and m not in allowed), key=scores.__getitem__)
     return [chosen, *others, *rest]
 
 
 def _largest(situation: Situation) -> int:
-    """The one that stands for quality; the most expensive where it is not healthy."""
+    """Return the one that stands for quality; the most expensive where it is not healthy."""
     estimates = situation.estimates
     return max(
         range(len(estimates)),

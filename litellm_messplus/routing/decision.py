@@ -8,7 +8,7 @@ from litellm_messplus.routing.plan import Outlook
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is expected of one candidate for one request, before any call.
+    """The estimates of one candidate for one request, before any call.
 
     ``cost`` is of this request and ``typical_cost`` of an average one, in the zoo's unit;
     ``satisfaction`` is the paper's s-hat, a probability.
@@ -22,7 +22,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a policy may look at for one request, beside what it has learned.
+    """The situation of one request: everything a policy may look at, beside what it has learned.
 
     ``t`` counts the requests of the service level from 1; ``alpha`` is what its queue aims at.
     ``estimates`` holds the healthy candidates only. ``in_flight`` is the expected shortfall of
@@ -46,7 +46,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with one request, and why.
+    """The decision for one request, and the reason for it.
 
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
     next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
@@ -74,7 +74,7 @@ class Decision:
 
 
 def exploration_probability(t: int, c: float) -> float:
-    """p_t = min(1, c / t^(1/4)) for the t-th request, counted from 1."""
+    """Compute p_t = min(1, c / t^(1/4)) for the t-th request, counted from 1."""
     return float(min(1.0, c / t**0.25))
 
 
@@ -101,7 +101,8 @@ def every_candidate(situation: Situation, probability: float, reason: str) -> De
 
 
 def after(queue: float, shortfall: float) -> float:
-    """Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt back.
+    """Compute Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt
+    back.
 
     ``shortfall`` is alpha - s, times what the label counts; where a second verdict replaces the
     first, it is the difference of theirs.
@@ -113,7 +114,8 @@ def after(queue: float, shortfall: float) -> float:
 
 
 def aim(alpha: float, *, margin: float, answered: int, label_noise: float) -> float:
-    """The share of satisfied labels to hold so that the share of satisfied requests is alpha.
+    """Compute the share of satisfied labels to hold so that the share of satisfied requests is
+    alpha.
 
     ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
     little is known, gone when much is. Where a label is wrong with probability ``label_noise``,
@@ -125,7 +127,7 @@ def aim(alpha: float, *, margin: float, answered: int, label_noise: float) -> fl
 
 
 def label_weight(satisfaction: float, response_bias: float) -> float:
-    """What a label counts where unsatisfied users answer ``response_bias`` times as often.
+    """Weigh a label where unsatisfied users answer ``response_bias`` times as often.
 
     A satisfied label then stands for that many times as many requests as an unsatisfied one; the
     two weigh 1 on average.

@@ -35,7 +35,7 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
 
 
 def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, str]:
-    """Drift plus penalty of one candidate (Eq. 3); the constant Q alpha orders nothing.
+    """Compute drift plus penalty of one candidate (Eq. 3); the constant Q alpha orders nothing.
 
     Equal penalties go to the cheaper, then to the first by name, so that a decision never depends
     on the order in which LiteLLM lists the deployments.

@@ -32,37 +32,36 @@ class CallableCheckSettings(Settings):
     """A function of the operator's that judges an answer."""
 
     callable: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] = Field(
-        description="`package.module:function`, sync or async. It gets one `AnsweredCall` and "
-        "returns True, False, a score from 0 to 1, or None where it cannot say."
+        description="The function, sync or async. It gets one answered call and returns true, "
+        "false, a score from 0 to 1, or None where it cannot say."
     )
     timeout_seconds: Positive = Field(
-        default=5.0, description="How long it may take; then there is no label."
+        default=5.0, description="How long it may take. Then there is no label."
     )
 
 
 class ChecksSettings(Settings):
-    """What a program finds out about an answer at once. Each that applies gives a label of its own,
-    and an answer must pass them all."""
+    """The checks by which a program judges an answer at once. Each that applies gives a label of
+    its own, and an answer must pass them all."""
 
     complete: bool = Field(
         default=False,
-        description="An answer that is empty, cut off by length or refused by a content filter is "
-        "unsatisfactory, and so is an error that the user saw. It never says that one is "
-        "satisfactory.",
+        description="Whether an answer that is empty, cut off by length or refused by a content "
+        "filter is unsatisfactory, and so is an error that the user saw. This check "
+        "never says that an answer is satisfactory.",
     )
     json_schema: bool = Field(
         default=False,
-        description="An answer that does not parse against the request's JSON schema, or a tool "
-        "call that does not fit its definition, is unsatisfactory. It never says that one is "
-        "satisfactory.",
+        description="Whether an answer that does not fit the request's JSON schema, or a tool "
+        "call that does not fit its definition, is unsatisfactory. This check never "
+        "says that an answer is satisfactory.",
     )
     reference: bool = Field(
         default=False,
-        description="Whether the answer matches the reference in the request's metadata, "
-        "`messplus_reference`.",
+        description="Whether answers are compared with the reference in the request's metadata.",
     )
     callables: dict[str, CallableCheckSettings] = Field(
-        default_factory=dict, description="Checks of your own, by a name that the log keeps."
+        default_factory=dict, description="Functions that judge an answer."
     )
     weight: Positive = Field(default=1.0, description="How much a label of a check counts.")
 
@@ -70,18 +69,15 @@ class ChecksSettings(Settings):
 class JudgeSettings(Settings):
     """A model that grades answers in the background, on a sample."""
 
-    model: Annotated[str, Field(min_length=1)] = Field(
-        description="The `model_name` of `model_list` that grades; not the zoo itself."
-    )
+    model: Annotated[str, Field(min_length=1)] = Field(description="The model group that grades.")
     rate: Share = Field(
         default=0.05,
-        description="The share of requests that are graded, drawn at random; a service level may "
-        "have its own.",
+        description="The share of requests that are graded, drawn at random.",
     )
     budget_per_day: NotNegative | None = Field(
         default=None,
-        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices; the judge "
-        "must have one.",
+        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices. The judge "
+        "must have a price.",
     )
     gradings_per_day: Annotated[int, Field(ge=0)] = Field(
         default=10_000,
@@ -92,10 +88,12 @@ class JudgeSettings(Settings):
     )
     timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
     concurrent: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="Gradings under way at once."
+        default=2, description="Gradings under way at once, in one worker."
     )
     waiting: Annotated[int, Field(ge=1)] = Field(
-        default=1000, description="Requests that may wait to be graded; more are left out, counted."
+        default=1000,
+        description="Requests that may wait to be graded, in one worker. More are left out, and "
+        "counted.",
     )
     patience_seconds: Positive = Field(
         default=1800.0,
@@ -104,13 +102,14 @@ class JudgeSettings(Settings):
     weight: Positive = Field(default=1.0, description="How much a label of the judge counts.")
     least_agreement: Annotated[float, Field(ge=-1.0, le=1.0)] = Field(
         default=0.2,
-        description="Cohen's kappa with the users' feedback. Where it is lower, with 95 % "
+        description="Cohen's kappa with the users' feedback. Where it lies below this with 95 % "
         "confidence, the judge's labels stop counting.",
     )
 
 
 class ImplicitSettings(Settings):
-    """Asking again says that the answer did not satisfy, going on that it did."""
+    """The rules that read satisfaction from what the user does next: asking again says that the
+    answer did not satisfy, going on that it did."""
 
     within_seconds: Positive = Field(
         default=180.0, description="How long after an answer the next question speaks of it."
@@ -129,20 +128,23 @@ class LabelsSettings(Settings):
     precedence: tuple[LabelKind, ...] = Field(
         default=PRECEDENCE,
         min_length=1,
-        description="The kinds of labels that count, the strongest first; what is left out is kept "
-        "in the log alone. Another order is another fold of the same log.",
+        description="The kinds of labels that count, the strongest first. What is left out is "
+        "kept in the log alone.",
     )
     checks: ChecksSettings = Field(
-        default_factory=ChecksSettings, description="What a program can check."
+        default_factory=ChecksSettings,
+        description="What a program can check. Nothing, unless switched on.",
     )
-    judge: JudgeSettings | None = Field(default=None, description="A model that grades.")
+    judge: JudgeSettings | None = Field(
+        default=None, description="A model that grades answers in the background, on a sample."
+    )
     implicit: ImplicitSettings | None = Field(
-        default=None, description="What the next question says of the answer."
+        default=None, description="What the next question says of the answer before it."
     )
     key_influence: Share = Field(
         default=0.005,
         description="How far the verdicts of one key may move the satisfaction of a service level "
-        "in a day, as a share; what goes beyond is kept in the log alone. 1 switches it off.",
+        "in a day, as a share: see labels. `1` switches it off.",
     )
 
     @model_validator(mode="after")

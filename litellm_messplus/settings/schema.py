@@ -18,16 +18,21 @@ from litellm_messplus.settings.labels import (
 
 
 class RetentionSettings(Settings):
-    """Once a day, what is older leaves the log; what it taught stays."""
+    """The age of what leaves the log, once a day; what it taught stays."""
 
     keep_days: Annotated[int, Field(ge=1)] = Field(
-        description="Requests that were decided longer ago are pruned, and can be judged no more."
+        description="Requests that were decided longer ago are pruned, once a day. They can be "
+        "judged no more. What they taught stays."
     )
     archive: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None, description="The folder that their rows go to, as Parquet files."
+        default=None,
+        description="The folder that their rows go to, as Parquet files. It is made where it is "
+        "not there.",
     )
     drop: bool = Field(
-        default=False, description="Whether their rows are deleted without an archive."
+        default=False,
+        description="Whether their rows are deleted without an archive. Give exactly one of the "
+        "two.",
     )
 
     @model_validator(mode="after")
@@ -48,29 +53,29 @@ ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 class ServiceLevelSettings(Settings):
     """A named promise. What is left out is taken from its zoo."""
 
-    alpha: Alpha | None = Field(
-        default=None, description="The share of requests that must be satisfied."
-    )
+    alpha: Alpha | None = Field(default=None, description="The share promised at this level.")
     V: Positive | None = Field(
-        default=None, description="The weight of cost against the virtual queue, per unit of cost."
+        default=None, description="Under `paper`: the weight of cost at this level."
     )
     c: NotNegative | None = Field(
-        default=None, description="Scales the exploration probability c / t^(1/4)."
+        default=None, description="Under `paper`: how much this level explores."
     )
     margin: NotNegative | None = Field(
-        default=None, description="Standard errors of the rate to hold on top of alpha."
+        default=None, description="Under `adaptive`: the margin of this level."
     )
     judge_rate: Share | None = Field(
-        default=None, description="The share of requests that the zoo's judge grades."
+        default=None, description="The share that is graded at this level."
     )
 
 
 class ElectricitySettings(Settings):
-    """Where dollars and joules meet. Without it, a zoo takes neither for the other."""
+    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
+    neither for the other."""
 
     price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
     carbon_per_kwh: NotNegative | None = Field(
-        default=None, description="What it emits, in grams of CO2e per kWh."
+        default=None,
+        description="What it emits, in grams of CO2e per kWh. Only in a zoo that counts in joules.",
     )
 
     @property
@@ -83,19 +88,23 @@ class ElectricitySettings(Settings):
 
 
 class TrustSettings(Settings):
-    """How far a zoo's labels can be trusted; read by `adaptive` only."""
+    """The trust in a zoo's labels; read by `adaptive` only."""
 
     margin: NotNegative = Field(
         default=0.0,
-        description="Standard errors of the satisfaction rate to hold on top of alpha.",
+        description="Under `adaptive`: standard errors of the satisfaction rate to hold on top of "
+        "alpha.",
     )
     response_bias: Positive | Literal["audit"] = Field(
         default=1.0,
-        description="How many times as often unsatisfied users answer as satisfied ones; `audit` "
-        "estimates it from the requests that the judge grades.",
+        description="How many times as often unsatisfied users answer as satisfied ones. At 2, a "
+        "satisfied verdict stands for twice as many requests as an unsatisfied one. "
+        "`audit` estimates it from the requests that the zoo's judge grades.",
     )
     label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
-        default=0.0, description="The probability that a label is wrong."
+        default=0.0,
+        description="The probability that a verdict is wrong. The zoo then aims at the share of "
+        "satisfied verdicts that shows when alpha is held in truth.",
     )
 
 
@@ -105,41 +114,46 @@ class ZooSettings(TrustSettings):
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
     policy: Literal["adaptive", "paper"] = Field(
         default="adaptive",
-        description="`adaptive` needs alpha alone; `paper` is Algorithm 1 of MESS+, exactly, and "
-        "the only one that reads V, c and the settings of its predictor's SGD.",
+        description="How a zoo decides. `adaptive` needs alpha alone. `paper` is Algorithm 1 of "
+        "MESS+, exactly.",
     )
     V: Positive = Field(
         default=1e-4,
-        description="The weight of cost against the virtual queue, per unit of cost. "
-        "The default is the paper's and per joule: in another unit, set another.",
+        description="Under `paper`: the weight of cost against the virtual queue, per unit of "
+        "cost. The default is the paper's and per joule: in another unit, set "
+        "another.",
     )
     c: NotNegative = Field(
-        default=0.1, description="Scales the exploration probability c / t^(1/4)."
+        default=0.1,
+        description="Under `paper`: scales the exploration probability. At 0, only the first "
+        "request of a service level is explored.",
     )
-    learning_rate: Positive = Field(default=0.06, description="Of the predictor's SGD.")
+    learning_rate: Positive = Field(default=0.06, description="Under `paper`: the step of the SGD.")
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        default=0.9, description="Of the predictor's SGD."
+        default=0.9, description="Under `paper`: the momentum of the SGD."
     )
     weight_decay: NotNegative = Field(
-        default=0.01, description="The paper's mu, the strength of the regularisation."
+        default=0.01,
+        description="Under `paper`: its mu, the strength of the regularisation of the SGD.",
     )
     exploration_wait_seconds: Positive = Field(
         default=600.0,
-        description="How long the predictor waits for the labels of all of an exploration's calls, "
-        "before it learns from those that are there.",
+        description="Under `paper`: how long the predictor waits for the labels of all of an "
+        "exploration's calls, before it learns from those that are there.",
     )
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,
-        description="What cost is counted in: `usd` by LiteLLM's prices, `joule` by the energy "
-        "that `model_info.messplus` states.",
+        description="The unit of cost: `usd` by LiteLLM's prices, `joule` by the energy that "
+        "`model_info.messplus` states.",
     )
     electricity: ElectricitySettings | None = Field(
-        default=None, description="What turns joules into dollars, and back."
+        default=None,
+        description="What turns joules into dollars, and back: see dollars and joules.",
     )
     largest: str | None = Field(
         default=None,
         description="The candidate whose answer the user gets when all are called, and against "
-        "which savings are stated. Left out: the most expensive by price.",
+        "which savings are stated.",
     )
     gates: bool = Field(
         default=True,
@@ -152,8 +166,9 @@ class ZooSettings(TrustSettings):
     )
     service_levels: dict[str, ServiceLevelSettings] = Field(
         default_factory=dict,
-        description="Further promises, by the name that a key's or team's metadata gives under "
-        "`messplus_service_level`.",
+        description="Further promises, by the name that the metadata of a key or team gives. Each "
+        "has its own virtual queue and its own count of requests. All share what the "
+        "zoo has learned.",
     )
 
     @model_validator(mode="after")
@@ -190,7 +205,7 @@ class ZooSettings(TrustSettings):
         return self
 
     def level(self, name: str) -> "ServiceLevel":
-        """The promise of that name, with what it leaves out taken from the zoo.
+        """Return the promise of that name, with what it leaves out taken from the zoo.
 
         Raises KeyError for a name that is not configured.
         """
@@ -227,36 +242,53 @@ class MessplusSettings(Settings):
     """The whole section."""
 
     zoos: dict[str, ZooSettings] = Field(
-        min_length=1, description="By the `model_name` that the deployments share in `model_list`."
+        min_length=1,
+        description="The zoos, by the `model_name` that their deployments share in `model_list`. "
+        "A zoo needs at least two candidates. Requests to any other `model_name` are "
+        "not touched.",
     )
     database: str = Field(
         default="sqlite+aiosqlite:///messplus.db",
-        description="SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`.",
+        description="The database. The default is a file in the folder where the proxy is "
+        "started. Four slashes begin an absolute path. For Postgres, install "
+        "`litellm-messplus[postgres]`.",
     )
     start_without_database: bool = Field(
         default=True,
-        description="Whether the proxy starts while the database does not answer: LiteLLM then "
-        "serves as without the plugin, which joins when the database is there.",
+        description="Whether the proxy starts while the database does not answer. LiteLLM then "
+        "serves as without the plugin, which tries again every five seconds and joins "
+        "when the database is there. With `false`, the start stops with the reason.",
     )
     encoder: Annotated[str, Field(min_length=1)] = Field(
         default="hashed-ngrams",
-        description="What turns a prompt into features: `hashed-ngrams`, `none`, `static:FOLDER`, "
-        "`onnx:FOLDER`, `package.module:attribute`, or a Hugging Face name or folder.",
+        description="What turns a prompt into features: see encoders. `hashed-ngrams` needs no "
+        "download. An encoder that cannot be loaded stops the start.",
     )
     encoder_batch: Annotated[int, Field(ge=1)] = Field(
-        default=16, description="Prompts that a slow encoder gets at once, at most."
+        default=16,
+        description="Prompts that a slow encoder gets at once, at most. A GPU takes sixteen in "
+        "little more time than one.",
     )
     encoder_wait_seconds: NotNegative = Field(
-        default=0.002, description="How long a prompt may wait for others to be encoded with it."
+        default=0.002, description="How long a prompt may wait for others to be encoded with."
     )
     encoder_cache: Annotated[int, Field(ge=0)] = Field(
-        default=10_000, description="Texts whose features are kept in memory, the newest ones."
+        default=10_000,
+        description="Texts whose features are kept in memory: a prompt that comes again is not "
+        "encoded again.",
     )
-    seed: int = Field(default=0, description="Of the exploration draws.")
+    seed: int = Field(
+        default=0,
+        description="The seed of the draws that decide on explorations. The same seed and number "
+        "of request give the same draw.",
+    )
     deadline_seconds: Positive = Field(
         default=0.05,
-        description="What a decision may take. Features that come later are not waited for, and "
-        "where deciding itself takes longer, LiteLLM's own choice stands.",
+        description="How long a decision may take. Features are waited for four fifths of it, "
+        "less the recent lateness of the event loop. Features that come later are "
+        "left out, the running means decide, and the reason says so. Counted as "
+        "`features_late`. Where deciding itself takes longer, LiteLLM's own choice "
+        "stands. Counted as `deadlines_missed`.",
     )
     flush_seconds: Positive = Field(
         default=0.5,
@@ -264,23 +296,27 @@ class MessplusSettings(Settings):
     )
     feedback_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=600,
-        description="Verdicts that one key may give in a minute, in one worker; more are refused "
+        description="Verdicts that one key may give in a minute, to one worker. More are refused, "
         "and counted. Administrators of the proxy have no limit.",
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(
         default=10_000,
-        description="Log records between two snapshots of the state, of a megabyte or so each; a "
-        "start folds those since the newest, about 2,500 a second.",
+        description="Log records between two snapshots of the state, of a megabyte or so each. "
+        "More records mean a slower start (it folds about 2,500 a second), not a "
+        "different one.",
     )
     retention: RetentionSettings | None = Field(
-        default=None, description="How long requests are kept; left out, all are."
+        default=None, description="How long requests are kept."
     )
     store_text: bool = Field(
-        default=False, description="Whether prompts and answers are kept in the database."
+        default=False,
+        description="Whether prompts and answers are kept in the database. Without it, the "
+        "features of a prompt are, but not its words.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,
-        description="Exploration calls under way at once; more are left out and counted.",
+        description="Exploration calls under way at once, in one worker. More are left out, and "
+        "counted as `explorations_left_out`.",
     )
     charge_explorations: bool = Field(
         default=False,

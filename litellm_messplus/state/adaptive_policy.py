@@ -45,8 +45,9 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """``shortfall`` is over judged requests; ``pending`` holds the expected one of each of the
-    others, and ``expected`` their sum; ``forced`` are the requests that only one could take."""
+    """The account of one service level. ``shortfall`` is over judged requests; ``pending`` holds
+    the expected one of each of the others, and ``expected`` their sum; ``forced`` are the requests
+    that a single candidate could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -59,11 +60,11 @@ class Account:
 
     @property
     def queue(self) -> float:
-        """What is owed in expectation, in requests."""
+        """The requests that are owed in expectation."""
         return self.shortfall + self.answered_share * self.expected
 
     def decided(self, request_id: str, expected_shortfall: float) -> None:
-        """A request went out."""
+        """Note that a request went out."""
         self.requests += 1
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
         self.expected += expected_shortfall
@@ -72,7 +73,7 @@ class Account:
             self._expect(answer=0.0)
 
     def answered(self, request_id: str, shortfall: float) -> None:
-        """The first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
+        """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
         self.answered_requests += 1
         if request_id in self.pending:
             self._close(request_id)
@@ -83,7 +84,8 @@ class Account:
         self._count(shortfall)
 
     def revised(self, difference: float) -> None:
-        """A later verdict: ``difference`` is its shortfall minus that of the one it replaces."""
+        """Count a later verdict: ``difference`` is its shortfall minus that of the one it
+        replaces."""
         self._count(difference)
 
     def plain(self) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class Account:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Account":
-        """The account that ``plain`` describes."""
+        """Rebuild the account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         forced = ForcedRequests.of(plain.get("forced", ()))
         return cls(**{**plain, "pending": pending, "forced": forced})
@@ -138,7 +140,8 @@ PATIENCE = 0.4
 
 @dataclass(slots=True)
 class UnseenCalls:
-    """How many were made lately, how many of those have a label, and in how many ``requests``."""
+    """The counts of recent unseen calls: how many were made, how many of those have a label, and in
+    how many ``requests``."""
 
     made: float = 0.0
     labelled: float = 0.0
@@ -146,25 +149,27 @@ class UnseenCalls:
 
     @property
     def labelled_share(self) -> float:
-        """Of the calls that are not waiting for their label any more; 1 while all may be."""
+        """The labelled share of the calls that are not waiting for their label any more; 1 while
+        all may be."""
         waiting = max(FEW, PATIENCE * math.sqrt(self.requests))
         due = self.made - waiting
         return 1.0 if due <= self.labelled else self.labelled / due
 
     def decided(self, unseen: int) -> None:
-        """A request went out, with so many calls beside the served one."""
+        """Note that a request went out, with so many calls beside the served one."""
         keep = math.exp(-1.0 / MEMORY)
         self.made = self.made * keep + unseen
         self.labelled *= keep
         self.requests = self.requests * keep + 1.0
 
     def answered(self) -> None:
-        """The first verdict on one of them."""
+        """Count the first verdict on one of them."""
         self.labelled += 1.0
 
 
 class AdaptivePolicy:
-    """Learns from every labelled call; the queue carries predictions until labels come."""
+    """The policy that learns from every labelled call; the queue carries predictions until labels
+    come."""
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
@@ -172,7 +177,8 @@ class AdaptivePolicy:
         self.unseen = UnseenCalls()
 
     def account(self, level: str) -> Account:
-        """Of a service level; a new one owes nothing, and is opened by its first entry only."""
+        """Return the account of a service level; a new one owes nothing, and is opened by its first
+        entry only."""
         return self.accounts.get(level) or Account()
 
     @property

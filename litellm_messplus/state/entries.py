@@ -36,7 +36,8 @@ class Rule:
     precedence: tuple[LabelKind, ...] = PRECEDENCE
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
-        """What counts of the labels on one call, in the order of the log; None where nothing does.
+        """Find which label counts on one call, given its labels in the order of the log; None where
+        none does.
 
         More labels never take a verdict away, they only change it.
         """
@@ -53,11 +54,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What can be learned from: the features of a prompt, under the encoder that made them, or
-    None where they came too late to decide by; and its surface, or None where none was logged.
-
-    A forced one, which no other candidate could have taken, says nothing of what a choice is worth.
-    """
+    """The example that can be learned from: the features of a prompt, under the encoder that made
+    them, or None where they came too late to decide by; and its surface, or None where none was
+    logged. A forced one, which no other candidate could have taken, says nothing of what a choice
+    is worth."""
 
     request_id: str
     encoder: str
@@ -69,7 +69,7 @@ class Example:
 
     @property
     def prompt(self) -> Prompt:
-        """What can be learned from, as the heads take it."""
+        """The prompt that can be learned from, as the heads take it."""
         return Prompt(self.features, self.surface)
 
 

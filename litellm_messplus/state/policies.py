@@ -15,8 +15,8 @@ from litellm_messplus.state.policy import Policy
 def build_policy(
     settings: ZooSettings, candidates: Sequence[str], dimension: int, *, is_fast: bool
 ) -> Policy:
-    """A policy that has learned nothing yet, for features of that dimension, from an encoder that
-    is fast or not.
+    """Build a policy that has learned nothing yet, for features of that dimension, from an encoder
+    that is fast or not.
 
     Raises ConfigurationError where policy `paper` needs torch, which is not installed.
     """
@@ -35,7 +35,7 @@ class _Descent(TypedDict):
 def _paper_heads(
     settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
 ) -> Head:
-    """The paper's own behind an encoder as slow as the paper's; linear ones, which take
+    """Build the paper's own heads behind an encoder as slow as the paper's; linear ones, which take
     microseconds and no torch, behind a fast one."""
     descent = _Descent(
         learning_rate=settings.learning_rate,

@@ -43,7 +43,7 @@ from litellm_messplus.store.reading import one_moment, reading
 
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
-    """Those of one service level, the gravest first."""
+    """List the alerts of one service level, the gravest first."""
     found = [*_out_of_reach(level), *_not_kept(level), *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
@@ -57,7 +57,8 @@ def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Of the newest requests where they miss it, else of the whole time."""
+    """Yield the alert of a promise not kept: by the newest requests where they miss it, else by the
+    whole time."""
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
         if found.verdict is Verdict.NOT_KEPT:
@@ -67,7 +68,7 @@ def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Asked for once there were requests enough to expect some."""
+    """Yield alerts about feedback, once there were requests enough to expect some."""
     last, overall = level.last.satisfaction, level.overall.satisfaction
     if overall.requests < ENOUGH_ANSWERED:
         return
@@ -92,7 +93,7 @@ HEAVIEST_KEYS = 10
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What the log says of all requests, or of the newest, by zoo and service level."""
+    """The figures of the log over all requests, or over the newest, by zoo and service level."""
 
     totals: Mapping[Key, Totals] = field(default_factory=dict)
     without_cost: Mapping[Key, int] = field(default_factory=dict)
@@ -102,7 +103,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the log says, by zoo and service level; ``judging`` by zoo and judge."""
+    """The figures of the log, by zoo and service level; ``judging`` by zoo and judge."""
 
     overall: Span = field(default_factory=Span)
     last: Span = field(default_factory=Span)
@@ -183,7 +184,7 @@ def build_status(
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
 ) -> Status:
-    """The status that the rows make, with its alerts."""
+    """Build the status that the rows make, with its alerts."""
     known = rows.newest.keys() | rows.overall.totals.keys() if live is None else set(live)
     levels = [
         found
@@ -221,7 +222,7 @@ def _key(found: KeyVerdicts) -> KeyStatus:
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
-    """None for a level of which neither the engine nor the log can say the alpha."""
+    """Build the status of a level; None where neither the engine nor the log can say the alpha."""
     newest = rows.newest.get(key)
     alpha = _alpha(key, rows, live, newest)
     if alpha is None:
@@ -250,7 +251,8 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
 
 
 def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) -> float | None:
-    """As configured, else of the newest request; where all are pruned, what their verdicts had."""
+    """Return alpha as configured, else of the newest request; where all are pruned, what their
+    verdicts had."""
     if live and live.alpha is not None:
         return live.alpha
     if newest is not None:
@@ -293,12 +295,12 @@ class NoStatusError(MessplusError):
 
 
 def default_database() -> str:
-    """The database of this folder, whether it is there or not."""
+    """Return the database of this folder, whether it is there or not."""
     return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
 
 
 async def status_of(database: str, window: int = WINDOW) -> Status:
-    """The status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
+    """Read the status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """

@@ -14,13 +14,13 @@ Named = Iterator[tuple[str, float | None]]
 
 
 def metric(name: str, **labels: str) -> str:
-    """A metric's name with labels as Prometheus writes them."""
+    """Write a metric's name with labels as Prometheus writes them."""
     shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
     return f"{name}{{{shown}}}"
 
 
 def gauges(status: Status) -> dict[str, float]:
-    """Every figure that is known, by metric name with labels as Prometheus writes them.
+    """Return every figure that is known, by metric name with labels as Prometheus writes them.
 
     What is unknown has no gauge, rather than zero. `docs/status.md` says what each one means.
     """

@@ -35,12 +35,12 @@ class Given:
 
     @property
     def mean(self) -> float:
-        """Of its labels."""
+        """The mean of its labels."""
         return self.total / self.labelled
 
     @property
     def mean_square(self) -> float:
-        """Of its labels."""
+        """The mean square of its labels."""
         return self.squares / self.labelled
 
 
@@ -49,7 +49,7 @@ Sources = tuple[Given, ...]
 
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
-    """Over the requests of a window; the strongest kind first."""
+    """Read the sources over the requests of a window; the strongest kind first."""
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
     found: dict[Key, list[Given]] = {}
     for zoo, level, kind, source, count, total, squares in await _ask(connection, _given(), start):
@@ -60,12 +60,12 @@ async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Source
 
 
 def by_strength(given: Iterable[Given]) -> Sources:
-    """The strongest kind first."""
+    """Sort by kind, the strongest first."""
     return tuple(sorted(given, key=_order))
 
 
 def labels_of(found: Sources, totals: Totals | None) -> Labels:
-    """For the report."""
+    """Sum the labels up for the report."""
     labelled, requests = (totals.labelled, totals.requests) if totals else (0, 0)
     return Labels(labelled, share(labelled, requests), tuple(map(_rate, found)))
 
@@ -98,7 +98,8 @@ def _counting() -> Select[Any]:
 
 
 def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
-    """Figures over the labels on served calls, by zoo, service level and what else is named."""
+    """Query figures over the labels on served calls, by zoo, service level and what else is
+    named."""
     each = (requests.c.zoo, requests.c.service_level, *by)
     is_served = given.c.call_id == requests.c.request_id + ".0"
     return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
@@ -108,7 +109,8 @@ def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
 
 
 def response_bias(audit: Audit | None, sources: Sources) -> ResponseBias | None:
-    """None where nothing was graded; ``sources`` have all that users said."""
+    """Estimate the response bias; None where nothing was graded; ``sources`` have all that users
+    said."""
     if audit is None:
         return None
     feedback = next((each for each in sources if each.kind is LabelKind.FEEDBACK), None)
@@ -136,8 +138,8 @@ JudgeKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """What one judge did for one zoo. ``weight`` is that of its newest label; ``is_left_out`` where
-    the rule of the zoo does not name judges."""
+    """The work of one judge for one zoo. ``weight`` is that of its newest label; ``is_left_out``
+    where the rule of the zoo does not name judges."""
 
     gradings: int
     graded: int
@@ -149,7 +151,8 @@ class Grading:
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
-    """By zoo and judge, over the whole time, from the sums; the agreement over its newest calls."""
+    """Read gradings by zoo and judge, over the whole time, from the sums; the agreement over the
+    judge's newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
     left_out = await _left_out(connection)
@@ -177,7 +180,7 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
 
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
-    """Of the labels of each judge's newest grading."""
+    """Read the weights of the labels of each judge's newest grading."""
     found = grading_sums.c
     newest = (
         select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
@@ -196,7 +199,7 @@ async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
 
 
 async def _left_out(connection: AsyncConnection) -> set[str]:
-    """The zoos whose rule does not count what judges say."""
+    """Find the zoos whose rule does not count what judges say."""
     query = select(label_precedence.c.zoo).where(
         label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
     )
@@ -204,7 +207,8 @@ async def _left_out(connection: AsyncConnection) -> set[str]:
 
 
 def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
-    """For the report; ``least`` is the kappa below which it stops counting, where that is known."""
+    """Build the judge's part of the report; ``least`` is the kappa below which it stops counting,
+    where that is known."""
     said = found.agreement
     low, high = said.interval if said.calls else (None, None)
     counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
@@ -228,7 +232,8 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
 
 
 def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
-    """Of judges whose labels have stopped counting because they agree too little with users."""
+    """List the judges whose labels have stopped counting because they agree too little with
+    users."""
     return [
         Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
         for each in judges
@@ -237,7 +242,7 @@ def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, .
 
 
 def _note(found: Grading, least: float | None) -> str:
-    """Whether it counts, and why."""
+    """Say whether the judge counts, and why."""
     if found.weight is None:
         return "has graded nothing yet"
     if found.is_left_out:

@@ -65,13 +65,14 @@ class Learned:
     zoos: tuple[LearnedZoo, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Learned":
-        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        """Rebuild what ``as_dict`` gave. Raises pydantic.ValidationError where it is something
+        else."""
         return _ADAPTER.validate_python(plain)
 
 
@@ -80,8 +81,8 @@ _ADAPTER: TypeAdapter[Learned] = TypeAdapter(Learned)
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Of the newest requests of a service level: what each candidate was expected to satisfy and to
-    cost, shape (requests, candidates)."""
+    """The expectations for the newest requests of a service level: what each candidate was expected
+    to satisfy and to cost, shape (requests, candidates)."""
 
     zoo: str
     service_level: str
@@ -91,7 +92,7 @@ class Expected:
 
 
 async def learned_of(database: str) -> Learned:
-    """What the log of a database, and its snapshots, tell.
+    """Read what the log of a database, and its snapshots, tell.
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """
@@ -104,7 +105,7 @@ async def learned_of(database: str) -> Learned:
 
 
 async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
-    """What the log tells, beside what running engines know."""
+    """Read what the log tells, beside what running engines know."""
     async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
     return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
@@ -124,8 +125,8 @@ def learned(found: list[Expected], readings: Mapping[str, Reading | None]) -> Le
 
 
 async def expected(connection: AsyncConnection) -> list[Expected]:
-    """By zoo and service level; those with fewer than ``FEWEST`` requests of which every candidate
-    was healthy are left out."""
+    """Read the expectations by zoo and service level; those with fewer than ``FEWEST`` requests of
+    which every candidate was healthy are left out."""
     pairs = (
         select(request_sums.c.zoo, request_sums.c.service_level)
         .distinct()
@@ -169,7 +170,8 @@ def _saving(found: Expected) -> Saving:
 
 
 def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
-    """Share of the cost of the cheapest mix; below zero where the plan would cost more."""
+    """Compute the saved share of the cost of the cheapest mix; below zero where the plan would cost
+    more."""
     rates, costs = satisfaction.mean(axis=0).tolist(), cost.mean(axis=0).tolist()
     by_cost = sorted(range(len(costs)), key=costs.__getitem__)
     hull = lower_hull(by_cost, costs, rates)
@@ -179,7 +181,7 @@ def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
 
 
 async def _readings(connection: AsyncConnection) -> dict[str, Reading | None]:
-    """From the newest snapshot of each zoo."""
+    """Read them from the newest snapshot of each zoo."""
     query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
     newest = {row.zoo: row.state for row in await connection.execute(query)}
     found: dict[str, Reading | None] = {}
@@ -201,7 +203,7 @@ CONVINCING = 5.0
 
 
 def render_learned(found: Learned) -> RenderableType:
-    """Everything, to be printed by a rich console."""
+    """Render everything, to be printed by a rich console."""
     if not found.zoos:
         return Text("no requests yet")
     return Group(*(part for zoo in found.zoos for part in _zoo(zoo)))
@@ -253,7 +255,7 @@ def _nats(family: Family) -> str:
 
 
 def _change(change: Change) -> str:
-    """As `digits 2 to 31: -1.8 ± 0.3`."""
+    """Show a change as `digits 2 to 31: -1.8 ± 0.3`."""
     doubt = "" if change.is_sure else ", not sure"
     span = f"{_value(change.low)} to {_value(change.high)}"
     return f"{change.number} {span}: {change.nats:+.1f} ± {change.deviation:.1f}{doubt}"

@@ -69,7 +69,7 @@ SHOWN = 12
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
-    """One of all; none where nobody said anything in the last day."""
+    """Yield one table of all keys; none where nobody said anything in the last day."""
     if not keys:
         return
     table = Table(title="keys with the most verdicts, last day")
@@ -92,7 +92,7 @@ def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
 
 
 def overhead_rows(level: LevelStatus) -> Iterator[tuple[str, str, str]]:
-    """What it is, of the whole time, and of the last window."""
+    """Yield what it is, of the whole time, and of the last window."""
     for name, cell in _CELLS.items():
         yield name, _of(level.overall.overhead, cell), _of(level.last.overhead, cell)
 
@@ -127,7 +127,7 @@ STYLES = {
 
 
 def render(status: Status) -> RenderableType:
-    """Every table, to be printed by a rich console below the `summary`."""
+    """Render every table, to be printed by a rich console below the `summary`."""
     return Group(
         *(_level(level, status.window) for level in status.levels),
         *judge_tables(status.judges),

@@ -44,7 +44,7 @@ LiveLevels = Mapping[tuple[str, str], LiveLevel]
 
 @dataclass(frozen=True, slots=True)
 class SourceRate:
-    """What one source says of the requests that it labelled.
+    """The labels of one source on the requests that it labelled.
 
     ``rate`` is the mean of its labels with Wilson's interval of 95 %; ``counting`` is how many of
     them count as the verdict of their request.
@@ -72,8 +72,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class ResponseBias:
-    """How many times as often unsatisfied users answer as satisfied ones, with its interval of
-    95 %, from ``graded`` requests that the judge graded, ``answered`` of them with feedback too.
+    """The response bias: how many times as often unsatisfied users answer as satisfied ones, with
+    its interval of 95 %, from ``graded`` requests that the judge graded, ``answered`` of them with
+    feedback too.
 
     ``feedback_rate`` is the mean of the feedback as it was given, ``corrected_rate`` what it would
     be if all had answered; both over the whole time. With ``is_corrected`` false the judge's own
@@ -117,14 +118,14 @@ class JudgeStatus:
 
 
 class Source(StrEnum):
-    """Where queue and price come from."""
+    """The sources of queue and price."""
 
     ENGINE = "engine"
     NEWEST_REQUEST = "newest request"
 
 
 class Finding(StrEnum):
-    """Whether one model alone would have met alpha."""
+    """The answers to whether one model alone would have met alpha."""
 
     FOUND = "found"
     NONE = "no single model meets alpha"
@@ -156,14 +157,14 @@ class Satisfaction:
 
     @property
     def verdict_in_words(self) -> str:
-        """Name the verdict, with its points where it has any."""
+        """The verdict in words, with its points where it has any."""
         points = self.kept_within_points
         return self.verdict.value if points is None else f"{self.verdict.value} {points:g} points"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the requests cost, explorations included. ``per_request`` is over requests whose cost
+    """The cost of the requests, explorations included. ``per_request`` is over requests whose cost
     is known; ``calls_without_cost`` counts the answered calls whose cost nobody stated."""
 
     total: float | None
@@ -184,7 +185,8 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Against always calling the largest, over the ``requests`` for which both costs are known.
+    """The savings against always calling the largest, over the ``requests`` for which both costs
+    are known.
 
     Below zero, routing cost more than it saved.
     """
@@ -218,7 +220,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class WindowStatus:
-    """Of a number of requests: all of a service level, or the newest."""
+    """The status of a number of requests: all of a service level, or the newest."""
 
     satisfaction: Satisfaction
     labels: Labels
@@ -271,7 +273,7 @@ class LevelStatus:
 
     @property
     def baseline(self) -> str:
-        """Name what savings are measured against."""
+        """The name of what savings are measured against."""
         return self.largest or "the largest model"
 
 
@@ -296,8 +298,8 @@ class KeyStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
-    zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
+    """The whole status; ``window`` is how many requests `last` reaches back. ``calibration`` is of
+    the zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
     most."""
 
     window: int
@@ -308,13 +310,14 @@ class Status:
     keys: tuple[KeyStatus, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: plain dictionaries, lists, text and numbers."""
+        """Return it for JSON: plain dictionaries, lists, text and numbers."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Status":
-        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        """Rebuild what ``as_dict`` gave. Raises pydantic.ValidationError where it is something
+        else."""
         return _ADAPTER.validate_python(plain)
 
 

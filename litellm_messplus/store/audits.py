@@ -43,8 +43,8 @@ measured on."""
 async def agreements(
     connection: AsyncConnection, window: int = AGREEMENT_WINDOW
 ) -> dict[tuple[str, str], Agreement]:
-    """By zoo and judge (the model group), over the newest ``window`` calls of each among the newest
-    ``LOOKED_AT`` gradings; a pair without such calls is left out."""
+    """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
+    each among the newest ``LOOKED_AT`` gradings; a pair without such calls is left out."""
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
     graded = (
         select(gradings.c.request_id, gradings.c.judge)
@@ -83,13 +83,13 @@ async def agreements(
 
 
 def agreement_counts(judge: Any, user: Any) -> list[Any]:
-    """The fields of an `Agreement`, from the conditions that judge and user are satisfied."""
+    """Count the fields of an `Agreement`, from the conditions that judge and user are satisfied."""
     cells = (judge & user, judge & ~user, ~judge & user, ~judge & ~user)
     return [count_where(cell) for cell in cells]
 
 
 def count_where(condition: Any) -> Any:
-    """How many rows meet it."""
+    """Count the rows that meet it."""
     return func.sum(case((condition, 1), else_=0))
 
 
@@ -104,9 +104,9 @@ AUDIT_WINDOW = 10_000
 async def audits(
     connection: AsyncConnection, window: int = AUDIT_WINDOW
 ) -> dict[tuple[str, str], Audit]:
-    """By zoo and service level, over the newest ``window`` gradings of all; levels without are left
-    out. A level has a rate of its own at which it is graded, so its levels do not add up to a
-    uniform sample of a zoo."""
+    """Read the audits by zoo and service level, over the newest ``window`` gradings of all; levels
+    without are left out. A level has a rate of its own at which it is graded, so its levels do not
+    add up to a uniform sample of a zoo."""
     newest = (
         select(gradings.c.request_id)
         .where(gradings.c.status == "graded")
@@ -141,7 +141,8 @@ async def audits(
 
 
 async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
-    """By zoo, what was spent on a day (UTC), whichever model graded; zoos without are left out."""
+    """Read, by zoo, what was spent on a day (UTC), whichever model graded; zoos without are left
+    out."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
     query = (
         select(
@@ -167,8 +168,9 @@ MOST_KEYS = 200
 
 @dataclass(frozen=True, slots=True)
 class KeyVerdicts:
-    """Of one key in a service level: its requests and verdicts; of those that count the number, and
-    the share that is satisfied (None without any); and how many are kept without counting."""
+    """The verdicts of one key in a service level: its requests and verdicts; of those that count
+    the number, and the share that is satisfied (None without any); and how many are kept without
+    counting."""
 
     zoo: str
     service_level: str
@@ -181,7 +183,8 @@ class KeyVerdicts:
 
 
 async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
-    """Of the last day. Raises SQLAlchemyError where the database does not answer."""
+    """Read the activity of the last day. Raises SQLAlchemyError where the database does not
+    answer."""
     since = datetime.now(UTC) - SPAN
     in_level = and_(
         _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
@@ -202,7 +205,7 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
 
 
 async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
-    """Those that judged most in the last day, whether it counts or not."""
+    """Read the keys that judged most in the last day, whether it counts or not."""
     since = datetime.now(UTC) - SPAN
     rows = (await connection.execute(_verdicts(since).limit(most))).all()
     asked = await _requests_of(connection, since, [row.key_hash for row in rows])
@@ -224,7 +227,7 @@ async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdi
 async def _requests_of(
     connection: AsyncConnection, since: datetime, keys: list[str | None]
 ) -> dict[tuple[str, str, str | None], int]:
-    """How many requests each of these keys made, by zoo and service level."""
+    """Count how many requests each of these keys made, by zoo and service level."""
     each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
     named = {key for key in keys if key is not None}
     query = (
@@ -236,13 +239,14 @@ async def _requests_of(
 
 
 def _plain(column: Column[Any]) -> ColumnElement[Any]:
-    """The column as no index knows it. Of a service level there is an index too, and SQLite would
-    rather go along it through the whole log than through a day by its times."""
+    """Wrap the column so that no index fits it. Of a service level there is an index too, and
+    SQLite would rather go along it through the whole log than through a day by its times."""
     return func.coalesce(column, "")
 
 
 def _verdicts(since: datetime) -> Select[Any]:
-    """The feedback of each key, the heaviest first; of a call counts its newest that weighs."""
+    """Query the feedback of each key, the heaviest first; of a call counts its newest that
+    weighs."""
     newer = labels.alias("newer")
     is_replaced = exists().where(
         newer.c.call_id == labels.c.call_id,

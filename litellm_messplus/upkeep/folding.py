@@ -32,7 +32,8 @@ class Configured:
 
 
 def read_configured(path: Path) -> Configured:
-    """As the proxy starts with it. Raises ConfigurationError where it could not."""
+    """Read the configuration as the proxy starts with it. Raises ConfigurationError where it could
+    not."""
     from litellm_messplus.proxy.deployments.index import build_zoos
 
     # As the proxy does: with more threads, sums round otherwise.
@@ -136,8 +137,8 @@ SNAPSHOTS_CHECK = "snapshots"
 async def newest_snapshots(
     database: AsyncEngine, engines: Mapping[str, Engine]
 ) -> dict[str, snapshots.Snapshot | None]:
-    """Of each zoo, the one that a start would go on from. To be asked for before the head of the
-    log is: a running proxy takes new ones."""
+    """Find, of each zoo, the snapshot that a start would go on from. To be asked for before the
+    head of the log is: a running proxy takes new ones."""
     return {
         name: await snapshots.newest(
             database, name, snapshot.fingerprint(engine.zoo, engine.encoder.name)

@@ -21,7 +21,7 @@ ADVICE = "restore the database from a backup, or move it away to begin anew"
 
 
 async def check_file(database: AsyncEngine) -> Finding:
-    """What `PRAGMA integrity_check` says. Postgres has no such check in SQL."""
+    """Check the file by `PRAGMA integrity_check`. Postgres has no such check in SQL."""
     if database.dialect.name != "sqlite":
         told = "only a SQLite file is checked; for Postgres there is pg_amcheck"
         return Finding(FILE_CHECK, Outcome.SKIPPED, told)
@@ -63,7 +63,7 @@ class _Rule(NamedTuple):
 
 
 async def check_references(database: AsyncEngine) -> list[Finding]:
-    """Each call has its request, each label its call, and both the same request."""
+    """Check that each call has its request, each label its call, and both the same request."""
     async with database.connect() as connection:
         found = [await _check(connection, rule) for rule in _rules()]
         waiting = await _count(connection, _labels_before_their_call())
@@ -108,7 +108,8 @@ def _without(table: Table, key: ColumnElement[Any], other: Table) -> Select[Any]
 
 
 def _is_of_served_call() -> ColumnElement[bool]:
-    """Whose id is known from the start, so that it may be judged before it has ended."""
+    """Tell whether a label is on a served call, whose id is known from the start, so that it may be
+    judged before it has ended."""
     return labels.c.call_id == labels.c.request_id + served_call_id("")
 
 
@@ -137,7 +138,7 @@ ORDER_CHECK = "positions"
 
 
 async def check_positions(database: AsyncEngine) -> list[Finding]:
-    """Of requests, calls, labels and all others, which share one numbering."""
+    """Check the positions of requests, calls, labels and all others, which share one numbering."""
     async with database.connect() as connection:
         taken = _everywhere()
         query = select(  # at once: a running proxy appends between two statements
@@ -221,7 +222,7 @@ def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Fin
 
 
 async def _shared(connection: AsyncConnection, taken: Subquery) -> Finding:
-    """The positions that more than one record has; each is unique within its table."""
+    """Find the positions that more than one record has; each is unique within its table."""
     twice = (
         select(taken.c.position).group_by(taken.c.position).having(func.count() > 1)
     ).subquery()

@@ -26,8 +26,8 @@ Ask = Callable[[], Status]
 
 
 async def check_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> list[Finding]:
-    """Each level's queue must be one that the fold had since the first look: where the proxy
-    stands in the log, it does not say."""
+    """Check that each level's queue is one that the fold had since the first look: the proxy does
+    not say where it stands in the log."""
     had: dict[Level, list[float]] = {level: [_queue(fold, level)] for level in _levels(fold)}
     told: dict[Level, float | None] = {}
     right: set[Level] = set()

@@ -31,7 +31,7 @@ Rows = Mapping[Key, Mapping[str, Any]]
 
 @dataclass
 class _Compared:
-    """What was found; ``gone`` are requests and gradings that the log has no longer."""
+    """The result of comparing; ``gone`` are requests and gradings that the log has no longer."""
 
     rows: int = 0
     gone: int = 0
@@ -39,7 +39,7 @@ class _Compared:
 
 
 async def check_sums(database: AsyncEngine) -> list[Finding]:
-    """Every row of a day whose requests are all still in the log."""
+    """Check every row of a day whose requests are all still in the log."""
     compared = _Compared()
     async with database.connect() as connection, one_moment(connection, longest_seconds=None):
         counted = await _counted(connection, request_sums, "requests")
@@ -99,7 +99,7 @@ def _count_gone(compared: _Compared, *counts: Whole) -> None:
 
 
 async def _rows(connection: AsyncConnection, of: Table, name: str) -> Rows:
-    """Of the table, or of the view that has its columns."""
+    """Read the rows of the table, or of the view that has its columns."""
     columns = [column(each.name, each.type) for each in of.columns]
     keys = [each.name for each in of.primary_key.columns]
     found = await connection.execute(select(*columns).select_from(table(name, *columns)))

@@ -36,7 +36,7 @@ STYLES = {
 
 
 def render(report: Report) -> Table:
-    """One row a finding."""
+    """Render one row a finding."""
     table = Table(title=report.database, title_justify="left")
     for name in ("check", "result", "found"):
         table.add_column(name, overflow="fold")
@@ -48,7 +48,7 @@ def render(report: Report) -> Table:
 
 
 def _plain(text: str) -> str:
-    """Without what rich would take for a style."""
+    """Escape what rich would take for a style."""
     return text.replace("[", r"\[")
 
 

@@ -14,8 +14,8 @@ from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.proxy.labelling import PARAMETERS
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
-from tests.docs.markdown import ROOT, Document, code_of
-from tests.labels.checking import SameProcess, ended
+from tests.support.checking import SameProcess, ended
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "labels.md")
 REFERENCES = [

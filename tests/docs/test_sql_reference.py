@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from litellm_messplus.store.tables import UtcDateTime, metadata
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.support.markdown import ROOT, Document, code_of
 
 SQL = Document(ROOT / "docs" / "sql.md")
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from tests.docs.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.inspecting.test_explanations import answer_of
+from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.support.http_server import Answer, serving
 
 ANSWERED = "r00001"

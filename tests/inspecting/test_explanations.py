@@ -21,7 +21,7 @@ from litellm_messplus.prediction.surface import NAMES
 from litellm_messplus.proxy.http import _shown
 from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
-from tests.docs.history import History
+from tests.support.history import History
 
 NUMBERS = ("alpha", "aim", "queue", "price", "propensity", "exploration_probability")
 EACH = 4

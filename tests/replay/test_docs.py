@@ -11,7 +11,7 @@ import typer
 from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.replay.encoders import compare
 from litellm_messplus.replay.experiment import Experiment, Plan
-from tests.replay.recordings import ENCODER, synthetic
+from tests.support.recordings import ENCODER, synthetic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
 COMPARING = "\n## Comparing encoders\n"

@@ -11,7 +11,7 @@ from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.entries import Decided, Entry, Labelled, Settled
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 POLICIES = ["paper", "adaptive"]
 

@@ -10,12 +10,12 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app as messplus
 from litellm_messplus.cli.replay import encoders
-from tests.replay.recordings import synthetic, write_synthetic
+from tests.support.recordings import synthetic, write_synthetic
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(encoders)
 
-OWN = "tests.replay.recordings:ENCODER"
+OWN = "tests.support.recordings:ENCODER"
 
 
 @pytest.fixture

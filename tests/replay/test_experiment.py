@@ -10,7 +10,7 @@ from litellm_messplus.replay.hindsight import mix_cost, oracle_cost
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.stress import Stress
 from litellm_messplus.replay.summary import Outcome, Score, rolling_points, window_figures
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 KEYS = {
     "file",

@@ -9,7 +9,7 @@ import pytest
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
-from tests.replay.recordings import ENCODER, rows, write_csv
+from tests.support.recordings import ENCODER, rows, write_csv
 
 
 @pytest.mark.parametrize("name", ["zoo.csv", "zoo.csv.gz", "zoo.parquet"])

@@ -15,10 +15,10 @@ from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_a
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
 from litellm_messplus.status.report import LiveLevel, Source, Status
-from tests.docs.history import History, migrated
-from tests.status.builders import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
 from tests.status.conftest import read
-from tests.status.seeded import Case, add
+from tests.support.history import History, migrated
+from tests.support.seeded import Case, add
+from tests.support.statuses import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
 
 
 def kinds(found: Status) -> list[AlertKind]:

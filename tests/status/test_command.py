@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.status import status as command
 from litellm_messplus.status.report import Status
-from tests.docs.history import History, migrated
 from tests.status.conftest import WINDOW, read
+from tests.support.history import History, migrated
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(command)

@@ -20,9 +20,9 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.status.interval import Verdict, wilson
 from litellm_messplus.status.report import Finding, LevelStatus, Source, Status, WindowStatus
-from tests.docs.history import History, migrated
 from tests.status.conftest import WINDOW, read
-from tests.status.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
+from tests.support.history import History, migrated
+from tests.support.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
 
 SPANS = [(name, span) for name in ALPHA for span in ("overall", "last")]
 spans = pytest.mark.parametrize(("name", "span"), SPANS)

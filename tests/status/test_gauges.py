@@ -3,8 +3,8 @@
 import re
 
 from litellm_messplus.status.gauges import gauges
-from tests.docs.markdown import ROOT, Document, code_of
-from tests.status.builders import status
+from tests.support.markdown import ROOT, Document, code_of
+from tests.support.statuses import status
 
 PAGE = Document(ROOT / "docs" / "status.md")
 LABELS = 'zoo="llama",service_level="default"'

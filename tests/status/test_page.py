@@ -25,8 +25,8 @@ from litellm_messplus.status.report import (
     SourceRate,
     Status,
 )
-from tests.docs.markdown import ROOT, Document
 from tests.status.conftest import WINDOW
+from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "status.md")
 SQL = {block.headings[-1]: block.code for block in PAGE.blocks if block.language == "sql"}

@@ -11,8 +11,8 @@ from litellm_messplus.status.build import build_status
 from litellm_messplus.status.queries import Calls
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
-from tests.status.builders import CALLS, EMPTY, KEY, TOTALS, status
 from tests.status.test_alerts import STOPPED
+from tests.support.statuses import CALLS, EMPTY, KEY, TOTALS, status
 
 MANY: dict[str, Any] = {"answered": 4000, "requests": 5000, "rate": 0.7}
 NOTHING = {"answered": 0, "rate": None, "mean_alpha": None}

@@ -18,7 +18,7 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.settings.load import VARIABLE
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.upkeep import queues
-from tests.status import builders as statuses
+from tests.support import statuses
 from tests.upkeep.conftest import POLICIES, Damage, started
 
 URL = "http://127.0.0.1:4000"

@@ -22,7 +22,7 @@ CLOSE_SECONDS = 5.0
 
 
 class Checks:
-    """Reports a finding for each check that has something to say."""
+    """A label source that reports a finding for each check that has something to say."""
 
     name = "checks"
 
@@ -94,7 +94,7 @@ BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
 def build_checks(
     settings: ChecksSettings, zoo: str, report: Report, counters: Counters
 ) -> Checks | None:
-    """The checks of a zoo that are switched on; None without any.
+    """Build the checks of a zoo that are switched on; None without any.
 
     Raises ConfigurationError for a callable that cannot be imported.
     """

@@ -27,7 +27,8 @@ from litellm_messplus.settings.labels import JudgeSettings
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a judge wrote, and what that took; ``cost`` in dollars, None where nobody knows it."""
+    """The text that a judge wrote, and what it took; ``cost`` in dollars, None where nobody knows
+    it."""
 
     text: str
     cost: float | None = None
@@ -40,12 +41,12 @@ class JudgeRefusedError(Exception):
 
 
 class Ask(Protocol):
-    """Asks one judge once, without retries."""
+    """A call that asks one judge once, without retries."""
 
     async def __call__(
         self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
     ) -> Reply:
-        """The reply, by the JSON schema where the judge can be held to one.
+        """Return the reply, by the JSON schema where the judge can be held to one.
 
         Raises JudgeRefusedError, or any other Exception where asking later may do.
         """
@@ -57,7 +58,7 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What grading came to on a day: how often the judge was asked, and the dollars known of."""
+    """The spending of a day on grading: how often the judge was asked, and the dollars known of."""
 
     day: date
     gradings: int = 0
@@ -65,8 +66,8 @@ class Spent:
 
 
 class DailyBudget:
-    """Counts what is spent here, and what the log says was spent by everybody; a new day begins at
-    zero."""
+    """The budget of a day: it counts what is spent here, and what the log says was spent by
+    everybody; a new day begins at zero."""
 
     def __init__(self, *, gradings: int, dollars: float | None) -> None:
         self._most_gradings = gradings
@@ -74,25 +75,25 @@ class DailyBudget:
         self._spent = Spent(date.min)
 
     def has_room(self, today: date) -> bool:
-        """Whether the judge may be asked once more. Its last grading may go beyond the dollars:
-        what it costs is known when it is paid."""
+        """Tell whether the judge may be asked once more. Its last grading may go beyond the
+        dollars: what it costs is known when it is paid."""
         spent = self._of(today)
         if spent.gradings >= self._most_gradings:
             return False
         return self._most_dollars is None or spent.dollars < self._most_dollars
 
     def asked(self, today: date) -> None:
-        """The judge is asked once more, whatever comes of it."""
+        """Count that the judge is asked once more, whatever comes of it."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings + 1, spent.dollars)
 
     def paid(self, today: date, dollars: float) -> None:
-        """That cost so much."""
+        """Count the dollars that a grading cost."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
 
     def learn(self, logged: Spent) -> None:
-        """What the log holds of a day: it knows other workers, and not yet all of our own."""
+        """Learn what the log holds of a day: it knows other workers, and not yet all of our own."""
         if logged.day < self._spent.day:  # read just before midnight
             return
         spent = self._of(logged.day)
@@ -111,7 +112,7 @@ LONGEST_ERROR = 2000
 
 
 class Outcome(Enum):
-    """What became of asking: the judge answered, it will never take this request, or it was not
+    """The results of asking: the judge answered, it will never take this request, or it was not
     reached."""
 
     ANSWERED = auto()
@@ -121,7 +122,8 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where a judge's doings go: verdicts as findings, gradings with their cost, and counts."""
+    """The places where a judge's results go: verdicts as findings, gradings with their cost, and
+    counts."""
 
     report: Report
     write: WriteGrading
@@ -129,7 +131,7 @@ class Outlets:
 
 
 class Grader:
-    """Of one judge; ``weight`` is what its findings count now, 0 where they do not."""
+    """The grader of one judge; ``weight`` is what its findings count now, 0 where they do not."""
 
     def __init__(
         self,
@@ -205,7 +207,7 @@ class Grader:
 
 
 class _GradingLog:
-    """Writes what became of one time that a judge was asked."""
+    """The record of one time that a judge was asked."""
 
     def __init__(self, request: ToGrade, judge: str, write: WriteGrading) -> None:
         self._request = request

@@ -20,8 +20,8 @@ LONGEST_PAUSE_SECONDS = 60.0
 
 
 class Availability:
-    """Pauses double with every failure in a row; ``jitter`` in [0, 1) takes up to half off, so that
-    workers do not come back together."""
+    """The availability of a judge. Pauses double with every failure in a row; ``jitter`` in [0, 1)
+    takes up to half off, so that workers do not come back together."""
 
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self._jitter = jitter
@@ -41,11 +41,11 @@ class Availability:
         yield
 
     def answered(self) -> None:
-        """It is there."""
+        """Note that the judge answered."""
         self._failures, self._next_probe = 0, 0.0
 
     def failed(self) -> None:
-        """It did not answer, or in time."""
+        """Note that the judge did not answer, or not in time."""
         longest = FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures, 30)
         self._failures += 1
         pause = min(LONGEST_PAUSE_SECONDS, longest) * (1.0 - 0.5 * self._jitter())
@@ -59,7 +59,7 @@ CLOSE_SECONDS = 5.0
 
 
 class Judge:
-    """Of one zoo. ``rates`` is the share of requests to grade by service level.
+    """The judge of one zoo. ``rates`` is the share of requests to grade by service level.
 
     It grades nothing before it has learned what the day has cost so far.
     """
@@ -114,7 +114,8 @@ class Judge:
         ]
 
     def learn(self, spent: Spent, agreement: Agreement) -> None:
-        """What the log says: what the day has cost so far, and how the judge agrees with users."""
+        """Learn what the log says: what the day has cost so far, and how the judge agrees with
+        users."""
         self._budget.learn(spent)
         counts = agreement.may_be(self._settings.least_agreement)
         if counts != self._counts:
@@ -181,7 +182,7 @@ class Judge:
             self._left_out()
 
     def _next(self) -> ToGrade | None:
-        """The next that can be paid for."""
+        """Take the next request that can be paid for."""
         while (request := self._backlog.take()) is not None:
             if self._budget.has_room(datetime.now(UTC).date()):
                 return request

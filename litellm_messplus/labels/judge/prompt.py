@@ -41,7 +41,7 @@ A reason is one sentence of at most twenty words, and comes before its verdict."
 
 
 def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Message]:
-    """The judge's prompt; ``answers`` in the order in which they are shown."""
+    """Write the judge's prompt; ``answers`` in the order in which they are shown."""
     conversation = _conversation(asked)
     said = [_said(answer) for answer in answers]
     mark = _mark(asked.request_id, [rubric, conversation, *said])
@@ -59,14 +59,15 @@ def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Messa
 
 
 def schema(answers: int) -> Mapping[str, Any]:
-    """JSON schema of the reply. A key for each answer, so that a judge held to it can neither
-    leave one out nor grade one twice; the reason first, for what is written then follows it."""
+    """Build the JSON schema of the reply. A key for each answer, so that a judge held to it can
+    neither leave one out nor grade one twice; the reason first, for what is written then follows
+    it."""
     names = answer_names(answers)
     return _object({name: _object(_VERDICT) for name in names})
 
 
 def answer_names(answers: int) -> tuple[str, ...]:
-    """What the answers are called between us and the judge."""
+    """Name the answers as we and the judge call them."""
     return tuple(f"answer_{number}" for number in range(1, answers + 1))
 
 
@@ -83,14 +84,15 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _conversation(asked: Asked) -> str:
-    """With whoever speaks before each turn."""
+    """Write the conversation, with whoever speaks before each turn."""
     turns = [Turn(turn.role, f"[{turn.role}]\n{turn.text}") for turn in asked.conversation.turns]
     told = Conversation((*_required_form(asked), *turns), asked.conversation.tools)
     return shortened(told, CONVERSATION_CHARACTERS, HEAD_CHARACTERS)
 
 
 def _required_form(asked: Asked) -> Iterator[Turn]:
-    """What the client demands of the answer's form beside the words, such as a JSON schema."""
+    """Yield what the client demands of the answer's form beside the words, such as a JSON
+    schema."""
     form = {name: asked.parameters[name] for name in FORM_PARAMETERS if name in asked.parameters}
     if form:
         words = json.dumps(form, default=str, ensure_ascii=False)
@@ -99,14 +101,15 @@ def _required_form(asked: Asked) -> Iterator[Turn]:
 
 
 def _said(answer: Answer) -> str:
-    """An answer as text, whole: nothing is taken out of it."""
+    """Write an answer as text, whole: nothing is taken out of it."""
     calls = [f"[calls {call.name} with {call.arguments}]" for call in answer.tool_calls]
     refusal = [f"[refuses: {answer.refusal}]"] if answer.refusal else []
     return "\n".join(part for part in (answer.text, *refusal, *calls) if part)
 
 
 def _mark(request_id: str, texts: Sequence[str]) -> str:
-    """Letters that occur in none of the texts, so that none of them can end its own block."""
+    """Choose letters that occur in none of the texts, so that none of them can end its own
+    block."""
     marks = (
         blake2b(f"{request_id}\0{number}".encode(), digest_size=6).hexdigest() for number in count()
     )
@@ -139,7 +142,7 @@ class Grade:
 
 
 def grades(reply: str, answers: int) -> tuple[Grade, ...]:
-    """The verdicts in the order in which the answers were shown.
+    """Read the verdicts in the order in which the answers were shown.
 
     Whatever stands around the JSON (a code fence, thoughts, politeness) is passed over. Raises
     NonsenseError unless there is exactly one verdict for each answer, and no two that differ.
@@ -160,7 +163,7 @@ def _values(every: tuple[Grade, ...]) -> list[float]:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """The JSON objects in a text that begin with an answer, none of them inside another."""
+    """Yield the JSON objects in a text that begin with an answer, none of them inside another."""
     decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
     end = 0
     for start in islice(BEGINNING.finditer(text), MOST_OBJECTS):
@@ -174,7 +177,7 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python takes the last of two equal keys: a second verdict in secret."""
+    """Refuse equal keys: Python takes the last of two, and that is a second verdict in secret."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else {}
 
@@ -189,7 +192,8 @@ def _grades(value: Any, answers: int) -> tuple[Grade, ...] | None:
 
 
 def _grade(verdict: Any) -> Grade | None:
-    """Of `{"reason": ..., "satisfied": true}`; a judge that no schema holds may give a number."""
+    """Read a grade from `{"reason": ..., "satisfied": true}`; a judge that no schema holds may give
+    a number."""
     if not isinstance(verdict, Mapping):
         return None
     satisfied, reason = verdict.get("satisfied"), verdict.get("reason")

@@ -19,7 +19,8 @@ logger = logging.getLogger("litellm_messplus")
 
 
 class DeploymentIndex:
-    """Learned from what LiteLLM shows us: its ids exist only once the router has been built."""
+    """The deployments by LiteLLM's id, learned from what LiteLLM shows us: its ids exist only once
+    the router has been built."""
 
     def __init__(self) -> None:
         self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -59,7 +60,7 @@ class DeploymentIndex:
 
 
 def build_zoos(settings: MessplusSettings, model_list: Sequence[Deployment]) -> dict[str, Zoo]:
-    """The configured zoos over the proxy's `model_list`.
+    """Build the configured zoos over the proxy's `model_list`.
 
     Raises ConfigurationError for a zoo without deployments or with one candidate, and for a
     deployment without a price in the zoo's unit.

@@ -20,7 +20,8 @@ from litellm_messplus.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Who answered: the candidate, None outside the zoo, and LiteLLM's id of the deployment."""
+    """The one who answered: the candidate, None outside the zoo, and LiteLLM's id of the
+    deployment."""
 
     candidate: str | None
     deployment: str | None
@@ -28,8 +29,8 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What LiteLLM says of a call: the usage in the words of any API, the answer's text, what
-    LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
+    """The report of LiteLLM about a call: the usage in the words of any API, the answer's text,
+    what LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
     streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
 
     usage: object
@@ -41,7 +42,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """``cost`` in the zoo's unit; None where nobody knows, which is not zero."""
+    """The usage and cost of a call; ``cost`` in the zoo's unit, None where nobody knows, which is
+    not zero."""
 
     usage: Usage | None
     cost: float | None
@@ -49,8 +51,8 @@ class Metered:
 
 
 class Meter:
-    """``deployment_prices`` holds the price of each deployment by LiteLLM's id; ``price_factor``
-    gives what it is multiplied by where we take it on tokens."""
+    """The meter of costs. ``deployment_prices`` holds the price of each deployment by LiteLLM's id;
+    ``price_factor`` gives what it is multiplied by where we take it on tokens."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class Meter:
         """Deployments whose last whole answer came without usage."""
 
     def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
-        """Of an answer that came; readings that cannot be are dropped and counted."""
+        """Meter an answer that came; readings that cannot be true are dropped and counted."""
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
         except AbsurdUsageError as error:
@@ -80,7 +82,8 @@ class Meter:
         return Metered(usage, cost, source)
 
     def _reported(self, served: Served, reading: Reading, usage: Usage | None) -> Usage | None:
-        """The usage of a stream is LiteLLM's own count where the endpoint reports none."""
+        """Return the usage, marked as LiteLLM's own count where the endpoint of a stream reports
+        none."""
         if reading.is_stream:
             if usage is not None and served.deployment in self._silent:
                 return replace(usage, is_counted=True)
@@ -92,7 +95,8 @@ class Meter:
         return usage
 
     def _dollars(self, reading: Reading) -> float | None:
-        """None for LiteLLM's zero too: it says zero of what it has no price for."""
+        """Return the dollars; None for LiteLLM's zero too: it says zero of what it has no price
+        for."""
         dollars = reading.dollars or 0.0
         if not 0.0 <= dollars < math.inf:
             self._counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
@@ -128,7 +132,8 @@ class Meter:
         return None, CostSource.UNKNOWN
 
     def _price(self, zoo: Zoo, served: Served) -> DeploymentPrice | None:
-        """The deployment's own, else its candidate's. One of another zoo counts in its unit."""
+        """Return the deployment's own price, else its candidate's. One of another zoo counts in its
+        unit."""
         if served.candidate is None:
             return None
         found = self._deployment_prices.get(served.deployment or "")
@@ -148,7 +153,7 @@ def _source(usage: Usage | None) -> CostSource:
 def _cost_outside(
     zoo: Zoo, served: Served, usage: Usage | None, dollars: float | None
 ) -> tuple[float | None, CostSource]:
-    """Of a fallback outside the zoo, whose price only LiteLLM knows."""
+    """Return the cost of a fallback outside the zoo, whose price only LiteLLM knows."""
     if dollars is None:
         if usage is not None and served.deployment is not None and is_free(served.deployment):
             return 0.0, CostSource.MEASURED
@@ -173,7 +178,8 @@ TOKENS_PER_TURN = 4
 
 
 class PromptTokens:
-    """Of the candidates of every zoo whose tokenizer is at hand; the others are left out."""
+    """The tokenizers of the candidates of every zoo, where they are at hand; the others are left
+    out."""
 
     def __init__(self, zoos: Sequence[str], model_list: Sequence[Deployment]) -> None:
         self._encodings: dict[str, dict[str, str]] = {name: {} for name in zoos}
@@ -189,7 +195,7 @@ class PromptTokens:
             tiktoken.get_encoding(name)
 
     def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
-        """By candidate; empty for a prompt that is too long to be counted in time."""
+        """Count tokens by candidate; none for a prompt that is too long to be counted in time."""
         known, text = self._encodings[zoo], conversation.text
         if not known or len(text) > LONGEST:
             return {}
@@ -202,7 +208,8 @@ class PromptTokens:
 
 
 def _encoding_name(deployment: Deployment) -> str | None:
-    """None for a model that is not OpenAI's, or whose tokenizer is not in LiteLLM's package."""
+    """Name the encoding; None for a model that is not OpenAI's, or whose tokenizer is not in
+    LiteLLM's package."""
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:

@@ -34,7 +34,7 @@ OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:
-    """What the operator's configuration says; None where it says nothing.
+    """Read what the operator's configuration says; None where it says nothing.
 
     As at LiteLLM: `litellm_params` goes before `model_info`, one price that is stated hides all of
     the price map, and only the discount on cached tokens is taken from there. LiteLLM has no price
@@ -59,17 +59,17 @@ def stated_dollars(deployment: Deployment) -> Price | None:
 
 
 def public_dollars(deployment: Deployment) -> Price | None:
-    """What LiteLLM's price map says, which knows the public providers' models."""
+    """Read what LiteLLM's price map says, which knows the public providers' models."""
     return price_of_rates(_public_rates(deployment))
 
 
 def is_free(identity: str) -> bool:
-    """Whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
+    """Tell whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
     return price_of_rates(litellm.model_cost.get(identity) or {}) == Price()
 
 
 def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
-    """The entry of the price map; empty for a model that is not there.
+    """Return the entry of the price map; empty for a model that is not there.
 
     The entry itself and not LiteLLM's view of it, in which a missing price is zero: its router
     gives every model that it serves an entry, most of them without a price.
@@ -92,7 +92,8 @@ JOULES = ("joules_per_prompt_token", "joules_per_completion_token", "joules_per_
 
 
 def energy_price(deployment: Deployment) -> Price | None:
-    """In joules, from the numbers or the profile that `model_info.messplus` names; else None.
+    """Read a price in joules, from the numbers or the profile that `model_info.messplus` names;
+    else None.
 
     Raises ConfigurationError where both are given, and for a profile that cannot be used; TypeError
     or ValueError for what is no number.
@@ -117,7 +118,7 @@ def energy_price(deployment: Deployment) -> Price | None:
 
 
 def energy_profile(deployment: Deployment) -> EnergyProfile | None:
-    """The profile that `model_info.messplus` names; None where it names none.
+    """Load the profile that `model_info.messplus` names; None where it names none.
 
     Its path is relative to the folder in which the proxy was started. Raises ConfigurationError for
     a profile that cannot be used.
@@ -151,8 +152,9 @@ class DeploymentPrice:
 
 
 def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
-    """What the operator states goes before what LiteLLM's price map knows, and the zoo's own unit
-    before the other; the other counts only where `electricity` says what a kWh costs.
+    """Find a deployment's price. What the operator states goes before what LiteLLM's price map
+    knows, and the zoo's own unit before the other; the other counts only where `electricity` says
+    what a kWh costs.
 
     Raises ConfigurationError for a deployment without a price, or with one that is none.
     """

@@ -56,21 +56,22 @@ class IncomingRequest:
 
     @property
     def client_metadata(self) -> Mapping[str, Any]:
-        """What the client sent as `metadata`, which may go upstream, or as `litellm_metadata`,
-        which never does. LiteLLM's own stands among it."""
+        """The metadata that the client sent as `metadata`, which may go upstream, or as
+        `litellm_metadata`, which never does. LiteLLM's own stands among it."""
         found = self.kwargs.get("metadata") if self.call_type in METADATA_OF_OTHERS else None
         return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
 
     @property
     def most_completion_tokens(self) -> float:
-        """How long the answer may get, of all its choices together; infinite without a limit."""
+        """The limit on the answer's length, of all its choices together; infinite without a
+        limit."""
         limits = [_count(self.kwargs.get(name)) for name in COMPLETION_LIMITS]
         given = [limit for limit in limits if limit is not None]
         choices = _count(self.kwargs.get("n")) or 1
         return float(min(given) * choices) if given else math.inf
 
     def conversation(self) -> Conversation:
-        """The prompt as the model sees it, whatever the surface."""
+        """Read the prompt as the model sees it, whatever the surface."""
         given = self.kwargs
         return read_conversation(
             given.get("input") if self.messages is None else self.messages,
@@ -83,7 +84,7 @@ class IncomingRequest:
 def read_request(
     messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
 ) -> IncomingRequest | None:
-    """The request behind the router's arguments; None for what is not routed.
+    """Read the request behind the router's arguments; None for what is not routed.
 
     Token counting and embeddings are not routed, nor is a response that continues an earlier one:
     that must stay on its deployment.
@@ -101,17 +102,18 @@ def read_request(
 
 
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:
-    """The id of the earlier response that a response continues; other surfaces know no such."""
+    """Return the id of the earlier response that a response continues; other surfaces have no such
+    id."""
     call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
     earlier = kwargs.get("previous_response_id")
     return str(earlier) if earlier and call_type == "aresponses" else None
 
 
 def metadata_name(call_type: str) -> str:
-    """Where LiteLLM keeps its own metadata in the arguments of a call."""
+    """Name where LiteLLM keeps its own metadata in the arguments of a call."""
     return "litellm_metadata" if call_type in METADATA_OF_OTHERS else "metadata"
 
 
 def _count(value: object) -> int | None:
-    """A number above zero; a client may send anything."""
+    """Return a number above zero, else None; a client may send anything."""
     return value if isinstance(value, int) and value > 0 else None

@@ -18,7 +18,7 @@ class AbsurdUsageError(ValueError):
 
 
 def read_usage(reported: object) -> Usage | None:
-    """Tokens as reported; None where none were, or only zeros: no call reads nothing.
+    """Read tokens as reported; None where none were, or only zeros: no call reads nothing.
 
     Raises AbsurdUsageError for what no call can have used.
     """
@@ -43,9 +43,9 @@ def read_usage(reported: object) -> Usage | None:
 
 
 def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
-    """Of a call whose endpoint said nothing: the answer by LiteLLM's general tokenizer, the prompt,
-    whose words are not kept, by its length. None where there are no words to count.
-    """
+    """Count the usage of a call whose endpoint said nothing: the answer by LiteLLM's general
+    tokenizer, the prompt, whose words are not kept, by its length. None where there are no words to
+    count."""
     if not answer:
         return None
     # Without a model's name: by some of them, LiteLLM would download a tokenizer.
@@ -54,7 +54,7 @@ def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
 
 
 def _is_anthropic(reported: object) -> bool:
-    """Anthropic's words are those of the Responses API, but for the details."""
+    """Tell Anthropic's usage, whose words are those of the Responses API, but for the details."""
     return (
         field(reported, "input_tokens") is not None
         and field(reported, "prompt_tokens") is None
