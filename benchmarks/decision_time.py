@@ -100,7 +100,7 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     position = await restore(database, engines)
     plugin = MessplusPlugin(settings, encoder, engines, database, position)
     plugin.start()
-    startup.spare()  # as a start of the proxy does
+    startup.freeze_startup_objects()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
         messages = [{"role": "user", "content": f"{PROMPT} {number}"}]

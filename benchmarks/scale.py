@@ -160,7 +160,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
         proxy.settings, proxy.engines[ZOO].encoder, proxy.engines, database, scaled.position
     )
     steps, parts = Steps(), plugin.parts
-    startup.spare()  # as the proxy does
+    startup.freeze_startup_objects()  # as the proxy does
     asked = iter(range(BLOCK))
 
     async def feedback() -> None:

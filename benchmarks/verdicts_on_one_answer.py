@@ -96,12 +96,13 @@ async def main(folder: str) -> int:
         database,
         only_zoo(engine),
         Counters(),
+        store_text=False,
         flush_seconds=0.1,
         snapshot_every=10**9,
         position=position,
     )
     await judge(database, "another-worker-", FOLLOWED)
-    startup.spare()  # as the proxy does
+    startup.freeze_startup_objects()  # as the proxy does
 
     async def follow() -> None:
         journal.start()

@@ -100,6 +100,7 @@ class Worker:
             database,
             {self._engine.zoo.name: self._engine},
             counters := Counters(),
+            store_text=False,
             flush_seconds=0.5,
             snapshot_every=10_000,
             position=0,

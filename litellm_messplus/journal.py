@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.following import Following
-from litellm_messplus.records import Record, RequestRecord
+from litellm_messplus.records import Record, RequestRecord, without_text
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
@@ -57,7 +57,8 @@ class _Waiting:
 
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
-    ``arrivals`` are told of what it has written and folded in."""
+    ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
+    words of a user go past its door, whoever hands them over; ``saw`` is told of what did."""
 
     def __init__(
         self,
@@ -65,6 +66,8 @@ class Journal:
         engines: Mapping[str, Engine],
         counters: Counters,
         *,
+        store_text: bool,
+        saw: Callable[[Record], None] | None = None,
         flush_seconds: float,
         snapshot_every: int,
         position: int,
@@ -74,6 +77,8 @@ class Journal:
         self._database = database
         self._engines = engines
         self._counters = counters
+        self._store_text = store_text
+        self._saw = saw
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
@@ -101,7 +106,7 @@ class Journal:
 
     def write(self, record: Record) -> None:
         """Hand over a record; it is written within the flush interval."""
-        self._add(_Waiting(record))
+        self._add(record)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(
                 self._flush_seconds, self._write_now
@@ -114,7 +119,7 @@ class Journal:
         DatabaseFileGoneError where its file was deleted.
         """
         written = asyncio.get_running_loop().create_future()
-        self._add(_Waiting(record, written, is_durable=True))
+        self._add(record, written)
         self._write_now()
         await asyncio.shield(written)
 
@@ -145,11 +150,16 @@ class Journal:
         except SQLAlchemyError:  # the log is written; a start will fold it
             self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
-    def _add(self, waiting: _Waiting) -> None:
+    def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> None:
+        """Queue a record, as it may be kept. Whoever hands over a future waits for the disk."""
+        kept = record if self._store_text else without_text(record)
+        waiting = _Waiting(kept, written, is_durable=written is not None)
         if len(self._backlog) >= LONGEST_BACKLOG:
             self._drop(waiting, JournalFullError(f"{LONGEST_BACKLOG} records are waiting"))
         else:
             self._backlog.append(waiting)
+            if self._saw is not None:
+                self._saw(kept)
 
     def _write_now(self) -> None:
         self._is_due = True

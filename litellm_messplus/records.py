@@ -6,7 +6,7 @@ router is the fold of the records in that order."""
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -241,6 +241,26 @@ class LessonRecord:
 
 
 Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord | LessonRecord
+
+
+def without_text(record: Record) -> Record:
+    """Drop what may quote a user: the prompt, the answer, and what a judge says of them.
+
+    What a user writes as the comment of feedback is sent to be kept, and stays.
+    """
+    match record:
+        case RequestRecord():
+            return without_prompt(record)
+        case CallRecord(answer=str()):
+            return replace(record, answer=None)
+        case LabelRecord(kind=LabelKind.JUDGE, comment=str()):
+            return replace(record, comment=None)
+    return record
+
+
+def without_prompt(record: RequestRecord) -> RequestRecord:
+    """Drop the text of the prompt."""
+    return record if record.prompt is None else replace(record, prompt=None)
 
 
 def served_call_id(request_id: str) -> str:

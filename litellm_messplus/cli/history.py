@@ -54,7 +54,8 @@ def explain(
 def _logged(given: str, database: str | None, url: str | None, key: str | None) -> "Logged":
     import asyncio
 
-    from litellm_messplus.inspecting.logged import logged_by, logged_in
+    from litellm_messplus.inspecting.asking import logged_by
+    from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.status.build import default_database
 
     if url is not None:
@@ -128,7 +129,7 @@ def feedback(
 ) -> None:
     """Say whether an answer satisfied. The proxy replies when the verdict is durable."""
     from litellm_messplus.errors import MessplusError
-    from litellm_messplus.inspecting.logged import send_feedback
+    from litellm_messplus.inspecting.asking import send_feedback
 
     if satisfied is None:
         raise SystemExit("messplus: no verdict given; allowed: --satisfied or --unsatisfied")

@@ -14,7 +14,7 @@ from litellm_messplus.cli.keys import ProxyKey
 if TYPE_CHECKING:
     from litellm_messplus.proxy.checking import Checked
     from litellm_messplus.retention.prune import Pruned
-    from litellm_messplus.upkeep.finding import Report
+    from litellm_messplus.upkeep.finding import VerifyReport
 
 # `messplus check`: is this configuration one that the proxy would start with?
 
@@ -125,7 +125,7 @@ def verify(
 
 def _verified(
     database: str | None, config: Path | None, url: str | None, key: str | None
-) -> "Report":
+) -> "VerifyReport":
     import asyncio
     from functools import partial
 
@@ -141,7 +141,7 @@ def _verified(
     return asyncio.run(check(database, configured, ask))
 
 
-def _show(report: "Report", *, as_json: bool) -> None:
+def _show(report: "VerifyReport", *, as_json: bool) -> None:
     import json
 
     from rich.console import Console

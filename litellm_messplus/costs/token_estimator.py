@@ -14,7 +14,7 @@ MEMORY = 200
 
 
 @dataclass(slots=True)
-class RunningMean:
+class RecentMean:
     """A mean over all values until ``MEMORY`` of them, an exponential one from there on."""
 
     value: float
@@ -25,7 +25,7 @@ class RunningMean:
         self.value += (value - self.value) / min(self.count, MEMORY)
 
 
-def expected(means: Sequence[RunningMean]) -> list[float]:
+def expected(means: Sequence[RecentMean]) -> list[float]:
     """Return the value of each; for one that has seen nothing yet, the mean of the others that
     have. All models of a zoo are asked the same, and one that says it in a hundred tokens is not
     alone."""
@@ -41,12 +41,12 @@ class TokenEstimator:
     English. Counting 2000 tokens takes 0.3 to 0.7 ms, longer than routing, and few models'
     tokenizers are at hand."""
 
-    characters_per_token: RunningMean = field(
-        default_factory=lambda: RunningMean(CHARACTERS_PER_TOKEN)
+    characters_per_token: RecentMean = field(
+        default_factory=lambda: RecentMean(CHARACTERS_PER_TOKEN)
     )
-    prompt_tokens: RunningMean = field(default_factory=lambda: RunningMean(0.0))
-    completion_tokens: RunningMean = field(default_factory=lambda: RunningMean(COMPLETION_TOKENS))
-    seconds: RunningMean = field(default_factory=lambda: RunningMean(SECONDS))
+    prompt_tokens: RecentMean = field(default_factory=lambda: RecentMean(0.0))
+    completion_tokens: RecentMean = field(default_factory=lambda: RecentMean(COMPLETION_TOKENS))
+    seconds: RecentMean = field(default_factory=lambda: RecentMean(SECONDS))
 
     def observe(
         self,
@@ -67,6 +67,6 @@ class TokenEstimator:
         """Estimate the tokens of a prompt."""
         return prompt_characters / self.characters_per_token.value
 
-    def means(self) -> tuple[RunningMean, ...]:
+    def means(self) -> tuple[RecentMean, ...]:
         """Return all that is remembered, in a fixed order."""
         return self.characters_per_token, self.prompt_tokens, self.completion_tokens, self.seconds

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from litellm_messplus.demo.asides import Models, list_deployments
-from litellm_messplus.demo.report import JOULES, Asked, Report, Yardsticks, table
+from litellm_messplus.demo.report import JOULES, Asked, DemoReport, Yardsticks, table
 from litellm_messplus.demo.session import (
     Labelling,
     Outcome,
@@ -110,7 +110,7 @@ class Demo:
         self._progress = progress
         self._threads = threads
 
-    def go(self, tasks: Sequence[Task], *, ask_all: bool) -> Report:
+    def go(self, tasks: Sequence[Task], *, ask_all: bool) -> DemoReport:
         """Send the tasks, look the outcomes up once they are labelled, and ask aside."""
         deployments = list_deployments(self._client) if ask_all else []
         sent = self._send(tasks)
@@ -129,7 +129,7 @@ class Demo:
             asked = self._ask_all(models, [task for task, _ in sent], outcomes)
             yardsticks = Yardsticks.of(asked, outcomes)
         unrouted = len(tasks) - len(sent)
-        return Report.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
+        return DemoReport.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
 
     def _send(self, tasks: Sequence[Task]) -> list[tuple[Task, Sent]]:
         """Send the tasks, and return those that the plugin routed."""
@@ -170,7 +170,7 @@ def _settle(session: Session, sent: Sequence[Sent], progress: Progress) -> Repor
     return session.reported(newest, len(sent))
 
 
-def _show(report: Report, as_json: bool, svg: Path | None) -> None:
+def _show(report: DemoReport, as_json: bool, svg: Path | None) -> None:
     if as_json:
         print(json.dumps(report.as_dict()))
         return

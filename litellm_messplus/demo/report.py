@@ -100,7 +100,7 @@ COLOURS: dict[Verdict, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DemoReport:
     """The result of a session. Costs are sums in the zoo's unit, exploration calls included; shares
     are from 0 to 1.
 
@@ -141,7 +141,7 @@ class Report:
         reported: Reported,
         unrouted: int,
         yardsticks: Yardsticks,
-    ) -> "Report":
+    ) -> "DemoReport":
         """Build the report over the requests of a session, in order; not empty. ``outcomes`` are
         those of ``sent``, and ``labels`` the mode."""
         results = [outcome["outcome"] for outcome in outcomes]
@@ -184,7 +184,7 @@ def verdict(satisfaction: float, alpha: float) -> Verdict:
     return "within chance of alpha" if satisfaction >= alpha - SLACK else "not kept"
 
 
-def table(report: Report) -> Table:
+def table(report: DemoReport) -> Table:
     """Lay the report out for people."""
     shown = Table(title=f"{report.requests} requests through the proxy", show_header=False)
     shown.add_column(justify="left")
@@ -213,7 +213,7 @@ def table(report: Report) -> Table:
     return shown
 
 
-def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
+def _yardsticks(report: DemoReport) -> Iterator[tuple[str, str]]:
     """Yield the rows of what is known only afterwards."""
     note = report.hindsight_note
     for name, cost, times in (
@@ -232,7 +232,7 @@ def _times(cost: float, other: float | None) -> float | None:
     return cost / other if other else None
 
 
-def _reported(report: Report) -> str:
+def _reported(report: DemoReport) -> str:
     rate, low, high = (
         report.satisfaction_reported,
         report.satisfaction_low,

@@ -41,7 +41,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ImportReport:
     """The result of an import. ``written`` labels are new in the log, or would be in a dry run;
     ``known`` are there already, or twice in the file; ``left_out`` are scores of other names."""
 
@@ -233,7 +233,7 @@ async def import_labels(
     source: str | None = None,
     score: str | None = None,
     is_dry_run: bool = False,
-) -> Report:
+) -> ImportReport:
     """Put the labels of a file into the log, durably and in one transaction.
 
     Raises MessplusError with the reason, before anything is written.
@@ -243,7 +243,7 @@ async def import_labels(
     joined = await _joined(read, place, source or _default_source(read, score))
     if joined.records and not is_dry_run:
         await _write(place.database, joined.records)
-    return Report(
+    return ImportReport(
         file=str(path),
         form=read.form.value,
         sources=sorted({record.source for record in joined.records}),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from litellm_messplus import parquet
 from litellm_messplus.importing.rows import (
     Format,
     ImportingError,
@@ -20,6 +21,7 @@ from litellm_messplus.importing.rows import (
     score_name,
     shown,
 )
+from litellm_messplus.parquet import ParquetError
 
 MOST_ROWS = 1_000_000
 """In one file: all labels are written in one transaction."""
@@ -53,7 +55,7 @@ def read_file(path: Path, form: Format = Format.AUTO, score: str | None = None) 
     """
     try:
         return _read(path, _items(path), form, score)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, ParquetError) as error:
         raise _cannot_be_read(path, error) from None
 
 
@@ -187,13 +189,10 @@ def _no_object(line: int, given: object) -> Refused:
 
 
 def _parquet(path: Path) -> Iterator[Numbered]:
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
-        raise _cannot_be_read(path, error) from None
-    yield from enumerate(frame.iter_rows(named=True), start=1)
+    columns = parquet.read(path)
+    rows = zip(*columns.values(), strict=True)
+    for number, row in enumerate(rows, start=1):
+        yield number, dict(zip(columns, row, strict=True))
 
 
 def _cannot_be_read(path: Path, error: Exception) -> ImportingError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, Report
+from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, ReportFinding
 from litellm_messplus.settings.labels import ImplicitSettings
 
 # How alike two texts are: whether a question is another one asked again.
@@ -69,7 +69,7 @@ class Implicit:
 
     name = LabelKind.IMPLICIT.value
 
-    def __init__(self, settings: ImplicitSettings, report: Report) -> None:
+    def __init__(self, settings: ImplicitSettings, report: ReportFinding) -> None:
         self._settings = settings
         self._report = report
         self._last: OrderedDict[tuple[object, ...], _Answered] = OrderedDict()

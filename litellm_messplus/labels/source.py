@@ -90,7 +90,7 @@ class Finding:
     comment: str | None = None
 
 
-Report = Callable[[Finding], None]
+ReportFinding = Callable[[Finding], None]
 """Where a source hands over what it found, now or later: the log takes it from there."""
 
 
@@ -98,8 +98,8 @@ class LabelSource(Protocol):
     """A source of labels, which watches the calls of one zoo, and labels those of which it can say
     something.
 
-    It was given its `Report` when it was made. ``ended`` returns at once, and whatever it raises is
-    counted and changes nothing else; what takes longer is a task of the source's own.
+    It was given its `ReportFinding` when it was made. ``ended`` returns at once, and whatever it
+    raises is counted and changes nothing else; what takes longer is a task of the source's own.
     """
 
     name: str

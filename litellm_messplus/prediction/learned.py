@@ -61,7 +61,7 @@ class ModelView:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ZooView:
     """The knowledge of a zoo: ``evidence`` is by how many nats, over the last 500 labels or so,
     predictions from the prompt beat the running means; ``prompts`` are those it is shown on."""
 
@@ -70,11 +70,11 @@ class Reading:
     models: tuple[ModelView, ...]
 
 
-def reading_of(predictor: Predictor) -> Reading:
+def zoo_view(predictor: Predictor) -> ZooView:
     """Read what this predictor has learned; no family before the first recent prompts."""
     recent = predictor.recent
     seen = recent.numbers[: len(recent)][recent.is_seen[: len(recent)]]
-    return Reading(
+    return ZooView(
         evidence=predictor.heads.evidence,
         prompts=len(seen),
         models=tuple(

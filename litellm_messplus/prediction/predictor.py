@@ -24,7 +24,7 @@ from litellm_messplus.prediction.prompt_heads import (
     logistics,
     within,
 )
-from litellm_messplus.prediction.rates import ChangeTest, RunningMean, optimism, rates
+from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 
 # The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
@@ -152,7 +152,7 @@ class Predictor:
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
         self.candidates = tuple(candidates)
         self.index = {name: place for place, name in enumerate(self.candidates)}
-        self.means = [RunningMean() for _ in self.candidates]
+        self.means = [FadingRate() for _ in self.candidates]
         self.heads = PromptHeads(len(self.candidates), dimension)
         self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: OrderedDict[str, Mark] = OrderedDict()
@@ -238,12 +238,12 @@ class Predictor:
             self._marks.popitem(last=False)
 
 
-def _numbers(mean: RunningMean) -> list[float]:
+def _numbers(mean: FadingRate) -> list[float]:
     change = mean.change
     suspected = [change.evidence, change.weight, change.total]
     return [mean.weight, mean.total, mean.faded, mean.restarted, *suspected]
 
 
-def _running_mean(numbers: list[float]) -> RunningMean:
+def _running_mean(numbers: list[float]) -> FadingRate:
     weight, total, faded, restarted, *suspected = numbers
-    return RunningMean(weight, total, faded, restarted, ChangeTest(*suspected))
+    return FadingRate(weight, total, faded, restarted, DriftTest(*suspected))

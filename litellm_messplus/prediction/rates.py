@@ -34,7 +34,7 @@ _EDGE = 0.02
 
 
 @dataclass(slots=True)
-class ChangeTest:
+class DriftTest:
     """A test for a drop: the ``evidence`` for it, and the labels since it last was zero, which are
     all that is known of the model if it did drop."""
 
@@ -76,7 +76,7 @@ KINDNESS = 2.0
 
 
 @dataclass
-class RunningMean:
+class FadingRate:
     """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
 
     Where the change test finds that the model has become worse, the mean starts again from the
@@ -87,7 +87,7 @@ class RunningMean:
     total: float = 0.0
     faded: float = 0.0
     restarted: float = 0.0
-    change: ChangeTest = field(default_factory=ChangeTest)
+    change: DriftTest = field(default_factory=DriftTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
         """Count a label; the returned mark lets a later verdict be put in its place exactly."""
@@ -98,7 +98,7 @@ class RunningMean:
         self.faded -= weight / MEMORY
         if has_dropped:
             self.weight, self.total = self.change.weight, self.change.total
-            self.change = ChangeTest()
+            self.change = DriftTest()
             self.restarted = self.faded
         return self.faded
 
@@ -112,7 +112,7 @@ class RunningMean:
         self.total += (new.weight * new.value - old.weight * old.value) * kept
 
 
-def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
+def rates(means: Sequence[FadingRate]) -> tuple[list[float], list[float]]:
     """Estimate the shrunk satisfaction rate and its standard deviation, per model."""
     weight = sum(mean.weight for mean in means)
     pooled = (sum(mean.total for mean in means) + FIRST_GUESS) / (weight + 1.0)
@@ -126,7 +126,7 @@ def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
     return satisfaction, deviation
 
 
-def optimism(means: Sequence[RunningMean]) -> list[float]:
+def optimism(means: Sequence[FadingRate]) -> list[float]:
     """Return the standard deviations to add per model: the base, and more for a model with few
     labels."""
     share = sum(mean.weight for mean in means) / max(len(means), 1)

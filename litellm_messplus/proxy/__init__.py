@@ -16,8 +16,11 @@ influence         how often a key may judge, and how much a verdict may move
 http              the routes and headers of our own
 authentication    LiteLLM's keys, for these routes
 monitoring        the status on demand, alerts and metrics by the minute
+metrics           what Prometheus reads of all this
+distributions     decision times, costs and verdicts, counted in buckets
 shared_counters   what all workers counted, as one sum
 retention         old requests leave the log, once a day
+litellm_seam      every name of LiteLLM that it does not document
 startup           configuration, database and engines, and then the plugin
 composition       all of these put together, started and stopped
 checking          the same as a start, without one: `messplus check`

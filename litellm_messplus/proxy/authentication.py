@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from fastapi import HTTPException, Request
-from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
-from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
 from starlette.types import Message
+
+from litellm_messplus.proxy.litellm_seam import authenticate
 
 KEY_HEADERS = ("authorization", "api-key", "x-api-key", "x-litellm-api-key")
 OPEN_TO_EVERY_KEY = b"/v1/models"
@@ -31,18 +31,10 @@ async def caller(request: Request) -> Caller:
     key may list the models, which every valid key may (measured on 1.106.2).
     """
     if not any(request.headers.get(name) for name in KEY_HEADERS):
-        # Without a database of its own, LiteLLM 1.106 answers 500 here.
+        # Without a database of its own, LiteLLM 1.106 answers 500 here (its issue #38978).
         raise HTTPException(401, "no key was given")
-    key = await user_api_key_auth(
-        request=_as_model_listing(request),
-        api_key=request.headers.get("authorization", ""),
-        azure_api_key_header=request.headers.get("api-key", ""),
-        anthropic_api_key_header=request.headers.get("x-api-key"),
-        google_ai_studio_api_key_header=None,
-        azure_apim_header=None,
-        custom_litellm_key_header=request.headers.get("x-litellm-api-key"),
-    )
-    return _caller(key)
+    key_hash, is_admin = await authenticate(_as_model_listing(request))
+    return Caller(key_hash, is_admin)
 
 
 async def administrator(request: Request) -> Caller:
@@ -68,8 +60,3 @@ def _as_model_listing(request: Request) -> Request:
 
 async def _empty_body() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
-
-
-def _caller(key: UserAPIKeyAuth) -> Caller:
-    is_admin = key.user_role == LitellmUserRoles.PROXY_ADMIN
-    return Caller(key_hash=key.api_key, is_admin=is_admin)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from litellm_messplus import parquet
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
@@ -80,7 +81,16 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     model_list = config.get("model_list") or []
     zoos = build_zoos(settings, model_list)
     check_judges(settings, model_list)
+    _check_archive(settings)
     return Honoured(settings, zoos, measured_deployments(zoos, model_list))
+
+
+def _check_archive(settings: MessplusSettings) -> None:
+    archive = settings.retention.archive if settings.retention is not None else None
+    if archive is not None and not parquet.is_installed():
+        raise ConfigurationError(
+            "messplus.retention.archive", archive, f"nothing without an extra: {parquet.INSTALL}"
+        )
 
 
 def checked(config: Mapping[str, Any]) -> Checked:

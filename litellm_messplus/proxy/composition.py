@@ -9,11 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.judge.grader import Outlets
+from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
+from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
@@ -22,6 +23,7 @@ from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
+from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.retention import Retention
@@ -56,10 +58,13 @@ class Parts:
         self.open_requests = OpenRequests()
         self.authors = Authors(database)
         self.index = DeploymentIndex()
+        self._distributions = Distributions()
         self.journal = Journal(
             database,
             engines,
             counters,
+            store_text=settings.store_text,
+            saw=self._distributions.saw,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
@@ -75,8 +80,8 @@ class Parts:
             self.energy.price_factor,
         )
         report = LabelWriter(self.journal).report
-        outlets = Outlets(report, self.journal.write, counters)
-        self._judges = Judges(settings, outlets, database)
+        sinks = JudgeSinks(report, self.journal.write, counters)
+        self._judges = Judges(settings, sinks, database)
         self.desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._explorer = Explorer(
@@ -88,7 +93,6 @@ class Parts:
             counters,
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
-            store_text=settings.store_text,
         )
         self._features = FeatureService(
             encoder,
@@ -123,7 +127,9 @@ class Parts:
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
-        self._shared_counters = SharedCounters(database, counters, self._encoder_did)
+        self._shared_counters = SharedCounters(
+            database, counters, self._encoder_did, self._distributions.counts
+        )
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
@@ -160,7 +166,7 @@ class Parts:
             await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()
-            await _flush_log_events()
+            await flush_log_events()
             await self.desk.close()
             await self._next_turn_feedback.close()
             await self.energy.close()
@@ -176,10 +182,3 @@ class Parts:
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
-
-
-async def _flush_log_events() -> None:
-    """Flush the queued log events, which LiteLLM 1.106 drops at its end."""
-    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
-
-    await GLOBAL_LOGGING_WORKER.flush()

@@ -8,14 +8,19 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.utils import all_litellm_params
-
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.gates import Gates
-from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.labelling import judged_call
+from litellm_messplus.proxy.litellm_seam import (
+    OWN_PARAMETERS,
+    failed_deployment,
+    hidden_params,
+    internal_call_metadata,
+    llm_router,
+)
 from litellm_messplus.proxy.open_requests import OpenRequest
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
@@ -66,7 +71,6 @@ class Explorer:
         *,
         concurrent: int,
         charge_caller: bool,
-        store_text: bool,
     ) -> None:
         self._meter = meter
         self._energy = energy
@@ -76,7 +80,6 @@ class Explorer:
         self._counters = counters
         self._concurrent = concurrent
         self._charge_caller = charge_caller
-        self._store_text = store_text
         self._running: set[asyncio.Task[None]] = set()
 
     def start(
@@ -120,28 +123,30 @@ class Explorer:
         exploration_barred.set(opened.barred)
         started = time.perf_counter()
         try:
-            response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
+            response = await getattr(llm_router(), ROUTER_METHODS[call_type])(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
-            self._gates.failed(getattr(error, "failed_deployment_id", None), error, opened.needs)
+            self._gates.failed(failed_deployment(error), error, opened.needs)
             response = None
             ended = _failed(record, number, candidate, error, time.perf_counter() - started)
         else:
             seconds = time.perf_counter() - started
-            self._gates.succeeded(answers.hidden_params(response).get("model_id"), opened.needs)
+            self._gates.succeeded(hidden_params(response).get("model_id"), opened.needs)
             ended = self._answered(record, number, candidate, response, seconds)
         self._journal.write(ended)
         self._energy.ended(record.zoo, ended)
         if asked is not None:
-            self._desk.ended(answered(asked, record, ended, response))
+            self._desk.ended(judged_call(asked, record, ended, response))
 
     def _answered(
         self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float
     ) -> CallRecord:
-        hidden = answers.hidden_params(response)
+        hidden = hidden_params(response)
         answer = answers.text(response)
         deployment = hidden.get("model_id")
-        reading = Reading(answers.usage(response), answer, hidden.get("response_cost"), seconds)
+        reading = ReportedCall(
+            answers.usage(response), answer, hidden.get("response_cost"), seconds
+        )
         metered = self._meter.read(record, Served(candidate, deployment), reading)
         usage = metered.usage
         return CallRecord(
@@ -161,7 +166,7 @@ class Explorer:
             cost=metered.cost,
             cost_source=metered.source,
             seconds=seconds,
-            answer=answer if self._store_text else None,
+            answer=answer,
         )
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
@@ -170,12 +175,10 @@ class Explorer:
         repeated = {
             name: value
             for name, value in request.kwargs.items()
-            if name not in NOT_REPEATED
-            and not name.startswith("_")
-            and name not in all_litellm_params
+            if name not in NOT_REPEATED and not name.startswith("_") and name not in OWN_PARAMETERS
         }
         repeated["model"] = group
-        repeated |= request.asked
+        repeated |= request.prompt_arguments
         repeated[metadata_name(request.call_type)] = self._metadata(request)
         if request.call_type in METADATA_OF_OTHERS and "metadata" in request.kwargs:
             repeated["metadata"] = request.kwargs["metadata"]
@@ -185,11 +188,7 @@ class Explorer:
         """Say whose the call is: nobody's, or the caller's as an internal call of the proxy."""
         if not self._charge_caller:
             return {}
-        from litellm.litellm_core_utils.internal_call_metadata import (
-            sanitized_forwardable_call_metadata,
-        )
-
-        return dict(sanitized_forwardable_call_metadata(request.metadata, "messplus_exploration"))
+        return internal_call_metadata(request.metadata, "messplus_exploration")
 
 
 def _failed(
@@ -206,11 +205,3 @@ def _failed(
         seconds=seconds,
         error=f"{type(error).__name__}: {error}"[:2000],
     )
-
-
-def _router() -> Any:
-    """Return the proxy's router as it is now: LiteLLM replaces it when its configuration
-    changes."""
-    from litellm.proxy import proxy_server
-
-    return proxy_server.llm_router

@@ -8,15 +8,12 @@ here gates nothing: it is counted, and the request is ranked as if all could tak
 import asyncio
 import json
 import logging
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import litellm
-from litellm.litellm_core_utils.core_helpers import get_metadata_variable_name_from_kwargs
-from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
 
 from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
 from litellm_messplus.prediction.encoder import Conversation
@@ -33,6 +30,7 @@ from litellm_messplus.proxy.deployments.deployment import (
     deployment_id,
     place_of,
 )
+from litellm_messplus.proxy.litellm_seam import counted_tokens, kept_by_tags, running_router
 from litellm_messplus.proxy.surfaces.requirements import (
     MODALITIES,
     Capability,
@@ -83,12 +81,6 @@ OPEN = Admission()
 """Everybody is eligible."""
 
 
-def litellm_router() -> Any:
-    """The proxy's router as it is now, for LiteLLM replaces it when its configuration changes; None
-    where no proxy runs in this process."""
-    return getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
-
-
 class Gates:
     """One a worker. ``count_seconds`` is how long a request waits until its tokens are counted."""
 
@@ -97,7 +89,7 @@ class Gates:
         counters: Counters,
         *,
         count_seconds: float,
-        router: Callable[[], Any] = litellm_router,
+        router: Callable[[], Any] = running_router,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._counters = counters
@@ -221,16 +213,12 @@ class Gates:
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         try:
             async with asyncio.timeout(self._count_seconds):
-                counted = await asyncio.to_thread(
-                    router._count_pre_call_check_tokens,
-                    messages=request.messages,
-                    input=request.kwargs.get("input"),
-                    request_kwargs=request.kwargs,
+                needs.tokens = await asyncio.to_thread(
+                    counted_tokens, router, request.messages, request.kwargs
                 )
         except Exception:  # what clients send need not be countable
             self._counters.add("prompts_uncounted")
             return needs.most_tokens / CHARACTERS_PER_TOKEN
-        needs.tokens = int(counted)
         return needs.tokens
 
 
@@ -258,14 +246,8 @@ async def _tagged(
     after us, and in its own words: then all are kept here."""
     if router is None:
         return set(map(id, deployments))
-    kwargs: Mapping[str, Any] = request.kwargs
-    name = get_metadata_variable_name_from_kwargs(kwargs)
-    metadata = kwargs.get(name)
-    if isinstance(metadata, dict):  # it writes what it found there
-        kwargs = {**kwargs, name: dict(metadata)}
-    group = str(deployments[0].get("model_name"))
     try:
-        kept = await get_deployments_for_tag(router, group, deployments, kwargs, name)
+        kept = await kept_by_tags(router, deployments, request.kwargs)
     except ValueError:
         kept = deployments
     return {id(deployment) for deployment in kept}

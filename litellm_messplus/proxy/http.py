@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from string import printable
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import (
@@ -18,12 +18,15 @@ from litellm_messplus.errors import (
     TooOftenError,
     UnknownRequestError,
 )
+from litellm_messplus.inspecting.public import PublicHistory
 from litellm_messplus.proxy.authentication import Caller, administrator, caller
-from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
+from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import WINDOW
+from litellm_messplus.status.learned import Learned
+from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Names that an operator chose, as a response header can carry them.
@@ -59,7 +62,6 @@ def response_headers(
 
 
 FEEDBACK_PATH = "/messplus/feedback"
-HIDDEN_COLUMNS = frozenset({"features", "surface", "position", "key_hash"})
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
@@ -67,45 +69,37 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
     router = APIRouter(tags=["messplus"])
 
     @router.post(FEEDBACK_PATH)
-    async def feedback(
-        body: Feedback, asking: Annotated[Caller, Depends(caller)]
-    ) -> dict[str, Any]:
+    async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
         """Say whether an answer satisfied. The reply comes when the verdict is durable."""
         with _refusals(counters):
-            return asdict(await desk.accept(body, asking))
+            return await desk.accept(body, asking)
 
     @router.get("/messplus/requests/{given}")
-    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> dict[str, Any]:
+    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> PublicHistory:
         """Show the decision for a request: estimates, costs, queue, probability and reason."""
         with _refusals(counters):
-            found = await desk.look_up(given, asking)
-        return {
-            **_shown(found.request),
-            "outcome": _shown(found.outcome),
-            "calls": [_shown(call) for call in found.calls],
-            "labels": [_shown(label) for label in found.labels],
-        }
+            return PublicHistory.of_history(await desk.look_up(given, asking))
 
     @router.get("/messplus/status", dependencies=[Depends(administrator)])
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
-    ) -> dict[str, Any]:
+    ) -> Status:
         """Show whether each promise was kept, at what cost, and what needs attention."""
         with _refusals(counters):
-            return (await watch.read(window)).as_dict()
+            return await watch.read(window)
 
     @router.get("/messplus/learned", dependencies=[Depends(administrator)])
-    async def learned() -> dict[str, Any]:
+    async def learned() -> Learned:
         """Show on which prompts each model is good, how sure that is, and what reading them
         saves."""
         with _refusals(counters):
-            return (await watch.learned()).as_dict()
+            return await watch.learned()
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
         """Show the same figures for Prometheus."""
         with _refusals(counters):
-            return PlainTextResponse(await watch.metrics())
+            return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
 
     @router.get("/messplus/health", dependencies=[Depends(administrator)])
     async def health() -> dict[str, int]:
@@ -133,7 +127,3 @@ def _refusals(counters: Counters) -> Iterator[None]:
     except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
         counters.failure("database_failures", "a client was told to try again")
         raise HTTPException(503, "the database does not answer: try again") from error
-
-
-def _shown(row: Any) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in HIDDEN_COLUMNS}

@@ -12,11 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import JudgeRefusedError, Outlets, Reply, Spent
+from litellm_messplus.labels.judge.grader import JudgeRefusedError, JudgeSinks, Reply, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
 from litellm_messplus.proxy.deployments.deployment import Deployment
 from litellm_messplus.proxy.deployments.prices import public_dollars, stated_dollars
+from litellm_messplus.proxy.litellm_seam import hidden_params, llm_router
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
 from litellm_messplus.runtime import Background
@@ -73,7 +74,7 @@ class JudgeCalls:
         call = self._complete(messages, timeout_seconds, form)
         # A fresh context: LiteLLM leaves things in it, which would go from grading to grading.
         response = await Context().run(asyncio.create_task, call)
-        hidden = answers.hidden_params(response)
+        hidden = hidden_params(response)
         usage = _usage(response)
         # Without usage LiteLLM says zero, which is no measurement.
         cost = hidden.get("response_cost") if usage else None
@@ -87,10 +88,7 @@ class JudgeCalls:
     async def _complete(
         self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
     ) -> Any:
-        from litellm.proxy import proxy_server  # replaced when the configuration changes
-
-        router: Any = proxy_server.llm_router
-        return await router.acompletion(
+        return await llm_router().acompletion(
             model=self._model,
             messages=[dict(message) for message in messages],
             timeout=timeout_seconds,
@@ -119,14 +117,16 @@ RETRY_SECONDS = 5.0
 class Judges:
     """The judges of a proxy; ``of_zoo`` holds the judge of every zoo that has one."""
 
-    def __init__(self, settings: MessplusSettings, outlets: Outlets, database: AsyncEngine) -> None:
+    def __init__(
+        self, settings: MessplusSettings, sinks: JudgeSinks, database: AsyncEngine
+    ) -> None:
         self.of_zoo: Mapping[str, Judge] = {
-            name: _judge(name, zoo, zoo.labels.judge, settings, outlets)
+            name: _judge(name, zoo, zoo.labels.judge, settings, sinks)
             for name, zoo in settings.zoos.items()
             if zoo.labels.judge is not None
         }
         self._database = database
-        self._counters = outlets.counters
+        self._counters = sinks.counters
         self._background = Background()
 
     def start(self) -> None:
@@ -164,7 +164,7 @@ def _judge(
     zoo: ZooSettings,
     settings: JudgeSettings,
     section: MessplusSettings,
-    outlets: Outlets,
+    sinks: JudgeSinks,
 ) -> Judge:
     levels = (DEFAULT_LEVEL, *zoo.service_levels)
     return Judge(
@@ -172,9 +172,8 @@ def _judge(
         settings,
         {level: zoo.level(level).judge_rate for level in levels},
         JudgeCalls(settings.model),
-        outlets,
+        sinks,
         seed=section.seed,
-        store_text=section.store_text,
     )
 
 

@@ -14,7 +14,7 @@ from litellm_messplus.labels.source import (
     Finding,
     LabelDesk,
     LabelSource,
-    Report,
+    ReportFinding,
 )
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.surfaces.answers import read_answer
@@ -37,7 +37,9 @@ PARAMETERS = (
 """What says of an answer, on the four surfaces, what it must be like."""
 
 
-def asked(record: RequestRecord, request: IncomingRequest, conversation: Conversation) -> Asked:
+def judged_request(
+    record: RequestRecord, request: IncomingRequest, conversation: Conversation
+) -> Asked:
     """Describe a request to those who judge its answers."""
     given = request.kwargs
     return Asked(
@@ -53,7 +55,9 @@ def asked(record: RequestRecord, request: IncomingRequest, conversation: Convers
     )
 
 
-def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: Any) -> AnsweredCall:
+def judged_call(
+    asked: Asked, record: RequestRecord, call: CallRecord, response: Any
+) -> AnsweredCall:
     """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
     return AnsweredCall(
         asked=asked,
@@ -107,7 +111,10 @@ def _user(request: IncomingRequest) -> str | None:
 
 
 def build_label_desk(
-    settings: MessplusSettings, report: Report, counters: Counters, judges: Mapping[str, Judge]
+    settings: MessplusSettings,
+    report: ReportFinding,
+    counters: Counters,
+    judges: Mapping[str, Judge],
 ) -> LabelDesk:
     """Build one desk for the process; every zoo has sources of its own.
 
@@ -121,7 +128,7 @@ def build_label_desk(
 
 
 def _sources(
-    name: str, zoo: ZooSettings, report: Report, counters: Counters, judge: Judge | None
+    name: str, zoo: ZooSettings, report: ReportFinding, counters: Counters, judge: Judge | None
 ) -> list[LabelSource]:
     checks = build_checks(zoo.labels.checks, name, report, counters)
     next_turn = zoo.labels.implicit

@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.prediction.learned import reading_of
-from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
+from litellm_messplus.prediction.learned import zoo_view
+from litellm_messplus.proxy.metrics import exposition
+from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
-from litellm_messplus.status.gauges import gauges, metric
 from litellm_messplus.status.learned import Learned, learned_live
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
-from litellm_messplus.zoo import Zoo
 
 # Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
 #
@@ -107,39 +106,6 @@ class SharedReadings:
             task.exception()  # looked at, though nobody may be waiting any more
 
 
-# What the calls of a zoo that counts in joules have emitted, where its electricity is known.
-
-
-def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
-    """Compute grams of CO2e by metric name, for each service level whose cost and carbon are
-    known."""
-    found = {}
-    for level in status.levels:
-        grams = _grams_per_joule(zoos.get(level.zoo))
-        if grams is not None and level.overall.cost.total is not None:
-            name = metric("messplus_carbon_grams", zoo=level.zoo, service_level=level.service_level)
-            found[name] = grams * level.overall.cost.total
-    return found
-
-
-def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """Return the grams; None in a zoo of dollars too: what it says of carbon is refused."""
-    electricity = zoo.settings.electricity if zoo is not None else None
-    return None if electricity is None else electricity.grams_per_joule
-
-
-# How far prices have followed the energy that is measured in service.
-
-
-def price_gauges(engines: Mapping[str, Engine]) -> dict[str, float]:
-    """Return the factor of each candidate whose energy is measured, by metric name."""
-    return {
-        metric("messplus_price_factor", zoo=zoo, candidate=candidate): factor
-        for zoo, engine in engines.items()
-        for candidate, factor in engine.price_factors.items()
-    }
-
-
 LOOK_SECONDS = 60.0
 """Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
 
@@ -192,7 +158,7 @@ class StatusWatch:
         Raises SQLAlchemyError where the database does not answer.
         """
         readings = {
-            name: reading_of(engine.state.policy.predictor)
+            name: zoo_view(engine.state.policy.predictor)
             for name, engine in self._engines.items()
             if isinstance(engine.state.policy, AdaptivePolicy)
         }
@@ -207,16 +173,10 @@ class StatusWatch:
         return counters_of((await self._shared.sums()).everyone)
 
     async def metrics(self) -> str:
-        """Write the status, the counters and the encoders' own in Prometheus's text format."""
+        """The figures of the status, and what all workers counted, as Prometheus reads them."""
         status = await self._figures()
-        zoos = {name: engine.zoo for name, engine in self._engines.items()}
-        found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
         counts = (await self._shared.sums()).everyone
-        for name, count in counters_of(counts).items():
-            found[f'messplus_counter{{name="{name}"}}'] = float(count)
-        for name, value in measured_of(counts).items():
-            found[f"messplus_encoder_{name}"] = value
-        return "".join(f"{name} {value:g}\n" for name, value in found.items())
+        return exposition(status, self._engines, counts)
 
     async def _run(self) -> None:
         while True:

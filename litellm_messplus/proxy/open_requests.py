@@ -10,7 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.gates import Needs
-from litellm_messplus.records import CallRecord, CallStatus, RequestRecord, new_id
+from litellm_messplus.records import (
+    CallRecord,
+    CallStatus,
+    RequestRecord,
+    new_id,
+    without_prompt,
+)
 from litellm_messplus.store.history import author
 
 # Who wrote the answers that LiteLLM's response cache repeats.
@@ -108,7 +114,11 @@ class OpenRequests:
         self._by_id: OrderedDict[str, OpenRequest] = OrderedDict()
 
     def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
-        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again."""
+        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again.
+
+        The prompt's text is not remembered: thousands of them would fill the memory.
+        """
+        opened.record = without_prompt(opened.record)
         metadata[METADATA_KEY] = {
             "request_id": opened.record.request_id,
             "secret": opened.secret,

@@ -8,13 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy import served_call
+from litellm_messplus.proxy import litellm_seam, served_call
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.deployment import ranked
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.http import response_headers
-from litellm_messplus.proxy.labelling import answered
+from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
 from litellm_messplus.proxy.router import MissedDeadlineError
 from litellm_messplus.proxy.surfaces import answers
@@ -49,7 +49,6 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             prompt_tokens or PromptTokens(list(engines), []),
         )
         self.counters = self.parts.counters
-        self._store_text = settings.store_text
 
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
@@ -57,17 +56,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
     def attach(self) -> None:
         """Join the running proxy: its routes and its shutdown."""
-        from litellm.proxy import proxy_server
-
-        proxy_server.app.include_router(self.parts.routes())
-        shut_down_proxy = proxy_server.proxy_shutdown_event
-
-        async def shut_down(*arguments: Any, **keywords: Any) -> None:
-            # The one place that LiteLLM passes on SIGTERM; looked up there at call time.
-            await self.close()
-            await shut_down_proxy(*arguments, **keywords)
-
-        proxy_server.proxy_shutdown_event = shut_down
+        litellm_seam.proxy_app().include_router(self.parts.routes())
+        litellm_seam.before_shutdown(self.close)
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
@@ -138,7 +128,6 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 response_obj,
                 await self._author(opened, payload, response_obj),
                 self.parts.meter,
-                store_text=self._store_text,
             )
             if not call.is_cache_hit:
                 self.parts.gates.succeeded(call.deployment_id, opened.needs)
@@ -183,7 +172,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self.parts.energy.ended(opened.record.zoo, call)
         asked, opened.asked = opened.asked, None  # an open request is kept long after
         if asked is not None:
-            self.parts.desk.ended(answered(asked, opened.record, call, response))
+            self.parts.desk.ended(judged_call(asked, opened.record, call, response))
 
     def _opened(
         self, data: dict[str, Any], call: dict[str, Any] | None = None

@@ -20,7 +20,8 @@ from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.gates import OPEN, Admission, Gates, Needs
-from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.labelling import judged_request
+from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.surface import (
@@ -135,10 +136,9 @@ class RequestRouter:
         else:
             opened.tried.update(_failed(request))
             opened.barred = (await self._admission(request, opened.needs, deployments)).barred
-        barred = opened.barred
-        target_order = request.kwargs.get("_target_order")
-        if target_order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, target_order, barred)
+        order, barred = target_order(request.kwargs), opened.barred
+        if order is not None:
+            return deployment.best_of_order(deployments, opened.ranking, order, barred)
         return deployment.ranked(deployments, opened.ranking, opened.tried, barred)
 
     async def _admission(
@@ -227,7 +227,7 @@ class RequestRouter:
             exploration_calls=len(decision.explored),
             encode_seconds=None if encoding is None else encode_seconds,
             encode_joules=None if encoding is None else encoding.joules,
-            prompt=text if self._settings.store_text else None,
+            prompt=text,
             surface=surface,
             surface_version=VERSION,
             eligible=tuple(eligible) or None,
@@ -239,7 +239,7 @@ class RequestRouter:
         # A retry may find a deployment after all.
         opened = OpenRequest(record, decision.ranking, needs=needs, barred=admission.barred)
         if self._desk.is_watched(record.zoo):
-            opened.asked = asked(record, request, conversation)
+            opened.asked = judged_request(record, request, conversation)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)

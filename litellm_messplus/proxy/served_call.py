@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.router import RouterRateLimitError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
+from litellm_messplus.proxy.litellm_seam import NO_DEPLOYMENT_LEFT
 from litellm_messplus.proxy.open_requests import Author, OpenRequest
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
@@ -69,8 +69,6 @@ def succeeded(
     response: object,
     author: Author,
     meter: Meter,
-    *,
-    store_text: bool,
 ) -> CallRecord:
     """Record the served call, attributed to who wrote the answer.
 
@@ -82,7 +80,7 @@ def succeeded(
     metered = meter.read(
         opened.record,
         Served(author.candidate, author.deployment_id),
-        Reading(
+        ReportedCall(
             _usage(payload),
             answer,
             payload.get("response_cost"),
@@ -109,7 +107,7 @@ def succeeded(
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=seconds,
         is_cache_hit=is_cache_hit,
-        answer=answer if store_text else None,
+        answer=answer,
     )
 
 
@@ -144,7 +142,7 @@ def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
 
     Of one that LiteLLM refused, since it has no deployment left, no candidate was called.
     """
-    is_refused = isinstance(error, RouterRateLimitError) and not opened.tried
+    is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
     return CallRecord(
         call_id=served_call_id(opened.record.request_id),
         request_id=opened.record.request_id,

@@ -24,6 +24,7 @@ from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.proxy.checking import honoured
 from litellm_messplus.proxy.deployments import capabilities
 from litellm_messplus.proxy.deployments.metering import PromptTokens
+from litellm_messplus.proxy.litellm_seam import proxy_configuration
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime import version
@@ -185,7 +186,7 @@ YOUNG = 5_000
 most of them are gone by themselves. What waits to be collected stays some MiB."""
 
 
-def spare() -> None:
+def freeze_startup_objects() -> None:
     """Take what is loaded by now out of all rounds, and make the rounds rarer."""
     gc.collect()
     gc.freeze()
@@ -201,7 +202,7 @@ def start() -> MessplusPlugin:
     """Build the plugin for the running proxy; what it cannot honour ends the process with the
     reason."""
     try:
-        return _start(_proxy_configuration())
+        return _start(proxy_configuration())
     except ConfigurationError as error:
         _stop(error)
 
@@ -229,7 +230,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     else:
         plugin.start()
     plugin.attach()
-    spare()
+    freeze_startup_objects()
     logger.info(
         banner(
             zoos,
@@ -257,13 +258,6 @@ def _restored(settings: MessplusSettings, engines: dict[str, Engine]) -> int | N
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(asyncio.run, work).result()
-
-
-def _proxy_configuration() -> Mapping[str, Any]:
-    from litellm.proxy import proxy_server
-
-    config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
-    return config
 
 
 def _stop(error: ConfigurationError) -> NoReturn:

@@ -15,7 +15,7 @@ from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.files import Joining, one_each, read_file, streams
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.show import draw, table
-from litellm_messplus.replay.summary import Report
+from litellm_messplus.replay.summary import ReplayReport
 
 # How far a command is, for people; apart from its result, which goes to standard output.
 
@@ -74,7 +74,7 @@ def run(
     return 0
 
 
-def _go(experiments: Sequence[Experiment]) -> list[Report]:
+def _go(experiments: Sequence[Experiment]) -> list[ReplayReport]:
     reports = []
     with progress() as bar:
         for experiment in experiments:
@@ -83,7 +83,7 @@ def _go(experiments: Sequence[Experiment]) -> list[Report]:
     return reports
 
 
-def _print(reports: Sequence[Report], *, as_json: bool) -> None:
+def _print(reports: Sequence[ReplayReport], *, as_json: bool) -> None:
     if as_json:
         found = [report.as_dict() for report in reports]
         print(json.dumps(found[0] if len(found) == 1 else found))

@@ -21,7 +21,7 @@ from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import within
-from litellm_messplus.prediction.rates import RunningMean, rates
+from litellm_messplus.prediction.rates import FadingRate, rates
 from litellm_messplus.replay.command import load, progress
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.files import Joining, one_each, streams
@@ -75,7 +75,7 @@ class Prequential:
         this seed has too."""
         recording = recording.take(np.random.default_rng(seed).permutation(len(recording)))
         predictor = Predictor(recording.models, dimension)
-        means = [RunningMean() for _ in recording.models]
+        means = [FadingRate() for _ in recording.models]
         predicted, mean = np.empty((2, *recording.satisfied.shape))
         seconds = 0.0
         for request, labels in enumerate(recording.satisfied.tolist()):

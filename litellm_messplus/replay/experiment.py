@@ -22,7 +22,7 @@ from litellm_messplus.replay.recording import (
     concatenate,
 )
 from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
-from litellm_messplus.replay.summary import Outcome, Report, Score, window_figures
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, window_figures
 from litellm_messplus.settings.schema import ZooSettings
 
 Baseline = Callable[["Session"], Outcome | None]
@@ -95,7 +95,7 @@ class Experiment:
         """The number of runs to come, for a progress bar."""
         return self.plan.seeds * (1 + len(self.baselines))
 
-    def go(self, advance: Callable[[], None] = lambda: None) -> Report:
+    def go(self, advance: Callable[[], None] = lambda: None) -> ReplayReport:
         """Run all runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
         found: dict[str, list[Outcome | None]] = {name: [] for name in self.baselines}
         hindsight = []
@@ -161,9 +161,11 @@ class Experiment:
         draws = np.random.default_rng([session.seed, 1])
         return Outcome.of_served(draws.choice(len(shares), len(cost), p=shares), truth, cost)
 
-    def _report(self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]) -> Report:
+    def _report(
+        self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]
+    ) -> ReplayReport:
         alpha, models = self.alpha, self.whole.models
-        return Report(
+        return ReplayReport(
             file=self.whole.name,
             unit=self.whole.unit,
             policy=self.plan.policy,

@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from litellm_messplus.replay.recording import Matrix, ReplayError
-from litellm_messplus.replay.summary import Outcome, Report, Score, Series
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, Series
 
 TITLES = {
     "paper": "policy paper",
@@ -20,7 +20,7 @@ TITLES = {
 PREFIXES = {"M": 1e6, "k": 1e3}
 
 
-def table(report: Report) -> Table:
+def table(report: ReplayReport) -> Table:
     """Lay out one row a policy; spreads are standard deviations over seeds."""
     score = report.score
     factor, unit = scale(report.lp_cost, report.unit)
@@ -62,7 +62,7 @@ def scale(cost: float, unit: str) -> tuple[float, str]:
     )
 
 
-def _scored(title: str, score: Score, report: Report, factor: float) -> list[str]:
+def _scored(title: str, score: Score, report: ReplayReport, factor: float) -> list[str]:
     mean = float(score.costs.mean()) * factor
     places = _places(mean)
     return [
@@ -76,7 +76,7 @@ def _scored(title: str, score: Score, report: Report, factor: float) -> list[str
     ]
 
 
-def _known_beforehand(report: Report, factor: float) -> Iterator[list[str]]:
+def _known_beforehand(report: ReplayReport, factor: float) -> Iterator[list[str]]:
     alpha = report.score.alpha
     for model, single in report.single_model.items():
         points = 100.0 * (single["satisfaction"] - alpha)
@@ -101,7 +101,7 @@ def _places(value: float) -> int:
     return max(2 - math.floor(math.log10(value)), 0) if value > 0.0 else 0
 
 
-def _ratio(cost: float, report: Report) -> str:
+def _ratio(cost: float, report: ReplayReport) -> str:
     return f"{cost / report.lp_cost:.2f}" if report.lp_cost > 0.0 else ""
 
 
@@ -120,7 +120,7 @@ SETTLING = 20
 """Requests before a running mean is drawn: until then it says nothing and spoils the scale."""
 
 
-def draw(path: Path, drawn: Sequence[tuple[Report, Sequence[Outcome]]]) -> None:
+def draw(path: Path, drawn: Sequence[tuple[ReplayReport, Sequence[Outcome]]]) -> None:
     """Write the picture: four panels for each report, one report below the other.
 
     Raises ReplayError without matplotlib, and where the path cannot be written.
@@ -143,7 +143,7 @@ def draw(path: Path, drawn: Sequence[tuple[Report, Sequence[Outcome]]]) -> None:
         raise ReplayError(f"--plot: given '{path}'; allowed: a picture file ({error})") from error
 
 
-def _block(block: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
+def _block(block: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> None:
     alpha = report.score.alpha
     block.suptitle(f"{Path(report.file).name}: policy {report.policy}, alpha {alpha:g}")
     (satisfaction, queue), (cost, models) = block.subplots(2, 2)
@@ -192,7 +192,7 @@ def _lines(axes: Any, title: str, runs: Sequence[Series], start: int = SETTLING)
     _label(axes, title)
 
 
-def _shares(axes: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
+def _shares(axes: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> None:
     shares = call_shares(outcomes)
     models = list(report.score.model_mix)
     axes.set_prop_cycle(color=_colours(len(models)))

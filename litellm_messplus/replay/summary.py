@@ -171,7 +171,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReplayReport:
     """The report of one stream. ``hindsight`` has one element a seed; a baseline is None where
     it cannot hold alpha at all; ``windows`` is empty unless asked for; ``notes`` are the
     recording's."""

@@ -310,8 +310,8 @@ class MessplusSettings(Settings):
     )
     store_text: bool = Field(
         default=False,
-        description="Whether prompts and answers are kept in the database. Without it, the "
-        "features of a prompt are, but not its words.",
+        description="Whether prompts, answers and a judge's reasons are kept in the database. "
+        "Without it, the features of a prompt are, but not its words.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
@@ -288,10 +287,6 @@ def _is_within_reach(key: Key, rows: Rows, live: LiveLevel | None) -> bool:
 
 DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
 """Where `messplus up` and a proxy without `messplus.database` keep theirs; the first is taken."""
-
-
-class NoStatusError(MessplusError):
-    """A proxy gives no status; the message says why, and what to do."""
 
 
 def default_database() -> str:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
 
-from litellm_messplus.prediction.rates import RunningMean, rates
+from litellm_messplus.prediction.rates import FadingRate, rates
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, effective, wilson
 
 BINS = 10
@@ -46,7 +46,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PromptGain:
     """The value of reading the prompt over so many ``calls``, in nats a call.
 
     ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its interval of 95 % is
@@ -69,7 +69,7 @@ class CandidateCalibration:
 
     candidate: str
     bins: tuple[Bin, ...]
-    reading: Reading
+    reading: PromptGain
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ZooCalibration:
     candidates."""
 
     zoo: str
-    reading: Reading
+    reading: PromptGain
     candidates: tuple[CandidateCalibration, ...]
 
 
@@ -128,12 +128,12 @@ class Losses:
         self.gains += weight**2 * (loss_mean - loss)
         self.squared_gains += weight**2 * (loss_mean - loss) ** 2
 
-    def reading(self) -> Reading:
+    def reading(self) -> PromptGain:
         """Compute the reading of at least one call."""
         whole = self.weights.sum
         gain = (self.mean - self.predicted) / whole
         low, high = self._interval(gain)
-        return Reading(
+        return PromptGain(
             calls=self.weights.calls,
             log_loss=self.predicted / whole,
             log_loss_mean=self.mean / whole,
@@ -259,7 +259,7 @@ class Prequential:
 
 class _Zoo:
     def __init__(self) -> None:
-        self._means: dict[str, RunningMean] = {}
+        self._means: dict[str, FadingRate] = {}
         self._rates: dict[str, float] = {}
         self._waiting: list[tuple[int, str, float, float]] = []
         self._losses: defaultdict[str, Losses] = defaultdict(Losses)
@@ -267,7 +267,7 @@ class _Zoo:
 
     def add(self, call: JudgedCall) -> None:
         name = call.candidate
-        self._means.setdefault(name, RunningMean())
+        self._means.setdefault(name, FadingRate())
         if self._learn(call.decided_at) or name not in self._rates:
             shrunk, _ = rates(list(self._means.values()))
             self._rates = dict(zip(self._means, shrunk, strict=True))

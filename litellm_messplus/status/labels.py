@@ -16,7 +16,8 @@ from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.audits import agreements
-from litellm_messplus.store.tables import grading_sums, gradings, label_precedence, labels, requests
+from litellm_messplus.store.sum_tables import grading_sums
+from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
 """The view, as far as it is read here: of each source its newest label, counting or not."""

@@ -19,12 +19,13 @@ from rich.text import Text
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.prediction.learned import Change, Family, ModelView, Reading, reading_of
+from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.tables import request_sums, requests, snapshots
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import requests, snapshots
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
@@ -54,7 +55,7 @@ class LearnedZoo:
     reading saves, by service level."""
 
     zoo: str
-    reading: Reading | None
+    reading: ZooView | None
     savings: tuple[Saving, ...]
 
 
@@ -104,14 +105,14 @@ async def learned_of(database: str) -> Learned:
         return learned(await expected(connection), await _readings(connection))
 
 
-async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
+async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | None]) -> Learned:
     """Read what the log tells, beside what running engines know."""
     async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
     return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
 
 
-def learned(found: list[Expected], readings: Mapping[str, Reading | None]) -> Learned:
+def learned(found: list[Expected], readings: Mapping[str, ZooView | None]) -> Learned:
     """Put together by zoo, in the order of the log."""
     zoos = list(dict.fromkeys((*readings, *(each.zoo for each in found))))
     return Learned(
@@ -180,17 +181,17 @@ def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
     return 1.0 - plan.at(alpha).cost / mix if mix > 0.0 else 0.0
 
 
-async def _readings(connection: AsyncConnection) -> dict[str, Reading | None]:
+async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
     """Read them from the newest snapshot of each zoo."""
     query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
     newest = {row.zoo: row.state for row in await connection.execute(query)}
-    found: dict[str, Reading | None] = {}
+    found: dict[str, ZooView | None] = {}
     for zoo, state in newest.items():
         try:
             predictor = predictor_of(state)
         except (ValueError, KeyError):  # of an earlier version: the next start makes another
             predictor = None
-        found[zoo] = None if predictor is None else reading_of(predictor)
+        found[zoo] = None if predictor is None else zoo_view(predictor)
     return found
 
 

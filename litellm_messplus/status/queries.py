@@ -30,7 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.store.tables import calls, labels, request_sums, requests
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import calls, labels, requests
 
 # What the calibration asks the log: the newest judged calls, and what was predicted of them.
 

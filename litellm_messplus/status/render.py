@@ -9,7 +9,7 @@ from rich.text import Text
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
-    Finding,
+    BestSingleState,
     KeyStatus,
     LevelStatus,
     Overhead,
@@ -213,7 +213,7 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
 def _single(level: LevelStatus) -> Iterator[tuple[str, str]]:
     """Name the model; leave out the saving against the largest, which has its own row above."""
     found = level.best_single
-    if found.finding is not Finding.FOUND:
+    if found.finding is not BestSingleState.FOUND:
         yield "best single model", found.note
         return
     satisfied, cost = _share(found.satisfaction), _money(found.cost_per_request, level.cost_unit)

@@ -124,7 +124,7 @@ class Source(StrEnum):
     NEWEST_REQUEST = "newest request"
 
 
-class Finding(StrEnum):
+class BestSingleState(StrEnum):
     """The answers to whether one model alone would have met alpha."""
 
     FOUND = "found"
@@ -239,7 +239,7 @@ class BestSingle:
     ``unjudged`` have too few verdicts, or no known cost, and were not considered.
     """
 
-    finding: Finding
+    finding: BestSingleState
     note: str
     unjudged: tuple[str, ...]
     candidate: str | None = None

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.status.calibration import (
-    Reading,
+    PromptGain,
     ReadingPays,
     ZooCalibration,
 )
@@ -132,14 +132,14 @@ def _readings(calibration: ZooCalibration) -> Table:
     return table
 
 
-def _reading(found: Reading) -> Iterator[RenderableType]:
+def _reading(found: PromptGain) -> Iterator[RenderableType]:
     yield f"{found.log_loss:.4f}"
     yield f"{found.log_loss_mean:.4f}"
     yield _gain(found)
     yield Text(found.reading_pays.value, style=STYLES[found.reading_pays])
 
 
-def _gain(found: Reading) -> str:
+def _gain(found: PromptGain) -> str:
     if found.gain_low is None or found.gain_high is None:
         return f"{found.gain:+.4f}"
     return f"{found.gain:+.4f} ({found.gain_low:+.4f} to {found.gain_high:+.4f})"

@@ -9,9 +9,9 @@ from litellm_messplus.status.interval import Interval, is_thin, points_below, ve
 from litellm_messplus.status.queries import Calls, Key, Start, Totals, within
 from litellm_messplus.status.report import (
     BestSingle,
+    BestSingleState,
     Cost,
     Exploration,
-    Finding,
     Labels,
     Overhead,
     Satisfaction,
@@ -141,9 +141,9 @@ def best_single(
         best = min(fit, key=lambda each: (prices[each.candidate], each.candidate))
         return _found(best, prices[best.candidate], totals, unjudged)
     if unjudged or not names:
-        return BestSingle(Finding.UNKNOWN, _unknown(unjudged), unjudged)
+        return BestSingle(BestSingleState.UNKNOWN, _unknown(unjudged), unjudged)
     return BestSingle(
-        Finding.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
+        BestSingleState.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
         labelled=min(each.labelled for each in judged), is_thin=False,
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ def _found(
     cost = price * requests
     saved = cost - totals.priced_cost if totals and requests else None
     return BestSingle(
-        finding=Finding.FOUND,
+        finding=BestSingleState.FOUND,
         note=f"estimate from {best.labelled} verdicts on its calls{_left_out(unjudged)}",
         unjudged=unjudged,
         candidate=best.candidate,

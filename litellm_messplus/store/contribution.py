@@ -15,7 +15,7 @@ from sqlalchemy import RowMapping, Table
 
 from litellm_messplus.label_kind import PRECEDENCE
 from litellm_messplus.records import CallRole, CallStatus, served_call_id
-from litellm_messplus.store.tables import call_sums, grading_sums, label_sums, request_sums
+from litellm_messplus.store.sum_tables import call_sums, grading_sums, label_sums, request_sums
 
 Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or about to be written."""

@@ -26,17 +26,8 @@ from litellm_messplus.store.contribution import (
     of_grading,
 )
 from litellm_messplus.store.logged_requests import logged_requests, ranks_of
-from litellm_messplus.store.tables import (
-    call_energy,
-    call_sums,
-    calls,
-    grading_sums,
-    gradings,
-    label_sums,
-    labels,
-    request_sums,
-    requests,
-)
+from litellm_messplus.store.sum_tables import call_sums, grading_sums, label_sums, request_sums
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 # What this process has just written about requests, so that the next batch need not read it.
 #

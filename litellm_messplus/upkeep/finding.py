@@ -86,7 +86,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """A finding of a check; ``advice`` says what to do, where there is something to do."""
 
     check: str
@@ -101,14 +101,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     """All findings on one database, which is shown without its password."""
 
     database: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
-    def wrong(self) -> list[Finding]:
+    def wrong(self) -> list[CheckResult]:
         """The findings that need something to be done."""
         return [finding for finding in self.findings if finding.outcome is Outcome.WRONG]
 

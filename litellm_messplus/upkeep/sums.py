@@ -10,9 +10,9 @@ from sqlalchemy import Table, column, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.store.reading import one_moment
+from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.summaries import SUMS
-from litellm_messplus.store.tables import grading_sums, request_sums
-from litellm_messplus.upkeep.finding import Finding, Outcome, some
+from litellm_messplus.upkeep.finding import CheckResult, Outcome, some
 
 CHECK = "sums"
 SHOWN = 3
@@ -38,7 +38,7 @@ class _Compared:
     wrong: list[str] = field(default_factory=list)
 
 
-async def check_sums(database: AsyncEngine) -> list[Finding]:
+async def check_sums(database: AsyncEngine) -> list[CheckResult]:
     """Check every row of a day whose requests are all still in the log."""
     compared = _Compared()
     async with database.connect() as connection, one_moment(connection, longest_seconds=None):
@@ -53,14 +53,14 @@ async def check_sums(database: AsyncEngine) -> list[Finding]:
             f"{len(compared.wrong)} of {compared.rows} rows of sums are not what the log says "
             f"({some(compared.wrong[:SHOWN], len(compared.wrong))})"
         )
-        return [Finding(CHECK, Outcome.WRONG, told, ADVICE)]
-    findings = [Finding(CHECK, Outcome.SOUND, f"{compared.rows} rows of sums are the log's")]
+        return [CheckResult(CHECK, Outcome.WRONG, told, ADVICE)]
+    findings = [CheckResult(CHECK, Outcome.SOUND, f"{compared.rows} rows of sums are the log's")]
     if compared.gone:
         told = (
             f"{compared.gone} requests and gradings of the sums are no longer in the log; the sums "
             "of their days stand as they were kept"
         )
-        findings.append(Finding(CHECK, Outcome.NOTE, told))
+        findings.append(CheckResult(CHECK, Outcome.NOTE, told))
     return findings
 
 

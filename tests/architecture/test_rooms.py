@@ -25,19 +25,21 @@ ALLOWED = {
     "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
     "replay": {
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
-        *("errors", "records", "encoders", "label_kind"),
+        *("errors", "records", "encoders", "label_kind", "parquet"),
     },
     "energy": {"runtime", "errors"},
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
     },
-    "importing": {"runtime", "errors", "label_kind", "proxy", "records", "settings", "store"},
+    "importing": {
+        *("runtime", "errors", "label_kind", "parquet", "proxy", "records", "settings", "store"),
+    },
     "upkeep": {
         *("encoders", "engine", "errors", "state", "proxy", "records", "restore", "settings"),
         *("status", "store"),
     },
-    "retention": {"errors", "store"},
+    "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "errors"},
     "cli": {
         *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
@@ -59,6 +61,7 @@ SPINE = {
         "store",
     },
     "label_kind": set(),
+    "parquet": {"errors"},
     "plugin": {"proxy"},
     "records": {"label_kind", "prediction"},
     "restore": {"engine", "errors", "state", "store"},

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from litellm_messplus.demo.report import JOULES, SHORT, SLACK, Report, Yardsticks, table
+from litellm_messplus.demo.report import JOULES, SHORT, SLACK, DemoReport, Yardsticks, table
 from litellm_messplus.demo.session import Reported, Sent
 
 
@@ -33,23 +33,23 @@ def report_of(
     reported: Reported = NOTHING_REPORTED,
     unrouted: int = 0,
     yardsticks: Yardsticks = NOT_ASKED,
-) -> Report:
-    return Report.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
+) -> DemoReport:
+    return DemoReport.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
 
 
-def promising(alpha: float) -> Report:
+def promising(alpha: float) -> DemoReport:
     """Three of the four requests are satisfied in it."""
     outcomes = [{**outcome, "alpha": alpha} for outcome in OUTCOMES]
-    return Report.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
+    return DemoReport.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
 
 
-def row(report: Report, name: str) -> str:
+def row(report: DemoReport, name: str) -> str:
     """The line of the table that says so."""
     (found,) = (line for line in shown(report).splitlines() if name in line)
     return found
 
 
-def shown(report: Report) -> str:
+def shown(report: DemoReport) -> str:
     console = Console(width=100)
     with console.capture() as capture:
         console.print(table(report))

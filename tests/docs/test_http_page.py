@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 from fastapi import FastAPI
@@ -18,15 +18,14 @@ from litellm_messplus.errors import (
     TooOftenError,
     UnknownRequestError,
 )
+from litellm_messplus.inspecting.public import PublicCall, PublicHistory, PublicLabel, PublicOutcome
 from litellm_messplus.proxy import authentication
 from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome
-from litellm_messplus.proxy.http import HIDDEN_COLUMNS, build_routes, response_headers
+from litellm_messplus.proxy.http import build_routes, response_headers
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.history import OUTCOME
 from litellm_messplus.store.reading import ReadingTakesTooLongError
-from litellm_messplus.store.tables import calls, labels, requests
 from tests.docs.counters import counted
 from tests.support.builders import request
 from tests.support.markdown import ROOT, Document, code_of
@@ -122,18 +121,20 @@ def status_of(error: Exception) -> int:
         return sender.get("/messplus/requests/r1").status_code
 
 
-def test_the_example_of_a_request_has_every_field() -> None:
+def example_of_a_request() -> dict[str, Any]:
     (example,) = [
         json.loads(block.code)
         for block in HTTP.blocks
         if block.language == "json" and block.headings[-1] == "GET /messplus/requests/{id}"
     ]
+    return cast(dict[str, Any], example)
 
-    def shown(names: Iterator[str]) -> set[str]:
-        return set(names) - HIDDEN_COLUMNS
 
-    assert set(example["calls"][0]) == shown(column.name for column in calls.columns)
-    assert set(example["labels"][0]) == shown(column.name for column in labels.columns)
-    assert set(example["outcome"]) == shown(column.name for column in OUTCOME.columns)
-    own = shown(column.name for column in requests.columns)
-    assert set(example) == own | {"outcome", "calls", "labels"}
+def test_the_example_of_a_request_has_every_field() -> None:
+    example = example_of_a_request()
+
+    assert PublicHistory.model_validate(example).model_fields_set == set(example)
+    assert set(example) == set(PublicHistory.model_fields)
+    assert set(example["calls"][0]) == set(PublicCall.model_fields)
+    assert set(example["labels"][0]) == set(PublicLabel.model_fields)
+    assert set(example["outcome"]) == set(PublicOutcome.model_fields)

@@ -18,7 +18,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from litellm_messplus.store.tables import UtcDateTime, metadata
+from litellm_messplus.store.columns import UtcDateTime
+from litellm_messplus.store.tables import metadata
 from tests.support.markdown import ROOT, Document, code_of
 
 SQL = Document(ROOT / "docs" / "sql.md")

@@ -163,8 +163,8 @@ def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_p
     assert all(row["decision_seconds"] < 2 * DEADLINE for row in rows)
     assert counts == {"encoder_failures": 1, "features_late": 3}
     assert "the encoder is broken" in proxy.log
-    assert "messplus_encoder_late 2" in metrics
-    assert "messplus_encoder_failures 1" in metrics
+    assert "messplus_encoder_late 2.0" in metrics
+    assert "messplus_encoder_failures 1.0" in metrics
 
 
 METERED = f"""

@@ -258,4 +258,4 @@ def test_the_status_tells_what_became_of_the_promise(proxy: Proxy) -> None:
     assert default["alpha"] == 0.7
     assert default["overall"]["satisfaction"]["requests"] == row["requests"]
     assert default["overall"]["satisfaction"]["rate"] == pytest.approx(row["rate"])
-    assert 'messplus_alpha{zoo="zoo",service_level="default"} 0.7' in metrics
+    assert 'messplus_alpha{service_level="default",zoo="zoo"} 0.7' in metrics

@@ -455,6 +455,7 @@ def test_a_running_proxy_counts_them_as_a_restarted_one_does(
             opened,
             {"zoo": engine},
             Counters(),
+            store_text=False,
             flush_seconds=0.01,
             snapshot_every=10_000,
             position=before,

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi.encoders import jsonable_encoder
 from rich.console import Console
 
 from litellm_messplus.inspecting.explain import Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in
+from litellm_messplus.inspecting.public import PublicHistory
 from litellm_messplus.inspecting.render import render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
-from litellm_messplus.proxy.http import _shown
 from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
 from tests.support.history import History
@@ -198,10 +197,4 @@ async def answer_of(database: Path, request_id: str) -> Any:
         assert found is not None
         told = await history(engine, found.request_id)
         assert told is not None
-    answer = {
-        **_shown(told.request),
-        "outcome": _shown(told.outcome),
-        "calls": [_shown(call) for call in told.calls],
-        "labels": [_shown(label) for label in told.labels],
-    }
-    return json.loads(json.dumps(jsonable_encoder(answer)))
+    return PublicHistory.of_history(told).model_dump(mode="json")

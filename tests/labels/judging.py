@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import Outlets, Reply, Spent
+from litellm_messplus.labels.judge.grader import JudgeSinks, Reply, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
@@ -96,22 +96,20 @@ class Bench:
 
     scripted: ScriptedJudge = field(default_factory=ScriptedJudge)
     settings: dict[str, Any] = field(default_factory=dict)
-    store_text: bool = False
     findings: list[Finding] = field(default_factory=list)
     gradings: list[GradingRecord] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
 
     def __post_init__(self) -> None:
         settings = JudgeSettings.model_validate({"model": "critic", "rate": 1.0, **self.settings})
-        outlets = Outlets(self.findings.append, self.gradings.append, self.counters)
+        sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
         self.judge = Judge(
             "zoo",
             settings,
             {"default": settings.rate},
             self.scripted,
-            outlets,
+            sinks,
             seed=0,
-            store_text=self.store_text,
         )
         self.judge.start()
 

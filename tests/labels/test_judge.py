@@ -63,17 +63,16 @@ def test_the_judge_sees_neither_names_nor_what_was_served_and_no_fixed_order() -
         assert "r1.0" not in told
 
 
-@pytest.mark.parametrize(("store_text", "comment"), [(True, "because answer_1"), (False, None)])
-def test_reasons_are_kept_only_where_texts_are(store_text: bool, comment: str | None) -> None:
+def test_a_reason_is_the_comment_of_its_label() -> None:
     async def story() -> Bench:
-        bench = Bench(store_text=store_text).learn()
+        bench = Bench().learn()
         bench.judge.ended(call())
         await idle()
         return bench
 
     (finding,) = virtual_time.run(story()).findings
 
-    assert finding.comment == comment
+    assert finding.comment == "because answer_1"
 
 
 def test_only_the_sample_is_graded() -> None:

@@ -45,6 +45,7 @@ class Worker:
             self.database,
             {self.engine.zoo.name: self.engine},
             self.counters,
+            store_text=False,
             flush_seconds=self.flush_seconds,
             snapshot_every=1_000_000,
             position=0,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.rates import RunningMean, optimism, rates
+from litellm_messplus.prediction.rates import FadingRate, optimism, rates
 
 shares = st.floats(0.0, 1.0)
 weights = st.floats(0.1, 1.0)
@@ -15,16 +15,16 @@ verdicts = st.builds(Label, shares, weights)
 labels = st.lists(st.tuples(st.integers(0, 2), shares, weights), max_size=60)
 
 
-def learned(taken: list[tuple[int, float, float]]) -> list[RunningMean]:
-    means = [RunningMean() for _ in range(3)]
+def learned(taken: list[tuple[int, float, float]]) -> list[FadingRate]:
+    means = [FadingRate() for _ in range(3)]
     for model, label, weight in taken:
         means[model].add(label, weight)
     return means
 
 
-def after(count: int, share: float) -> list[RunningMean]:
+def after(count: int, share: float) -> list[FadingRate]:
     """Three models with ``count`` labels each, of which that share is satisfied."""
-    means = [RunningMean() for _ in range(3)]
+    means = [FadingRate() for _ in range(3)]
     for number in range(count):
         satisfied = int((number + 1) * share) > int(number * share)
         for mean in means:
@@ -97,7 +97,7 @@ def test_a_revision_equals_having_counted_the_other_label(
     second: float,
     later: list[tuple[int, float, float]],
 ) -> None:
-    revised, direct = RunningMean(), RunningMean()
+    revised, direct = FadingRate(), FadingRate()
     for _, label, each in before:
         revised.add(label, each)
         direct.add(label, each)
@@ -116,7 +116,7 @@ def test_a_revision_may_change_what_a_label_counts(
     before: list[tuple[int, float, float]], first: Label, second: Label
 ) -> None:
     """All but the fading of what came before, which is a thousandth."""
-    revised, direct = RunningMean(), RunningMean()
+    revised, direct = FadingRate(), FadingRate()
     for _, label, each in before:
         revised.add(label, each)
         direct.add(label, each)

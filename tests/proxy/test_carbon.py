@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.monitoring import carbon_gauges
+from litellm_messplus.proxy.metrics import carbon_gauges
+from litellm_messplus.status.gauges import Series
 from tests.support.builders import build_zoo
 from tests.support.statuses import status
 
-NAME = 'messplus_carbon_grams{zoo="llama",service_level="default"}'
+NAME = Series.of("messplus_carbon_grams", zoo="llama", service_level="default")
 
 
-def grams(cost: float | None = 7_200_000.0, **electricity: Any) -> dict[str, float]:
+def grams(cost: float | None = 7_200_000.0, **electricity: Any) -> dict[Series, float]:
     zoo = build_zoo(name="llama", cost_unit="joule", electricity=electricity or None)
     return carbon_gauges(status(cost=cost, priced_cost=cost), {"llama": zoo})
 

@@ -20,12 +20,12 @@ def as_python_starts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_what_is_loaded_is_in_no_round() -> None:
     loaded = len(gc.get_objects())
-    startup.spare()
+    startup.freeze_startup_objects()
     assert len(gc.get_objects()) < loaded / 100
 
 
 def test_objects_that_live_as_long_as_a_request_start_no_round() -> None:
-    startup.spare()
+    startup.freeze_startup_objects()
     before = gc.get_stats()[0]["collections"]
     in_flight = [[number] for number in range(startup.YOUNG // 2)]
     assert gc.get_stats()[0]["collections"] == before
@@ -33,7 +33,7 @@ def test_objects_that_live_as_long_as_a_request_start_no_round() -> None:
 
 
 def test_cycles_that_nobody_holds_are_still_collected() -> None:
-    startup.spare()
+    startup.freeze_startup_objects()
     before = gc.get_stats()[0]["collected"]
     for _ in range(2 * startup.YOUNG):
         cycle: list[object] = []
@@ -44,5 +44,5 @@ def test_cycles_that_nobody_holds_are_still_collected() -> None:
 def test_the_operators_thresholds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(startup.OPERATORS, "1000,50,50")
     gc.set_threshold(1000, 50, 50)
-    startup.spare()
+    startup.freeze_startup_objects()
     assert gc.get_threshold() == (1000, 50, 50)

@@ -39,6 +39,7 @@ class Desk(FeedbackDesk):
             database,
             only_zoo(self.engine),
             self.counters,
+            store_text=False,
             flush_seconds=0.01,
             snapshot_every=10**6,
             position=0,

@@ -190,6 +190,6 @@ async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
             await proxy.ask(prompt, call(f"{prompt}-{id(prompt)}"))
         metrics = await proxy.plugin.parts.watch.metrics()
 
-    assert "messplus_encoder_prompts 2\n" in metrics
-    assert "messplus_encoder_cache_hits 1\n" in metrics
+    assert "messplus_encoder_prompts 2.0\n" in metrics
+    assert "messplus_encoder_cache_hits 1.0\n" in metrics
     assert "messplus_encoder_joules" not in metrics  # they are not measured, which is not zero

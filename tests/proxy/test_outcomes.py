@@ -25,7 +25,7 @@ def record(response: object = ANSWER, author: Author | None = None, **payload: A
     told = {"model_id": "d", "model": "m", "startTime": 100.0, "endTime": 102.5, **payload}
     opened = OpenRequest(request(), (LARGE,))
     author = author or served_call.author_of_hit(told, {"d": LARGE})
-    return served_call.succeeded(opened, told, response, author, meter, store_text=False)
+    return served_call.succeeded(opened, told, response, author, meter)
 
 
 def test_a_call_lasts_to_the_end_of_its_answer() -> None:

@@ -49,7 +49,13 @@ def finder_of(
 async def journal(database: AsyncEngine) -> AsyncIterator[Journal]:
     engines = only_zoo(build_engine())
     built = Journal(
-        database, engines, Counters(), flush_seconds=0.01, snapshot_every=10**6, position=0
+        database,
+        engines,
+        Counters(),
+        store_text=False,
+        flush_seconds=0.01,
+        snapshot_every=10**6,
+        position=0,
     )
     built.start()
     yield built

@@ -71,6 +71,7 @@ def build(
         database,
         only_zoo(engine),
         counters or Counters(),
+        store_text=False,
         flush_seconds=flush_seconds,
         snapshot_every=snapshot_every,
         position=position,

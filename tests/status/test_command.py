@@ -223,7 +223,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], None]:
     """Stands in for the network: every request is answered by the function given."""
 
     def answer_with(answer: Answer) -> None:
-        monkeypatch.setattr(httpx, "get", answer)
+        monkeypatch.setattr(httpx, "request", answer)
 
     return answer_with
 
@@ -233,7 +233,7 @@ def test_a_running_proxy_is_asked(
 ) -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    def answer(url: str, **how: Any) -> httpx.Response:
+    def answer(method: str, url: str, **how: Any) -> httpx.Response:
         asked.append((url, how))
         return httpx.Response(200, json=status.as_dict())
 
@@ -261,7 +261,7 @@ def test_a_running_proxy_is_asked(
 def test_what_a_proxy_may_say_instead(
     proxy: Callable[[Answer], None], answer: httpx.Response | Exception, expected: str
 ) -> None:
-    def give(url: str, **how: Any) -> httpx.Response:
+    def give(method: str, url: str, **how: Any) -> httpx.Response:
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -117,7 +117,7 @@ def test_one_figure_where_the_best_single_model_is_the_largest() -> None:
 
 def test_each_figure_names_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Calls("small", 500, 500.0, 0.75, 0.02)
-    monkeypatch.setattr("tests.status.builders.CALLS", [CALLS[0], small])
+    monkeypatch.setattr("tests.support.statuses.CALLS", [CALLS[0], small])
 
     shown = printed(status())
 

@@ -92,6 +92,7 @@ async def test_whoever_waits_is_told_and_it_is_counted_and_an_alert(
         database,
         only_zoo(build_engine()),
         counters,
+        store_text=False,
         flush_seconds=0.01,
         snapshot_every=10**6,
         position=0,

@@ -25,6 +25,7 @@ from litellm_messplus.store import log, verdicts
 from litellm_messplus.store.contribution import Logged
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.sum_tables import request_sums
 from litellm_messplus.store.summaries import MOST_LABELS, SUMS, Remembered
 from litellm_messplus.store.tables import (
     call_energy,
@@ -32,7 +33,6 @@ from litellm_messplus.store.tables import (
     gradings,
     label_precedence,
     labels,
-    request_sums,
     requests,
 )
 from tests.store.test_database import revision_of

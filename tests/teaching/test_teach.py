@@ -239,6 +239,7 @@ def test_a_running_proxy_learns_the_lessons_without_a_restart(config: Path, sour
             database,
             {"zoo": engine},
             Counters(),
+            store_text=False,
             flush_seconds=0.01,
             snapshot_every=10_000,
             position=0,

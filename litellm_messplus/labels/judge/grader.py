@@ -17,7 +17,7 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
-from litellm_messplus.labels.source import Finding, Report
+from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, GradingStatus, new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import JudgeSettings
@@ -82,7 +82,7 @@ class DailyBudget:
             return False
         return self._most_dollars is None or spent.dollars < self._most_dollars
 
-    def asked(self, today: date) -> None:
+    def count_grading(self, today: date) -> None:
         """Count that the judge is asked once more, whatever comes of it."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings + 1, spent.dollars)
@@ -121,11 +121,11 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlets:
+class JudgeSinks:
     """The places where a judge's results go: verdicts as findings, gradings with their cost, and
     counts."""
 
-    report: Report
+    report: ReportFinding
     write: WriteGrading
     counters: Counters
 
@@ -138,26 +138,24 @@ class Grader:
         settings: JudgeSettings,
         ask: Ask,
         budget: DailyBudget,
-        outlets: Outlets,
+        sinks: JudgeSinks,
         *,
         seed: int,
-        store_text: bool,
     ) -> None:
         self.weight = settings.weight
         self._settings = settings
         self._ask = ask
         self._budget = budget
-        self._outlets = outlets
+        self._sinks = sinks
         self._seed = seed
-        self._store_text = store_text
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Ask once. Reports a finding for each answer, or none at all."""
         shown = shuffled(self._seed, request.answers)
-        log = _GradingLog(request, self._settings.model, self._outlets.write)
+        log = _GradingLog(request, self._settings.model, self._sinks.write)
         prompt = messages(self._settings.rubric, request.asked, [answer.answer for answer in shown])
         limit = self._settings.timeout_seconds
-        self._budget.asked(datetime.now(UTC).date())
+        self._budget.count_grading(datetime.now(UTC).date())
         try:
             async with asyncio.timeout(limit):
                 reply = await self._ask(prompt, schema(len(shown)), limit)
@@ -167,7 +165,7 @@ class Grader:
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
             told = f"{self._settings.model} did not grade: {error!r}"
-            self._outlets.counters.failure("judge_failures", told)
+            self._sinks.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         self._pay(reply)
@@ -176,7 +174,7 @@ class Grader:
 
     def _pay(self, reply: Reply) -> None:
         if reply.cost is None:
-            self._outlets.counters.add("judge_cost_unknown")
+            self._sinks.counters.add("judge_cost_unknown")
         else:
             self._budget.paid(datetime.now(UTC).date(), reply.cost)
 
@@ -186,13 +184,13 @@ class Grader:
         try:
             found = grades(reply.text, len(shown))
         except NonsenseError as error:
-            log.answered(GradingStatus.NONSENSE, reply, str(error))
+            log.replied(GradingStatus.NONSENSE, reply, str(error))
             told = f"{self._settings.model} is of no use: {error}"
-            self._outlets.counters.failure("judge_nonsense", told)
+            self._sinks.counters.failure("judge_nonsense", told)
             return
-        log.answered(GradingStatus.GRADED, reply)
+        log.replied(GradingStatus.GRADED, reply)
         for answer, grade in zip(shown, found, strict=True):
-            self._outlets.report(self._finding(request, answer, grade))
+            self._sinks.report(self._finding(request, answer, grade))
 
     def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(
@@ -202,7 +200,7 @@ class Grader:
             source=LabelKind.JUDGE.value,
             value=grade.value,
             weight=self.weight,
-            comment=grade.reason if self._store_text else None,  # it may quote the user
+            comment=grade.reason,
         )
 
 
@@ -218,7 +216,7 @@ class _GradingLog:
     def failed(self, error: str) -> None:
         self._log(GradingStatus.FAILURE, Reply(""), error[:LONGEST_ERROR])
 
-    def answered(self, status: GradingStatus, reply: Reply, error: str | None = None) -> None:
+    def replied(self, status: GradingStatus, reply: Reply, error: str | None = None) -> None:
         self._log(status, reply, error)
 
     def _log(self, status: GradingStatus, reply: Reply, error: str | None) -> None:

@@ -9,7 +9,14 @@ from datetime import UTC, datetime
 
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade, is_sampled
-from litellm_messplus.labels.judge.grader import Ask, DailyBudget, Grader, Outcome, Outlets, Spent
+from litellm_messplus.labels.judge.grader import (
+    Ask,
+    DailyBudget,
+    Grader,
+    JudgeSinks,
+    Outcome,
+    Spent,
+)
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.settings.labels import JudgeSettings
 
@@ -40,7 +47,7 @@ class Availability:
                 return
         yield
 
-    def answered(self) -> None:
+    def succeeded(self) -> None:
         """Note that the judge answered."""
         self._failures, self._next_probe = 0, 0.0
 
@@ -72,22 +79,19 @@ class Judge:
         settings: JudgeSettings,
         rates: Mapping[str, float],
         ask: Ask,
-        outlets: Outlets,
+        sinks: JudgeSinks,
         *,
         seed: int,
-        store_text: bool,
     ) -> None:
         self._zoo = zoo
         self._settings = settings
         self._rates = rates
         self._seed = seed
-        self._counters = outlets.counters
+        self._counters = sinks.counters
         self._budget = DailyBudget(
             gradings=settings.gradings_per_day, dollars=settings.budget_per_day
         )
-        self._grader = Grader(
-            settings, ask, self._budget, outlets, seed=seed, store_text=store_text
-        )
+        self._grader = Grader(settings, ask, self._budget, sinks, seed=seed)
         self._availability = Availability()
         self._backlog = Backlog(settings.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._backlog.add)
@@ -177,7 +181,7 @@ class Judge:
             self._availability.failed()
             self._backlog.add(request)
             return
-        self._availability.answered()
+        self._availability.succeeded()
         if outcome is Outcome.REFUSED:
             self._left_out()
 

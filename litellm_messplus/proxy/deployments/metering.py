@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import litellm
-import litellm.litellm_core_utils.default_encoding  # points tiktoken at the files in the package
 import tiktoken
 
 from litellm_messplus.costs.price import CostUnit, Usage
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, model_info
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, is_free
+from litellm_messplus.proxy.litellm_seam import bundled_encoding
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.records import CostSource, RequestRecord
 from litellm_messplus.runtime import Counters
@@ -28,7 +28,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportedCall:
     """The report of LiteLLM about a call: the usage in the words of any API, the answer's text,
     what LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
     streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
@@ -68,7 +68,7 @@ class Meter:
         self._silent: set[str | None] = set()
         """Deployments whose last whole answer came without usage."""
 
-    def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
+    def read(self, record: RequestRecord, served: Served, reading: ReportedCall) -> Metered:
         """Meter an answer that came; readings that cannot be true are dropped and counted."""
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
@@ -81,7 +81,7 @@ class Meter:
         cost, source = self._cost(record, served, usage, dollars, reading.seconds)
         return Metered(usage, cost, source)
 
-    def _reported(self, served: Served, reading: Reading, usage: Usage | None) -> Usage | None:
+    def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
         """Return the usage, marked as LiteLLM's own count where the endpoint of a stream reports
         none."""
         if reading.is_stream:
@@ -94,7 +94,7 @@ class Meter:
             self._silent.discard(served.deployment)
         return usage
 
-    def _dollars(self, reading: Reading) -> float | None:
+    def _dollars(self, reading: ReportedCall) -> float | None:
         """Return the dollars; None for LiteLLM's zero too: it says zero of what it has no price
         for."""
         dollars = reading.dollars or 0.0
@@ -192,7 +192,7 @@ class PromptTokens:
     def warm_up(self) -> None:
         """Load what will be needed: the first use of an encoding takes a second or so."""
         for name in {name for known in self._encodings.values() for name in known.values()}:
-            tiktoken.get_encoding(name)
+            bundled_encoding(name)
 
     def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
         """Count tokens by candidate; none for a prompt that is too long to be counted in time."""
@@ -201,7 +201,7 @@ class PromptTokens:
             return {}
         extra = TOKENS_PER_TURN * len(conversation.turns)
         counted = {
-            name: len(tiktoken.get_encoding(name).encode_ordinary(text)) + extra
+            name: len(bundled_encoding(name).encode_ordinary(text)) + extra
             for name in set(known.values())
         }
         return {candidate: counted[name] for candidate, name in known.items()}

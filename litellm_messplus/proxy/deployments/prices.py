@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import litellm
-from litellm.types.utils import CustomPricingLiteLLMParams
 
 from litellm_messplus.costs.price import (
     CACHED,
@@ -25,12 +24,10 @@ from litellm_messplus.proxy.deployments.deployment import (
     place_of,
     upstream_model,
 )
+from litellm_messplus.proxy.litellm_seam import OWN_RATES
 from litellm_messplus.settings.schema import ZooSettings
 
 # What LiteLLM charges for a call to a deployment, in USD, as far as it can be known before.
-
-OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
-"""The keys by which a deployment has a price of its own at LiteLLM."""
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:

@@ -2,45 +2,23 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-import litellm
-
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
+from litellm_messplus.proxy import litellm_seam
 
 # Ids of answers, as the log has them, and what LiteLLM writes into them.
 
 
 def plain_response_id(given: str) -> str:
-    """Return what LiteLLM's log event says of an answer with that id.
-
-    On the responses surface LiteLLM encrypts the id that a client gets, each time anew: 425
-    characters and more, and nothing that an answer could be found by (measured on 1.106.2).
-    """
-    if given.startswith("resp_"):
-        with suppress(Exception):  # another LiteLLM may do without
-            from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
-
-            plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
-            return str(plain)
-    return given
+    """What LiteLLM's log event says of an answer with that id."""
+    return litellm_seam.decrypted_response_id(given)
 
 
 def deployment_of_response(response_id: str) -> str | None:
     """Return LiteLLM's id of the deployment that gave a response; None for an id that is not
     LiteLLM's own."""
-    from litellm.responses.utils import ResponsesAPIRequestUtils
-
-    found = ResponsesAPIRequestUtils.get_model_id_from_response_id(plain_response_id(response_id))
-    return None if found is None else str(found)
-
-
-def hidden_params(response: object) -> Mapping[str, Any]:
-    """Return what LiteLLM keeps beside an answer; Anthropic messages are plain dictionaries."""
-    if isinstance(response, Mapping):
-        return response.get("_hidden_params") or {}
-    return getattr(response, "_hidden_params", None) or {}
+    return litellm_seam.deployment_of_response_id(plain_response_id(response_id))
 
 
 def response_id(response: object) -> str | None:
@@ -90,8 +68,8 @@ def is_repeated(data: Mapping[str, Any], response: object) -> bool:
 
     An Anthropic message that is whole carries no sign of it. LiteLLM's logging object does.
     """
-    details = getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
-    return bool(hidden_params(response).get("cache_hit") or details.get("cache_hit"))
+    told = litellm_seam.hidden_params(response), litellm_seam.caching_details(data)
+    return any(each.get("cache_hit") for each in told)
 
 
 async def repeated_id(response: object) -> str | None:
@@ -102,10 +80,9 @@ async def repeated_id(response: object) -> str | None:
     of Anthropic messages and of semantic caches.
     """
     told = response_id(response)
-    key = hidden_params(response).get("cache_key")
-    if told is None and key is not None and litellm.cache is not None:
-        entry = await litellm.cache.async_get_cache(cache_key=key, cache={"use-cache": True})
-        told = response_id(entry)
+    key = litellm_seam.hidden_params(response).get("cache_key")
+    if told is None and key is not None:
+        told = response_id(await litellm_seam.cached_answer(key))
     return None if told is None else plain_response_id(told)
 
 

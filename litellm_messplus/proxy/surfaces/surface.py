@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.proxy import litellm_seam
 from litellm_messplus.proxy.surfaces.conversation import read_conversation
 
 CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages", "aresponses"})
@@ -29,7 +30,7 @@ class IncomingRequest:
     kwargs: Mapping[str, Any]
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def prompt_arguments(self) -> dict[str, Any]:
         """The arguments that hold the prompt, where they are not among ``kwargs``.
 
         LiteLLM's router hands over the prompt of a text completion as the words of a user.
@@ -91,7 +92,7 @@ def read_request(
     """
     if kwargs is None or continued_response(kwargs) is not None:
         return None
-    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
+    call_type = litellm_seam.call_type(kwargs)
     call_id = kwargs.get("litellm_call_id")
     if call_type not in CALL_TYPES or not call_id:
         return None
@@ -104,9 +105,9 @@ def read_request(
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:
     """Return the id of the earlier response that a response continues; other surfaces have no such
     id."""
-    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
     earlier = kwargs.get("previous_response_id")
-    return str(earlier) if earlier and call_type == "aresponses" else None
+    is_response = litellm_seam.call_type(kwargs) == "aresponses"
+    return str(earlier) if earlier and is_response else None
 
 
 def metadata_name(call_type: str) -> str:

@@ -6,7 +6,7 @@ import litellm
 import pytest
 
 from litellm_messplus.costs.price import Price, Usage
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
+from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice
 from litellm_messplus.records import CostSource
 from litellm_messplus.runtime import Counters
@@ -36,8 +36,8 @@ def reading(
     dollars: float | None = None,
     answer: str = "",
     seconds: float | None = None,
-) -> Reading:
-    return Reading(usage, answer, dollars, seconds)
+) -> ReportedCall:
+    return ReportedCall(usage, answer, dollars, seconds)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_an_endpoint_that_says_nothing_has_its_tokens_counted_and_marked() -> No
 def test_a_stream_of_an_endpoint_that_reports_no_usage_is_marked_as_counted() -> None:
     """LiteLLM counts it and does not say so; the endpoint's whole answers tell."""
     metering, served = meter(), Served(LARGE, "dear")
-    stream = Reading(USAGE, "hello", 0.7, None, is_stream=True)
+    stream = ReportedCall(USAGE, "hello", 0.7, None, is_stream=True)
 
     def source_of_a_stream() -> CostSource:
         return metering.read(request(), served, stream).source

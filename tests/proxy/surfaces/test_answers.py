@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.proxy.litellm_seam import hidden_params
 from litellm_messplus.proxy.surfaces import answers
 
 CHAT = SimpleNamespace(
@@ -58,7 +59,7 @@ def test_the_id_of_an_answer(response: object, expected: str | None) -> None:
     ],
 )
 def test_what_litellm_keeps_beside_an_answer(response: object, expected: dict[str, Any]) -> None:
-    assert answers.hidden_params(response) == expected
+    assert hidden_params(response) == expected
 
 
 @pytest.mark.parametrize(

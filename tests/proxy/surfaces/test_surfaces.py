@@ -189,7 +189,7 @@ def test_only_a_response_continues_another(call_type: str) -> None:
 def test_what_was_asked_as_the_arguments_of_another_call(
     call_type: str, messages: Messages, expected: dict[str, Any]
 ) -> None:
-    assert read(messages, call_type, input="Hi").asked == expected
+    assert read(messages, call_type, input="Hi").prompt_arguments == expected
 
 
 @pytest.mark.parametrize(
