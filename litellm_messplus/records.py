@@ -129,7 +129,7 @@ class RequestRecord:
 
 
 def is_forced(eligible: Sequence[str] | None) -> bool:
-    """Whether these candidates leave no choice, as a record or a row has them."""
+    """Return whether these candidates leave no choice, as a record or a row has them."""
     return eligible is not None and len(eligible) == 1
 
 

@@ -111,6 +111,7 @@ class PublicRequest(PublicRow):
     encode_joules: float | None
     surface_version: str | None
     expected_t: int | None
+    eligible: list[str] | None
 
 
 class PublicHistory(PublicRequest):

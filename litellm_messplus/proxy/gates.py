@@ -55,7 +55,7 @@ OF_ITS_OWN = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolation
 
 @dataclass(slots=True)
 class Needs:
-    """What a request asks for; kept for its further attempts. ``most_tokens`` is what its prompt
+    """The needs of a request, kept for its further attempts. ``most_tokens`` is what its prompt
     can come to at most, ``tokens`` what was counted, where that had to be."""
 
     requirements: Requirements
@@ -65,15 +65,16 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """``barred`` are the ids of the deployments that come last, ``eligible`` the candidates that
-    have another one, None where all have; ``why`` names what told them apart."""
+    """The outcome of asking. ``barred`` are the ids of the deployments that come last, ``eligible``
+    the candidates that have another one, None where all have; ``why`` names what told them
+    apart."""
 
     barred: frozenset[str] = frozenset()
     eligible: frozenset[str] | None = None
     why: tuple[str, ...] = ()
 
     def explained(self, reason: str) -> str:
-        """The reason of a decision among the eligible ones."""
+        """Add to the reason of a decision what it was made among."""
         return reason if self.eligible is None else f"{', '.join(self.why)}: {reason}"
 
 
@@ -142,7 +143,7 @@ class Gates:
     async def answers(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> dict[str, dict[str, Answer]]:
-        """What each deployment says to each thing that is asked for, by its id."""
+        """Return what each deployment says to each thing that is asked for, by its id."""
         router = self._router()
         stated = [self._capabilities.of(deployment, router) for deployment in deployments]
         tokens = await self._tokens(request, needs, stated, router)
@@ -173,7 +174,7 @@ class Gates:
     def _answers(
         self, identity: str, stated: Stated, required: Requirements, tokens: float
     ) -> Iterator[tuple[str, Answer]]:
-        """Of one deployment, by what was asked."""
+        """Yield what one deployment says, by what is asked for."""
         now = self._clock()
         for capability in required.capabilities:
             yield capability.value, self._can_take(identity, stated, capability, now)
@@ -186,8 +187,9 @@ class Gates:
     def _can_take(
         self, identity: str, stated: Stated, capability: Capability, now: float
     ) -> Answer:
-        """What the operator says, what the endpoint refuses, what the price map says; of what is
-        unknown, a modality is tried only where nobody is known to take it, all else at once."""
+        """Return what the operator says, else what the endpoint refuses, else what the price map
+        says; of what is unknown, a modality is tried only where nobody is known to take it, all
+        else at once."""
         own = stated.own.get(capability)
         if own is not None:
             return own
@@ -199,8 +201,8 @@ class Gates:
     async def _tokens(
         self, request: IncomingRequest, needs: Needs, stated: Sequence[Stated], router: Any
     ) -> float:
-        """Of the prompt: what it comes to at most, where that fits everywhere; else counted as
-        LiteLLM counts it, in a thread."""
+        """Return what the prompt comes to at most, where that fits everywhere; else count it as
+        LiteLLM does, in a thread."""
         if needs.tokens is not None:
             return needs.tokens
         answer_tokens = needs.requirements.answer_tokens
@@ -223,14 +225,14 @@ class Gates:
 
 
 def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> frozenset[str] | None:
-    """The candidates with a deployment that is admitted; None where all have one."""
+    """Return the candidates with a deployment that is admitted; None where all have one."""
     everyone = {candidate_of(each) for each in deployments}
     found = {candidate_of(each) for each in deployments if deployment_id(each) in admitted}
     return None if found == everyone else frozenset(found)
 
 
 def _most_tokens(request: IncomingRequest, conversation: Conversation) -> int:
-    """A token has a byte or more."""
+    """Return the most tokens that a prompt can come to: each has a byte or more."""
     text = conversation.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     tools = request.kwargs.get("tools") or request.kwargs.get("functions")
@@ -242,8 +244,8 @@ def _most_tokens(request: IncomingRequest, conversation: Conversation) -> int:
 async def _tagged(
     request: IncomingRequest, deployments: Sequence[Deployment], router: Any
 ) -> set[int]:
-    """Which of them LiteLLM's filter by tags keeps. Where it refuses the request it will do so
-    after us, and in its own words: then all are kept here."""
+    """Return which of them LiteLLM's filter by tags keeps. Where it refuses the request it will do
+    so after us, and in its own words: then all are kept here."""
     if router is None:
         return set(map(id, deployments))
     try:

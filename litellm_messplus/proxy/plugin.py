@@ -141,7 +141,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_log_failure_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """One attempt has failed; a retry or a fallback may follow."""
+        """Learn from an attempt that has failed; a retry or a fallback may follow."""
         try:
             opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
             if opened is not None:

@@ -16,7 +16,7 @@ from litellm_messplus.routing.decision import Decision, Situation
 
 
 class Answer(IntEnum):
-    """Whether something can take a request; a larger one is preferred."""
+    """The answer to whether something can take a request; a larger one is preferred."""
 
     NO = 0
     UNKNOWN = 1
@@ -30,12 +30,12 @@ HIGHEST, LOWEST = 0.995, 0.0
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """What a request comes to that needs all of these; one that needs nothing can be taken."""
+    """Return the answer to a request that needs all of these; one that needs nothing is taken."""
     return min(answers, default=Answer.YES)
 
 
 def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
-    """The names with the best answer; None where nothing is to be gated.
+    """Return the names with the best answer; None where nothing is to be gated.
 
     That is so where all answer the same, and where all answer NO in particular: then nobody is
     known to be the right one, and the request goes where it would have gone.
@@ -52,8 +52,8 @@ ROOM = 1.1
 
 
 def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
-    """Whether a prompt and its answer find room in a window; UNKNOWN where only the prompt does for
-    sure. A window that nobody states takes everything."""
+    """Return whether a prompt and its answer find room in a window; UNKNOWN where only the prompt
+    does for sure. A window that nobody states takes everything."""
     if window is None:
         return Answer.YES
     if tokens > window:
@@ -62,7 +62,7 @@ def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
 
 
 def forced(situation: Situation, expected_satisfaction: float) -> Decision:
-    """The decision where a single candidate can take the request: that one, for sure."""
+    """Decide where a single candidate can take the request: that one, for sure."""
     (only,) = situation.estimates
     return Decision(
         ranking=(only.candidate,),
@@ -76,15 +76,15 @@ def forced(situation: Situation, expected_satisfaction: float) -> Decision:
 
 
 def baseline(situation: Situation) -> str:
-    """What savings compare with where not all can take the request: the largest, if it can; else
-    the most expensive of those that can."""
+    """Return what savings compare with where not all can take the request: the largest, if it can;
+    else the most expensive of those that can."""
     able = {estimate.candidate: estimate.cost for estimate in situation.estimates}
     return situation.largest if situation.largest in able else max(able, key=able.__getitem__)
 
 
 def free_aim(aim: float, share: float, rate: float) -> float:
-    """What free requests aim at, so that all come to ``aim``: a ``share`` is forced, of which
-    ``rate`` are satisfied. Clipped where no rate could make up for them."""
+    """Return what free requests aim at, so that all come to ``aim``: a ``share`` is forced, of
+    which ``rate`` are satisfied. Clipped where no rate could make up for them."""
     if share <= 0.0:
         return aim
     wanted = (aim - share * rate) / max(1.0 - share, LEAST_FREE)

@@ -89,7 +89,8 @@ class Account:
         self._count(difference)
 
     def plain(self) -> dict[str, Any]:
-        """Of forced requests only where there were any: else it is the state that it always was."""
+        """Return it as JSON; forced requests only where there were any, else it is what it always
+        was."""
         forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
         return forced | {
             "shortfall": self.shortfall,

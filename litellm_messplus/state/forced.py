@@ -18,7 +18,8 @@ PRIOR = 8.0
 
 @dataclass(slots=True)
 class ForcedRequests:
-    """Of one service level. ``weight`` is of the verdicts that ``rate`` is the mean of."""
+    """The forced requests of one service level. ``weight`` is of the verdicts that ``rate`` is the
+    mean of."""
 
     share: float = 0.0
     rate: float = 0.0
@@ -38,12 +39,13 @@ class ForcedRequests:
         self.rate = min(max(self.rate + (gained - lost) / max(self.weight, 1.0), 0.0), 1.0)
 
     def expected(self, otherwise: float) -> float:
-        """The rate that a forced request is expected to have; ``otherwise`` is what is expected
-        of it where no verdicts are there to say so."""
+        """Return the rate that a forced request is expected to have; ``otherwise`` is what is
+        expected of it where no verdicts are there to say so."""
         return (self.weight * self.rate + PRIOR * otherwise) / (self.weight + PRIOR)
 
     def free_aim(self, aim: float) -> float:
-        """What the free requests of a level aim at, whose requests together aim at ``aim``."""
+        """Return what the free requests of a level aim at, whose requests together aim at
+        ``aim``."""
         return free_aim(aim, self.share, self.expected(aim))
 
     def plain(self) -> list[float]:
@@ -51,5 +53,5 @@ class ForcedRequests:
 
     @classmethod
     def of(cls, plain: Sequence[float]) -> "ForcedRequests":
-        """What ``plain`` gave."""
+        """Rebuild what ``plain`` gave."""
         return cls(*plain)

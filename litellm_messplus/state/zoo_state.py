@@ -185,9 +185,9 @@ class ZooState:
         return {name: place for place, name in enumerate(self.estimators)}
 
     def _may_judge(self, example: Example | None) -> TypeGuard[Example]:
-        """Its verdict tells what the candidate is worth to requests that may go elsewhere. Of a
-        forced one it does not: the hard requests that only one can take would make that one look
-        bad, or the easy ones good."""
+        """Return whether its verdict tells what the candidate is worth to requests that may go
+        elsewhere. Of a forced one it does not: the hard requests that only one can take would make
+        that one look bad, or the easy ones good."""
         return self._can_teach(example) and not example.is_forced
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:

@@ -47,7 +47,7 @@ def downgrade() -> None:
 
 
 def _say(which: int) -> None:
-    """SQLite keeps no comments."""
+    """Write the comments, which SQLite does not keep."""
     if op.get_context().dialect.name != "sqlite":
         for column, comments in COMMENTS.items():
             op.alter_column("requests", column, comment=comments[which])

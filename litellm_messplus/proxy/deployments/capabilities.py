@@ -34,10 +34,10 @@ REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What is known of a deployment before any call. ``own`` is from `model_info`, ``mapped`` from
-    the price map; what is in neither is unknown. ``window`` is how many tokens a prompt may have,
-    None where nobody says; ``takes_answer_format`` is False where LiteLLM would refuse
-    `response_format`, or drop the deployment for it."""
+    """The capabilities of a deployment as they are known before any call. ``own`` is from
+    `model_info`, ``mapped`` from the price map; what is in neither is unknown. ``window`` is how
+    many tokens a prompt may have, None where nobody says; ``takes_answer_format`` is False where
+    LiteLLM would refuse `response_format`, or drop the deployment for it."""
 
     own: Mapping[Capability, Answer]
     mapped: Mapping[Capability, Answer]
@@ -47,7 +47,8 @@ class Stated:
 
 
 class Capabilities:
-    """Of the deployments that LiteLLM's router shows; one that it replaces is read anew."""
+    """The capabilities of the deployments that LiteLLM's router shows; one that it replaces is read
+    anew."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -57,11 +58,11 @@ class Capabilities:
         return len(self._stated)
 
     def known(self, identity: str) -> tuple[Deployment, Stated] | None:
-        """The deployment of that id and what is stated of it, where it was seen."""
+        """Return the deployment of that id and what is stated of it, where it was seen."""
         return self._stated.get(identity)
 
     def of(self, deployment: Deployment, router: Any) -> Stated:
-        """What is stated of it; ``router`` is LiteLLM's."""
+        """Return what is stated of a deployment; ``router`` is LiteLLM's."""
         identity = deployment_id(deployment)
         known = self._stated.get(identity)
         if known is not None and known[0] is deployment:
@@ -75,7 +76,8 @@ class Capabilities:
 
 
 def warm_up(model_list: Sequence[Deployment]) -> None:
-    """Read them once before anybody waits: LiteLLM loads much of a provider when it is asked."""
+    """Read deployments once before anybody waits: LiteLLM loads much of a provider when it is
+    asked."""
     for deployment in model_list:
         read_stated(deployment, None)
 
@@ -94,7 +96,7 @@ def read_stated(deployment: Deployment, router: Any) -> Stated:
 
 
 def _named(source: Mapping[str, Any]) -> dict[Capability, Answer]:
-    """What the keys of LiteLLM say outright."""
+    """Return what the keys of LiteLLM say outright."""
     return {
         capability: Answer.YES if said else Answer.NO
         for capability, keys in KEYS.items()
@@ -110,7 +112,7 @@ def _mapped(entry: Mapping[str, Any]) -> dict[Capability, Answer]:
 
 
 def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
-    """The price map's own entry of the model; empty for one that it does not have.
+    """Return the price map's own entry of the model; empty for one that it does not have.
 
     LiteLLM's router gives every model that it serves an entry, without a mode or a provider.
     """
@@ -128,7 +130,7 @@ def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
 
 
 def _window(deployment: Deployment, router: Any) -> int | None:
-    """As LiteLLM's own check of the context reads it."""
+    """Read it as LiteLLM's own check of the context does."""
     try:
         found = router.get_router_model_info(
             deployment=deployment, received_model_name=str(deployment.get("model_name"))
@@ -199,11 +201,11 @@ class Refusals:
         return learned
 
     def succeeded(self, identity: str, capabilities: Iterable[Capability]) -> None:
-        """It can take them after all."""
+        """Count nothing against these any more: it can take them after all."""
         for capability in capabilities:
             self._refusing.pop((identity, capability), None)
 
     def denies(self, identity: str, capability: Capability, now: float) -> bool:
-        """Whether it is taken not to be able to."""
+        """Return whether it is taken not to be able to."""
         found = self._refusing.get((identity, capability))
         return found is not None and found.until > now

@@ -14,7 +14,7 @@ from litellm_messplus.proxy.surfaces.surface import COMPLETION_LIMITS, FORMATS, 
 
 
 class Capability(StrEnum):
-    """What a model may be able to take, in the words of people."""
+    """A thing that a model may be able to take, in the words of people."""
 
     IMAGE = "images"
     AUDIO = "audio"
@@ -32,8 +32,9 @@ MODALITIES = frozenset({Capability.IMAGE, Capability.AUDIO, Capability.VIDEO, Ca
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """``answer_tokens`` is how long an answer may get, 0 without a limit; ``region`` is the one
-    that the key allows; ``has_answer_format`` where the chat asks for a format, of any kind."""
+    """The requirements of one request. ``answer_tokens`` is how long an answer may get, 0 without a
+    limit; ``region`` is the one that the key allows; ``has_answer_format`` where the chat asks for
+    a format, of any kind."""
 
     capabilities: frozenset[Capability] = frozenset()
     answer_tokens: int = 0
@@ -42,7 +43,7 @@ class Requirements:
 
 
 def read_requirements(request: IncomingRequest, conversation: Conversation) -> Requirements:
-    """Of a request whose conversation was read before."""
+    """Read them from a request whose conversation was read before."""
     given = request.kwargs
     region = given.get("allowed_model_region")
     return Requirements(
@@ -98,7 +99,7 @@ def _modality(part: Mapping[str, Any]) -> Capability | None:
 
 
 def _media_type(part: Mapping[str, Any]) -> str:
-    """As it is stated, else as a data URL says it; empty where neither does."""
+    """Return what is stated, else what a data URL says; empty where neither does."""
     inner = part.get("file") or part.get("source") or part
     if not isinstance(inner, Mapping):
         return ""
@@ -119,7 +120,8 @@ USED = frozenset({"function_call", "function_call_output", "tool_use", "tool_res
 
 
 def _has_used_tools(asked: object) -> bool:
-    """Whether the conversation so far holds tool calls: a model without tools cannot read it."""
+    """Return whether the conversation so far holds tool calls: a model without tools cannot read
+    it."""
     if not isinstance(asked, list | tuple):
         return False
     return any(isinstance(item, Mapping) and _tells_of_tools(item) for item in asked)
@@ -159,7 +161,7 @@ def _asks_to_reason(given: Mapping[str, Any]) -> bool:
 
 
 def _answer_tokens(given: Mapping[str, Any]) -> int:
-    """Of one choice: each has the context to itself."""
+    """Return the limit of one choice: each has the context to itself."""
     limits = (given.get(name) for name in COMPLETION_LIMITS)
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     return min(known, default=0)
