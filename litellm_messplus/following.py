@@ -68,4 +68,6 @@ class Following:
         self._wake()
 
     def _lost(self, error: Exception) -> None:
-        self._counters.failure("log_notices_lost", f"other workers are heard of late: {error!r}")
+        self._counters.failure(
+            "log_notices_lost", f"records of other workers are noticed late: {error!r}"
+        )

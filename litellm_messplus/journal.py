@@ -179,7 +179,9 @@ class Journal:
                 self._write_now()
             except Exception:
                 waiting = len(self._backlog)
-                self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
+                self._counters.failure(
+                    "journal_failures", f"the log cannot be written; {waiting} records wait"
+                )
                 await asyncio.sleep(RETRY_SECONDS)
                 self._write_now()
 
@@ -297,7 +299,9 @@ class Journal:
         bases = await base.positions(self._database)
         is_behind = any(bases.get(name, 0) > self.position for name in self._engines)
         if is_behind:
-            self._counters.failure("restored_after_pruning", "the log was pruned ahead of here")
+            self._counters.failure(
+                "restored_after_pruning", "the log was pruned beyond what this worker had read"
+            )
             self.position = await restore(self._database, self._engines)
         self._log_start = start
         return is_behind

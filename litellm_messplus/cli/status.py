@@ -79,7 +79,9 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
     try:
         return Status.of(ask("GET", url, key, "status", window=window))
     except ValidationError as error:
-        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+        raise NoAnswerError(
+            f"the server on {url} is not a proxy with this version of the plugin"
+        ) from error
 
 
 def _show_learned(url: str | None, key: str | None, database: str | None, *, as_json: bool) -> None:
@@ -98,7 +100,9 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
         try:
             found = Learned.of(ask("GET", url, key or keys.find(), "learned"))
         except ValidationError as error:
-            raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+            raise NoAnswerError(
+                f"the server on {url} is not a proxy with this version of the plugin"
+            ) from error
     if as_json:
         print(json.dumps(found.as_dict()))
     else:

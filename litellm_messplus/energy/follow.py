@@ -316,4 +316,4 @@ class EnergyFollower:
         try:
             self._measured(call)
         except Exception:
-            self._counters.failure("energy_report_failures", "a call's energy was not taken")
+            self._counters.failure("energy_report_failures", "a call's energy was not recorded")

@@ -30,7 +30,9 @@ def logged_by(url: str, key: str, given: str) -> Logged:
     try:
         return logged_of(answer)
     except NotARequestError as error:
-        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+        raise NoAnswerError(
+            f"the server on {url} is not a proxy with this version of the plugin"
+        ) from error
 
 
 def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str | None) -> str:
@@ -41,7 +43,9 @@ def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str 
         meaning = OUTCOMES[answer["outcome"]]
         return f"{answer['call_id']}: satisfaction {answer['satisfaction']}, {meaning}"
     except (TypeError, KeyError) as error:
-        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
+        raise NoAnswerError(
+            f"the server on {url} is not a proxy with this version of the plugin"
+        ) from error
 
 
 def ask(method: str, url: str, key: str, route: str, body: Any = None, **parameters: int) -> Any:

@@ -44,7 +44,7 @@ def _doublings(upto: int, step: int = 1) -> tuple[float, ...]:
 
 
 def _counts(upto: int) -> tuple[float, ...]:
-    """Place a knot at every count up to 2**upto: of what seldom comes more often, each one
+    """Place a knot at every count up to 2**upto: of what is usually rare, each one
     matters."""
     return tuple(np.log2(1.0 + np.arange(2**upto)).tolist())
 

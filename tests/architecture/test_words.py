@@ -14,6 +14,10 @@ PLAIN = {
     "dearer": "more expensive",
     "dearest": "most expensive",
     "oftener": "more often",
+    "heed": "follow",
+    "heeds": "follows",
+    "heeded": "followed",
+    "seldom": "rarely",
     "whilst": "while",
     "hitherto": "so far",
 }

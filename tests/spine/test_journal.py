@@ -318,7 +318,7 @@ async def test_a_log_that_fails_says_so_without_the_words_that_were_to_be_writte
                 await asyncio.sleep(0.005)
         async with database.begin() as connection:
             await connection.execute(text("ALTER TABLE mislaid RENAME TO requests"))
-    assert "the log fails" in caplog.text
+    assert "the log cannot be written" in caplog.text
     assert "what a user wrote" not in caplog.text
 
 

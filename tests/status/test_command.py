@@ -253,8 +253,8 @@ def test_a_running_proxy_is_asked(
         (httpx.Response(403), "refuses the key"),
         (httpx.Response(404), "runs without the plugin"),
         (httpx.Response(503), "answered 503"),
-        (httpx.Response(200, text="<html>"), "is no proxy of this version"),
-        (httpx.Response(200, json={"levels": 3}), "is no proxy of this version"),
+        (httpx.Response(200, text="<html>"), "is not a proxy with this version of the plugin"),
+        (httpx.Response(200, json={"levels": 3}), "is not a proxy with this version of the plugin"),
         (httpx.ConnectError("refused"), "no proxy answers on"),
     ],
 )

@@ -20,7 +20,7 @@ from litellm_messplus.labels.judge.grader import (
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.settings.labels import JudgeSettings
 
-# Whether a judge answers. While it does not, it is asked again seldom, and once at a time.
+# Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0

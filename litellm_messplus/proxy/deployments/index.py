@@ -43,7 +43,7 @@ class DeploymentIndex:
             try:
                 self.prices[identity] = deployment_price(deployment, zoo)
             except ConfigurationError as error:
-                logger.warning("a deployment goes at the price of its candidate: %s", error)
+                logger.warning("a deployment without a price gets that of its candidate: %s", error)
             self._measure(identity, deployment)
 
     def _measure(self, identity: str, deployment: Deployment) -> None:
