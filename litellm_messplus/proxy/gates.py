@@ -242,7 +242,7 @@ def _most_tokens(request: IncomingRequest, conversation: Conversation) -> int:
     return words + described + attached + TOKENS_BESIDE * (len(conversation.turns) + 1)
 
 
-def _bytes_of(tools: object) -> int:
+def _bytes_of(tools: Any) -> int:
     """Return how many bytes tools have at most, in a fifth of the time that JSON takes."""
     try:
         return len(marshal.dumps(tools, 2))  # version 2 writes what is repeated each time
