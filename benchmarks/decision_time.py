@@ -28,6 +28,7 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy import startup
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import restore
@@ -98,7 +99,7 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     database = create_engine(settings.database)
     await migrate(database)
     position = await restore(database, engines)
-    plugin = MessplusPlugin(settings, encoder, engines, database, position)
+    plugin = MessplusPlugin(Parts(settings, encoder, engines, database, position))
     plugin.start()
     startup.freeze_startup_objects()  # as a start of the proxy does
     milliseconds = []

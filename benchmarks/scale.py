@@ -34,9 +34,9 @@ from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.feedback import Feedback
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.startup import open_database
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.settings.load import load_settings
@@ -156,10 +156,10 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     """Measure what is asked of it, and the longest step of its event loop meanwhile."""
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
-    plugin = MessplusPlugin(
+    parts = Parts(
         proxy.settings, proxy.engines[ZOO].encoder, proxy.engines, database, scaled.position
     )
-    steps, parts = Steps(), plugin.parts
+    steps = Steps()
     startup.freeze_startup_objects()  # as the proxy does
     asked = iter(range(BLOCK))
 
@@ -169,7 +169,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
         await parts._feedback_desk.accept(given, Caller("key-0", is_admin=True))
 
     with steps.watched():
-        plugin.start()
+        parts.start()
         while parts.journal.position < await log.head(database):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         found = {
@@ -177,8 +177,8 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
             "status_seconds": await _timed(parts.watch.read),
             "feedback_seconds": await _timed(feedback),
         }
-    await plugin.close()
-    failed = {name: count for name, count in plugin.counters.as_dict().items() if count}
+    await parts.close()
+    failed = {name: count for name, count in parts.counters.as_dict().items() if count}
     if failed:
         raise SystemExit(f"not a measurement: {failed}")
     return {**found, "longest_step_seconds": steps.longest}

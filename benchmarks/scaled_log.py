@@ -28,6 +28,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store import log, summaries
 from litellm_messplus.store.contribution import Figures
 from litellm_messplus.store.summaries import HIGHEST, SUMS
@@ -177,7 +178,7 @@ def _request(zoo: str, number: int, at: datetime, random: Random) -> RequestReco
         largest=MODELS[-1],
         is_exploration=random.random() < 0.1,
         exploration_probability=0.1,
-        reason="cheapest expected to hold alpha",
+        reason=Reason.AHEAD,
         decision_seconds=random.uniform(1e-4, 1e-3),
         encode_seconds=1e-4,
     )

@@ -95,7 +95,7 @@ def without_plugin(config: Config) -> Config:
 
 
 def with_adaptive_router(config: Config) -> Config:
-    """The same models behind LiteLLM's own adaptive router, without the plugin."""
+    """Put the same models behind LiteLLM's own adaptive router, without the plugin."""
     members = without_plugin(config)
     for tier, member in enumerate(members["model_list"], 1):
         member["model_name"] = member["litellm_params"]["model"].rsplit("/", 1)[1]

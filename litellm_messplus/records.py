@@ -13,6 +13,7 @@ from enum import StrEnum
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.routing.decision import Reason
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -66,6 +67,14 @@ class GradingStatus(StrEnum):
     FAILURE = "failure"
 
 
+class Preferred(StrEnum):
+    """The one of two answers that a judge found better, by the place in which it was shown."""
+
+    FIRST = "first"
+    SECOND = "second"
+    NEITHER = "neither"
+
+
 class CostSource(StrEnum):
     """The sources of a call's cost. Unmeasured is not zero."""
 
@@ -82,8 +91,10 @@ class RequestRecord:
     ``expected_t`` is the number that the decision was made with: the log gives the request its
     ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
-    having them, ``encode_joules`` their energy above idle, where it is measured. ``eligible`` are
-    the healthy candidates that could take it; None where all could.
+    having them, ``encode_joules`` their energy above idle, where it is measured.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
+    apart; None where all could.
     """
 
     request_id: str
@@ -108,7 +119,7 @@ class RequestRecord:
     largest: str
     is_exploration: bool
     exploration_probability: float
-    reason: str
+    reason: Reason
     decision_seconds: float
     aim: float | None = None
     expected_satisfaction: float | None = None
@@ -120,7 +131,10 @@ class RequestRecord:
     prompt: str | None = None
     surface: Surface | None = None
     surface_version: str | None = None
+    is_within_reach: bool = True
+    label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
+    gated_by: tuple[str, ...] | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -153,6 +167,7 @@ class CallRecord:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    written_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
     cost_source: CostSource = CostSource.UNKNOWN
@@ -164,8 +179,9 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """A label: what a source says of one call; a later label of the same source replaces it.
-    ``weight`` 0 keeps it in the log alone."""
+    """A source's word on one call; a later label of the same source replaces it. ``weight`` 0
+    keeps it in the log alone. ``probability`` is that of the draw that bought it; None of one that
+    nobody drew."""
 
     label_id: str
     call_id: str
@@ -176,13 +192,15 @@ class LabelRecord:
     value: float
     weight: float = 1.0
     comment: str | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GradingRecord:
     """A judge was asked to grade the answers to one request; what it said of them are labels.
 
-    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it.
+    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it. ``preferred``
+    is of a comparison of two answers, and None of a grading of each on its own.
     """
 
     grading_id: str
@@ -196,6 +214,7 @@ class GradingRecord:
     completion_tokens: int | None = None
     seconds: float | None = None
     error: str | None = None
+    preferred: Preferred | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ answer. They reply as its schema asks.
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from examples.tiny_zoo.generation import (
     ChatRequest,
@@ -27,6 +28,9 @@ FALSE_UNSATISFIED = 0.05
 
 _BLOCK = re.compile(r"^<(\w+) (\w+)>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)
 _LAST_QUESTION = re.compile(r".*^\[user\]\n(.*)", re.DOTALL | re.MULTILINE)
+
+COMPARING = '"better"'
+"""In the instructions of a comparison: the key of its reply."""
 
 Grade = tuple[bool, str]
 """Whether an answer satisfies, and the reason."""
@@ -78,16 +82,13 @@ class Grading:
         self.finish_reason = "stop"
         self._judge = judge
         self._task, self._answers = read(request.messages)
+        self._compares = any(COMPARING in m.text() for m in request.messages if m.role == "system")
         self._written = 0
 
     def __iter__(self) -> Iterator[str]:
         grades = self._judge(self._task, list(self._answers.values()))
-        reply = json.dumps(
-            {
-                name: {"reason": reason, "satisfied": satisfied}
-                for name, (satisfied, reason) in zip(self._answers, grades, strict=True)
-            }
-        )
+        said = dict(zip(self._answers, grades, strict=True))
+        reply = json.dumps(_better(said) if self._compares else _each(said))
         self._written = len(reply)
         yield reply
 
@@ -99,6 +100,21 @@ class Grading:
             "completion_tokens": self._written,
             "total_tokens": sent + self._written,
         }
+
+
+def _each(said: Mapping[str, Grade]) -> dict[str, Any]:
+    """Return a verdict on each answer."""
+    return {
+        name: {"reason": reason, "satisfied": satisfied}
+        for name, (satisfied, reason) in said.items()
+    }
+
+
+def _better(said: Mapping[str, Grade]) -> dict[str, Any]:
+    """Name the only satisfactory one of two answers, or neither."""
+    satisfying = [name for name, (satisfied, _) in said.items() if satisfied]
+    better = satisfying[0] if len(satisfying) == 1 else "neither"
+    return {"reason": "; ".join(reason for _, reason in said.values()), "better": better}
 
 
 def read(messages: Sequence[Message]) -> tuple[str, dict[str, str]]:

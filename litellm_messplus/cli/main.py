@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from litellm_messplus.cli import keys, labels
+from litellm_messplus.cli import keys, labels, simulate
+from litellm_messplus.cli.certificate import certificate
 from litellm_messplus.cli.history import explain, feedback, requests
 from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
@@ -55,6 +56,7 @@ def up(
     raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
 
 
+app.command()(certificate)
 app.command()(check)
 app.command()(replay)
 app.command()(encoders)
@@ -67,6 +69,7 @@ app.command()(status)
 app.command()(teach)
 app.command()(verify)
 app.add_typer(labels.app, name="labels")
+app.add_typer(simulate.app, name="simulate")
 
 
 @app.command()
@@ -79,7 +82,8 @@ def demo(
         str,
         typer.Option(
             help="Where labels come from: `all` (feedback on everything), `checks` (against the "
-            "answer in the request's metadata), `judge` or `judge:largest` (a model), or "
+            "answer in the request's metadata), `judge` or `judge:largest` (a model), "
+            "`auto` (a model, where labels are needed), or "
             "`feedback:SHARE` (feedback from that share of users, the unsatisfied three times as "
             "often)."
         ),

@@ -103,6 +103,13 @@ def replay(
             help="A recording that the policy is taught before each run, as by `messplus teach`.",
         ),
     ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Of policy `adaptive`: raise the aim so that the certificate says `kept` at that "
+            "confidence, and report in how many runs it does."
+        ),
+    ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Whether to run the baselines too.")
     ] = True,
@@ -118,6 +125,10 @@ def replay(
 
     if mix and (concatenate or in_order):
         raise typer.BadParameter("given with --concatenate or --in-order; allowed: --mix alone")
+    if confidence is not None and policy == "paper":
+        raise typer.BadParameter(
+            "given with --policy paper; allowed: with adaptive", param_hint="--confidence"
+        )
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     try:
         plan = Plan(
@@ -130,6 +141,7 @@ def replay(
             in_order=in_order,
             window=window,
             with_baselines=baselines,
+            confidence=confidence,
             lessons=teach,
         )
         status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)

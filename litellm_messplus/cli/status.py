@@ -67,7 +67,7 @@ def status(
 
 
 def ask_proxy(url: str, key: str, window: int) -> "Status":
-    """What `GET /messplus/status` of a running proxy answers.
+    """Get what `GET /messplus/status` of a running proxy answers.
 
     Raises NoAnswerError where it answers something else, or not at all.
     """

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from litellm_messplus.demo.asides import Models, list_deployments
-from litellm_messplus.demo.report import JOULES, Asked, DemoReport, Yardsticks, table
+from litellm_messplus.demo.report import JOULES, Asked, DemoReport, Judging, Yardsticks, table
 from litellm_messplus.demo.session import (
     Labelling,
     Outcome,
@@ -113,7 +113,12 @@ class Demo:
     def go(self, tasks: Sequence[Task], *, ask_all: bool) -> DemoReport:
         """Send the tasks, look the outcomes up once they are labelled, and ask aside."""
         deployments = list_deployments(self._client) if ask_all else []
-        sent = self._send(tasks)
+        before, middle = self._judging(), (len(tasks) + 1) // 2
+        sent = self._send(tasks[:middle], 0)
+        half = self._judging()
+        sent += self._send(tasks[middle:], middle)
+        if not sent:
+            raise SystemExit("messplus: none of the requests was routed: see the proxy's log")
         requests = [request for _, request in sent]
         reported = _settle(self._session, requests, self._progress)
         found = self._threads.map(
@@ -129,20 +134,24 @@ class Demo:
             asked = self._ask_all(models, [task for task, _ in sent], outcomes)
             yardsticks = Yardsticks.of(asked, outcomes)
         unrouted = len(tasks) - len(sent)
-        return DemoReport.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
+        judging = Judging(before, half, self._judging())
+        return DemoReport.of(
+            self._labels, requests, outcomes, reported, unrouted, yardsticks, judging
+        )
 
-    def _send(self, tasks: Sequence[Task]) -> list[tuple[Task, Sent]]:
-        """Send the tasks, and return those that the plugin routed."""
-        answered = self._threads.map(self._session.send, count(), tasks)
+    def _judging(self) -> float | None:
+        """Ask what judges have cost so far, where the mode buys labels; else None."""
+        return self._session.judging() if self._labels == "auto" else None
+
+    def _send(self, tasks: Sequence[Task], first: int) -> list[tuple[Task, Sent]]:
+        """Send tasks, numbered from ``first`` on; return those that the plugin routed."""
+        answered = self._threads.map(self._session.send, count(first), tasks)
         tracked = self._progress.track(answered, total=len(tasks), description="requests")
-        sent = [
+        return [
             (task, request)
             for task, request in zip(tasks, tracked, strict=True)
             if request is not None
         ]
-        if not sent:
-            raise SystemExit("messplus: none of the requests was routed: see the proxy's log")
-        return sent
 
     def _ask_all(
         self, models: Models, tasks: Sequence[Task], outcomes: Sequence[Outcome]

@@ -88,6 +88,42 @@ def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[s
             yield call["candidate"], aside, call
 
 
+# What labels cost is in no request's cost: the judges' share of it is told apart.
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The dollars that judges had cost when the session began, at its half, and at its end; None
+    where that is not told."""
+
+    before: float | None = None
+    half: float | None = None
+    after: float | None = None
+
+    @property
+    def halves(self) -> tuple[float, float] | None:
+        """The cost of judges in each half of the session."""
+        if self.before is None or self.half is None or self.after is None:
+            return None
+        return self.half - self.before, self.after - self.half
+
+    def shares(
+        self, results: Sequence[Mapping[str, Any]]
+    ) -> tuple[float | None, float | None, float | None]:
+        """Divide what all cost, judges too, by the cost of always calling the largest: over the
+        whole session and over each half of it."""
+        if self.halves is None or len(results) < 2:
+            return None, None, None
+        middle = len(results) // 2
+        costs = [
+            (sum(each["cost"] for each in part) + judging, sum(e["cost_largest"] for e in part))
+            for part, judging in zip((results[:middle], results[middle:]), self.halves, strict=True)
+        ]
+        whole = sum(cost for cost, _ in costs), sum(largest for _, largest in costs)
+        first, second, both = (_times(*each) for each in (*costs, whole))
+        return both, first, second
+
+
 SLACK = 0.03
 """How far below alpha a rate may be by chance alone."""
 
@@ -97,6 +133,9 @@ COLOURS: dict[Verdict, str] = {
     "within chance of alpha": "yellow",
     "not kept": "red",
 }
+
+
+NOT_TOLD = Judging()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +170,10 @@ class DemoReport:
     requests: int
     unrouted: int
     queue: float
+    cost_judging: float | None
+    times_largest: float | None
+    times_largest_first_half: float | None
+    times_largest_second_half: float | None
 
     @classmethod
     def of(
@@ -141,6 +184,7 @@ class DemoReport:
         reported: Reported,
         unrouted: int,
         yardsticks: Yardsticks,
+        judging: Judging = NOT_TOLD,
     ) -> "DemoReport":
         """Build the report over the requests of a session, in order; not empty. ``outcomes`` are
         those of ``sent``, and ``labels`` the mode."""
@@ -149,6 +193,7 @@ class DemoReport:
         alpha = outcomes[-1]["alpha"]
         satisfaction = sum(request.satisfied for request in sent) / len(sent)
         cost = sum(result["cost"] for result in results)
+        times_largest, of_first, of_second = judging.shares(results)
         return cls(
             alpha=alpha,
             satisfaction=satisfaction,
@@ -170,6 +215,10 @@ class DemoReport:
             requests=len(outcomes),
             unrouted=unrouted,
             queue=outcomes[-1]["queue"],
+            cost_judging=None if judging.halves is None else sum(judging.halves),
+            times_largest=times_largest,
+            times_largest_first_half=of_first,
+            times_largest_second_half=of_second,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -200,6 +249,9 @@ def table(report: DemoReport) -> Table:
     shown.add_row("cost, explorations included", f"{report.cost:.6f}")
     shown.add_row("cost of always calling the largest", f"{report.cost_largest:.6f}")
     shown.add_row("saved", f"{1 - report.cost / report.cost_largest:.1%}")
+    if report.cost_judging and report.times_largest is not None:
+        shown.add_row("cost of judging, in dollars", f"{report.cost_judging:.6f}")
+        shown.add_row("saved, judging paid", f"{1 - report.times_largest:.1%}")
     shown.add_section()
     for row in _yardsticks(report):
         shown.add_row(*row)

@@ -106,7 +106,9 @@ class SimulatedCrowd:
 
 # Where the labels of a demo come from: the modes of `messplus demo --labels`.
 
-ALLOWED = "all, checks, judge, judge:largest, or feedback:SHARE with a share above 0 and up to 1"
+ALLOWED = (
+    "all, checks, judge, judge:largest, auto, or feedback:SHARE with a share above 0 and up to 1"
+)
 """What `--labels` takes."""
 
 
@@ -139,6 +141,8 @@ class Labelling:
                 return cls(given, "tiny-zoo-judged")
             case "judge", _, "largest":
                 return cls(given, "tiny-zoo-judged-by-largest")
+            case "auto", "", _:
+                return cls(given, "tiny-zoo-auto")
             case "feedback", _, share:
                 return cls(given, "tiny-zoo-crowd", SimulatedCrowd(_share(share), seed))
         raise ValueError(f"allowed: {ALLOWED}")
@@ -249,6 +253,15 @@ class Session:
         return Reported(
             found["answered"], found["rate"], found["low"], found["high"], level["cost_unit"]
         )
+
+    def judging(self) -> float | None:
+        """Ask what judges of the zoo have cost so far, in dollars; None where the key is no
+        administrator's."""
+        response = self._messplus.get("/status")
+        if response.status_code == HTTPStatus.FORBIDDEN:
+            return None
+        judges = response.raise_for_status().json()["judges"]
+        return float(sum(each["cost"] or 0.0 for each in judges if each["zoo"] == self._model))
 
     def _metadata(self, task: Task) -> dict[str, Any]:
         if not self._labelling.sends_reference:

@@ -76,7 +76,7 @@ def _refusal(url: str, answer: httpx.Response) -> str:
 
 
 def _detail(answer: httpx.Response) -> str | None:
-    """The reason that the plugin gives, on one line; None where there is none."""
+    """Read the reason that the plugin gives, on one line; None where there is none."""
     found = _json(answer)
     detail = found.get("detail") if isinstance(found, dict) else None
     if isinstance(detail, list):

@@ -154,7 +154,7 @@ def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
         for label in newest.values()
         if label["kind"] == outcome["satisfaction_kind"]
         and label["value"] == outcome["satisfaction"]
-        and label["weight"] == outcome["satisfaction_weight"]
+        and label["weight"] / (label["probability"] or 1.0) == outcome["satisfaction_weight"]
     ]
     return frozenset(matching[:1])
 

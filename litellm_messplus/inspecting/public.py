@@ -24,7 +24,7 @@ class PublicRow(BaseModel):
 
 
 class PublicCall(PublicRow):
-    """Of a row of `calls`."""
+    """The public columns of a row of `calls`."""
 
     call_id: str
     request_id: str
@@ -38,6 +38,7 @@ class PublicCall(PublicRow):
     prompt_tokens: int | None
     completion_tokens: int | None
     cached_tokens: int | None
+    written_tokens: int | None
     reasoning_tokens: int | None
     cost: float | None
     cost_source: str
@@ -48,7 +49,7 @@ class PublicCall(PublicRow):
 
 
 class PublicLabel(PublicRow):
-    """Of a row of `labels`."""
+    """The public columns of a row of `labels`."""
 
     label_id: str
     call_id: str
@@ -59,10 +60,11 @@ class PublicLabel(PublicRow):
     value: float
     weight: float
     comment: str | None
+    probability: float | None
 
 
 class PublicOutcome(PublicRow):
-    """Of a row of the view `request_outcomes`."""
+    """The public columns of a row of the view `request_outcomes`."""
 
     request_id: str
     served: str | None
@@ -76,7 +78,7 @@ class PublicOutcome(PublicRow):
 
 
 class PublicRequest(PublicRow):
-    """Of a row of `requests`."""
+    """The public columns of a row of `requests`."""
 
     request_id: str
     created_at: datetime
@@ -100,6 +102,8 @@ class PublicRequest(PublicRow):
     is_exploration: bool
     exploration_probability: float
     reason: str
+    is_within_reach: bool
+    label_probability: float | None
     decision_seconds: float
     prompt: str | None
     aim: float | None
@@ -112,6 +116,7 @@ class PublicRequest(PublicRow):
     surface_version: str | None
     expected_t: int | None
     eligible: list[str] | None
+    gated_by: list[str] | None
 
 
 class PublicHistory(PublicRequest):

@@ -9,6 +9,23 @@ from rich.text import Text
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
+from litellm_messplus.routing.decision import Reason
+
+WORDS: dict[str, str] = {
+    Reason.AHEAD: "ahead of alpha",
+    Reason.BEHIND: "behind alpha",
+    Reason.OUT_OF_REACH: "no candidate is expected to hold alpha: best value",
+    Reason.UNLABELLED: "no label has come yet: the largest",
+    Reason.PROBE: "probe",
+    Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.FIRST_REQUEST: "first request",
+    Reason.EXPLORATION: "exploration",
+    Reason.NO_DEBT: "cheapest: no debt",
+    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
+    Reason.FORCED: "the only one that can take it",
+    Reason.NONE_HEALTHY: "no deployment is healthy",
+}
+"""What each reason says to a person; one of another version is shown as it is logged."""
 
 # An explanation in sentences; numbers are written as they are logged, to the digit.
 
@@ -38,10 +55,15 @@ def _who(found: Explanation) -> Iterator[str]:
 
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    yield f"Reason for {row['chosen']}: {row['reason']}."
+    yield f"Reason for {row['chosen']}: {WORDS.get(row['reason'], row['reason'])}."
     if row["eligible"] is not None:
         able = ", ".join(row["eligible"])
         yield f"Of the healthy candidates only {able} could take it; the others came last."
+        yield f"What told them apart: {', '.join(row['gated_by'])}."
+    if row["encode_seconds"] is None:
+        yield "The features of the prompt did not come in time: it was decided without them."
+    if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:
+        yield "No candidate was expected to be able to hold alpha."
     if found.now is None or found.now.candidate == row["chosen"]:
         return
     yield (
@@ -160,8 +182,8 @@ def render_requests(found: Sequence[Listed]) -> RenderableType:
     for each in found:
         verdict = "no label" if each.satisfied is None else exact(each.satisfied)
         time = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        cost = rounded(each.cost)
-        _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, each.reason)
+        cost, reason = rounded(each.cost), WORDS.get(each.reason, each.reason)
+        _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, reason)
     return table
 
 

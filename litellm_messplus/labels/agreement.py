@@ -125,3 +125,30 @@ class _Table:
         expected = self.kappa - self.chance * rest
         variance = agreeing + rest**2 * differing - expected**2
         return sqrt(max(0.0, variance) / self.total) / (1.0 - self.chance)
+
+
+# What a judge's labels must weigh so that, together, they say what users say.
+
+PRIOR = 10.0
+"""Calls on which both are taken to agree, so that a few say little."""
+FARTHEST = 2.0
+"""Of a weight, and of one divided by it."""
+
+
+def matching_weights(said: Agreement) -> tuple[float, float]:
+    """Weigh an unsatisfied and a satisfied label of the judge so that their mean on the calls that
+    users judged too is the users' mean. 1 where too few were judged by both.
+
+    A model that compares with its own answers finds others too weak, more often than users do.
+    """
+    if not said.is_enough:
+        return 1.0, 1.0
+    judge_no = said.only_user_satisfied + said.neither + PRIOR
+    user_no = said.only_judge_satisfied + said.neither + PRIOR
+    judge_yes = said.both_satisfied + said.only_judge_satisfied + PRIOR
+    user_yes = said.both_satisfied + said.only_user_satisfied + PRIOR
+    return _near_one(user_no / judge_no), _near_one(user_yes / judge_yes)
+
+
+def _near_one(weight: float) -> float:
+    return min(max(weight, 1.0 / FARTHEST), FARTHEST)

@@ -39,35 +39,46 @@ class KeyActivity:
 
 @dataclass(slots=True)
 class LevelActivity:
-    """The activity under one promise over the last day: all its requests, and the keys that judge
-    most."""
+    """The last day of one promise: all its requests, the keys that judge most, and how many
+    requests have a label that counts and is no key's."""
 
     requests: int = 0
     keys: dict[str | None, KeyActivity] = field(default_factory=dict)
+    of_no_key: int = 0
 
     def of(self, key: str | None) -> KeyActivity:
         return self.keys.get(key, KeyActivity())
 
 
 def may_count(
-    level: LevelActivity, key: str | None, value: float, replaced: float | None, influence: float
+    level: LevelActivity,
+    key: str | None,
+    value: float,
+    replaced: float | None,
+    influence: float,
+    share: float = 1.0,
 ) -> bool:
-    """Tell whether one more verdict of a key may count. ``influence`` is the share by which one key
-    may move the satisfaction of the day; a verdict that brings it nearer to the others' may count
-    in any case."""
+    """Decide whether one more verdict of a key may count. ``influence`` is the share by which one
+    key may move the satisfaction of the day; what brings it nearer to the others' may in any
+    case, as long as the key gives no more than ``share`` of the labels that count, or its share of
+    the requests.
+    """
     own = level.of(key)
     after = own.after(value, replaced)
     judged = sum(each.judged for each in level.keys.values()) - own.judged
     if judged < ENOUGH:
         return True
+    most = max(share, own.requests / max(level.requests, 1))
+    if after.judged > max(own.judged, most * (judged + after.judged + level.of_no_key)):
+        return False
     satisfied = sum(each.satisfied for each in level.keys.values()) - own.satisfied
     usual = (satisfied + 1.0) / (judged + 2.0)
     apart = abs(after.satisfied - after.judged * usual)
     if apart <= abs(own.satisfied - own.judged * usual):
         return True
     by_chance = ERRORS * math.sqrt(after.judged * usual * (1.0 - usual))
-    share = influence + max(own.requests / max(level.requests, 1) - LARGE, 0.0)
-    return apart <= max(by_chance, 1.0, share * (judged + after.judged))
+    moved = influence + max(own.requests / max(level.requests, 1) - LARGE, 0.0)
+    return apart <= max(by_chance, 1.0, moved * (judged + after.judged))
 
 
 # How much more often unsatisfied users answer than satisfied ones, from an audit by the judge.

@@ -47,7 +47,9 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request. ``parameters`` are those of its surface that say what an answer must be like,
-    ``metadata`` is the client's; ``user`` is whoever the client says is asking."""
+    ``metadata`` is the client's; ``user`` is whoever the client says is asking.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought."""
 
     request_id: str
     zoo: str
@@ -58,6 +60,7 @@ class Asked:
     conversation: Conversation
     parameters: Mapping[str, Any]
     metadata: Mapping[str, Any]
+    label_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class AnsweredCall:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a source about a call: satisfaction from 0 to 1, and why, for people."""
+    """A source's word on a call: satisfaction from 0 to 1, and why, for people. ``probability``
+    is that of the draw that bought it."""
 
     call_id: str
     request_id: str
@@ -88,6 +92,7 @@ class Finding:
     value: float
     weight: float
     comment: str | None = None
+    probability: float | None = None
 
 
 ReportFinding = Callable[[Finding], None]

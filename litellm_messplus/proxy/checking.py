@@ -4,7 +4,7 @@ What the start refuses, this refuses, with the same message, for it is the same 
 takes but an operator hardly means, this says as a note.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -82,6 +82,7 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     zoos = build_zoos(settings, model_list)
     check_judges(settings, model_list)
     _check_archive(settings)
+    check_affinity(list(zoos), config.get("router_settings") or {})
     return Honoured(settings, zoos, measured_deployments(zoos, model_list))
 
 
@@ -91,6 +92,32 @@ def _check_archive(settings: MessplusSettings) -> None:
         raise ConfigurationError(
             "messplus.retention.archive", archive, f"nothing without an extra: {parquet.INSTALL}"
         )
+
+
+OVERRULING = ("session_affinity", "deployment_affinity")
+"""LiteLLM's checks that cut a group down to the deployment that served the session, or the key,
+first: the order in which we rank the deployments then means nothing."""
+KEPT = ("responses_api_deployment_check", "encrypted_content_affinity")
+"""Those for a group that hold a request only where it can be served nowhere else."""
+
+
+def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a zoo for which LiteLLM's own affinity is on."""
+    everywhere = router_settings.get("optional_pre_call_checks") or []
+    of_group = router_settings.get("model_group_affinity_config") or {}
+    for zoo in zoos:
+        own = of_group.get(zoo)
+        checks = everywhere if own is None else own
+        found = [name for name in checks if name in OVERRULING]
+        if found:
+            others = [name for name in checks if name in KEPT]
+            where = "optional_pre_call_checks" if own is None else "model_group_affinity_config"
+            raise ConfigurationError(
+                f"router_settings.{where}",
+                f"{' and '.join(found)}, which overrule the routing of the zoo {zoo}",
+                f"`model_group_affinity_config: {{{zoo}: [{', '.join(others)}]}}` under "
+                "router_settings, which turns them off for the zoo alone",
+            )
 
 
 def checked(config: Mapping[str, Any]) -> Checked:
@@ -140,6 +167,10 @@ def _labels(settings: ZooSettings) -> list[str]:
     found += [f"check:{name}" for name in checks.callables]
     if labels.judge is not None:
         found.append(f"judge:{labels.judge.model}")
+    if labels.parity is not None:
+        found.append(f"parity:{labels.parity.judge or 'largest'}")
+    if labels.auto is not None:
+        found.append(f"auto:{labels.auto.by}:{labels.auto.judge or 'largest'}")
     return found
 
 

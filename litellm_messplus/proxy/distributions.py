@@ -62,7 +62,7 @@ DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, LABEL_SATISFACTION)
 
 
 class Distributions:
-    """Of the records that this worker has written since its start."""
+    """The distributions of the records that this worker has written since its start."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from statistics import fmean
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
@@ -14,10 +16,40 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.deployments.energy_sources import EnergySource, MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.served_call import OtherWorkers
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.history import EndedCall
+from litellm_messplus.store.history import EndedCall, ended_calls
+
+# Calls that other workers on the same database have served, read from the log.
+
+
+class OtherWorkers:
+    """The calls of other workers: those that `exclude` was not told of before they were in the log.
+    ``position`` is where in the log to begin."""
+
+    def __init__(self, database: AsyncEngine, position: int) -> None:
+        self._database = database
+        self._position = position
+        self._own: set[str] = set()
+
+    def begin_at(self, position: int) -> None:
+        """Begin after that place in the log: calls up to there are no news."""
+        self._position = position
+
+    def exclude(self, call_id: str) -> None:
+        """Exclude a call that this worker made."""
+        self._own.add(call_id)
+
+    async def ended_calls(self) -> list[EndedCall]:
+        """Read the calls since the last time. Raises SQLAlchemyError where the log does not
+        answer."""
+        logged = await ended_calls(self._database, self._position)
+        if logged:
+            self._position = logged[-1].position
+        others = [each.call for each in logged if each.call_id not in self._own]
+        self._own.difference_update(each.call_id for each in logged)
+        return others
+
 
 OTHERS = ""
 """The call id under which calls of other workers are followed, who log what these took, and calls

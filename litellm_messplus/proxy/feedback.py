@@ -26,7 +26,7 @@ from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import LabelRecord, RequestRecord, new_id, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history

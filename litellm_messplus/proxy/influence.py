@@ -84,7 +84,10 @@ class KeyInfluence:
     so the fold needs no clock."""
 
     def __init__(self, settings: MessplusSettings, database: AsyncEngine) -> None:
-        self._influence = {name: zoo.labels.key_influence for name, zoo in settings.zoos.items()}
+        self._limits = {
+            name: (zoo.labels.key_influence, zoo.labels.key_share)
+            for name, zoo in settings.zoos.items()
+        }
         self._database = database
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
 
@@ -95,11 +98,11 @@ class KeyInfluence:
 
         Raises SQLAlchemyError where the database does not answer.
         """
-        influence = self._influence.get(zoo, UNBOUNDED)
-        if influence >= UNBOUNDED:
+        influence, share = self._limits.get(zoo, (UNBOUNDED, UNBOUNDED))
+        if min(influence, share) >= UNBOUNDED:
             return True
         known = await self._look(zoo, level)
-        counts = may_count(known, key, value, replaced, influence)
+        counts = may_count(known, key, value, replaced, influence, share)
         if counts:
             known.keys[key] = known.of(key).after(value, replaced)
         return counts

@@ -16,9 +16,9 @@ from litellm_messplus.labels.source import (
     LabelSource,
     ReportFinding,
 )
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.proxy.surfaces.answers import read_answer
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.proxy.surfaces.identity import session_named
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -30,16 +30,8 @@ from litellm_messplus.records import (
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
-PARAMETERS = (
-    *("tools", "functions", "tool_choice", "function_call"),
-    *("response_format", "text", "output_format", "output_config"),
-)
-"""What says of an answer, on the four surfaces, what it must be like."""
 
-
-def judged_request(
-    record: RequestRecord, request: IncomingRequest, conversation: Conversation
-) -> Asked:
+def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
     """Describe a request to those who judge its answers."""
     given = request.kwargs
     return Asked(
@@ -49,9 +41,10 @@ def judged_request(
         asked_at=record.created_at,
         key_hash=record.key_hash,
         user=_user(request),
-        conversation=conversation,
-        parameters={name: given[name] for name in PARAMETERS if given.get(name)},
+        conversation=request.conversation,
+        parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
+        label_probability=record.label_probability,
     )
 
 
@@ -59,6 +52,7 @@ def judged_call(
     asked: Asked, record: RequestRecord, call: CallRecord, response: Any
 ) -> AnsweredCall:
     """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    said = SURFACES[record.call_type].said
     return AnsweredCall(
         asked=asked,
         call_id=call.call_id,
@@ -66,7 +60,7 @@ def judged_call(
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls,
         ended_at=call.ended_at,
-        answer=read_answer(response) if call.status is CallStatus.SUCCESS else None,
+        answer=said(response) if call.status is CallStatus.SUCCESS else None,
     )
 
 
@@ -76,8 +70,15 @@ class LabelWriter:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._told: list[ReportFinding] = []
+
+    def also(self, told: ReportFinding) -> None:
+        """Tell somebody else of every finding too."""
+        self._told.append(told)
 
     def report(self, finding: Finding) -> None:
+        for told in self._told:
+            told(finding)
         self._journal.write(
             LabelRecord(
                 label_id=new_id(),
@@ -89,6 +90,7 @@ class LabelWriter:
                 value=finding.value,
                 weight=finding.weight,
                 comment=finding.comment,
+                probability=finding.probability,
             )
         )
 
@@ -97,8 +99,7 @@ def _user(request: IncomingRequest) -> str | None:
     """Name whoever the client says is asking: a session, else an end user."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
-        metadata.get("session_id"),
-        request.kwargs.get("litellm_session_id"),
+        session_named(metadata, request.kwargs),
         request.kwargs.get("user"),
         metadata.get("user_id"),
     ):

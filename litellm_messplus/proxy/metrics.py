@@ -56,7 +56,7 @@ class _Told(Collector):
 
 
 def _families(found: Mapping[Series, float]) -> Iterable[Metric]:
-    """The series of one metric have the same labels, and stand together."""
+    """Group the series by metric: those of one have the same labels, and stand together."""
     families: dict[str, GaugeMetricFamily] = {}
     for series, value in found.items():
         names = [name for name, _ in series.labels]
@@ -94,7 +94,7 @@ def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[Series, float
 
 
 def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """None in a zoo of dollars too: what it says of carbon is refused."""
+    """Find a zoo's grams per joule: None in a zoo of dollars too, whose carbon is refused."""
     electricity = zoo.settings.electricity if zoo is not None else None
     return None if electricity is None else electricity.grams_per_joule
 

@@ -173,7 +173,8 @@ class StatusWatch:
         return counters_of((await self._shared.sums()).everyone)
 
     async def metrics(self) -> str:
-        """The figures of the status, and what all workers counted, as Prometheus reads them."""
+        """Write the figures of the status, and what all workers counted, as Prometheus reads
+        them."""
         status = await self._figures()
         counts = (await self._shared.sums()).everyone
         return exposition(status, self._engines, counts)
@@ -215,7 +216,7 @@ class StatusWatch:
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
     newest = engine.newest.get(level)
-    judge = engine.zoo.settings.labels.judge
+    judge = engine.zoo.settings.labels.buying
     return LiveLevel(
         queue=engine.state.policy.queue(level),
         price=newest.price if newest else None,

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.source import Asked
-from litellm_messplus.proxy.gates import Needs
+from litellm_messplus.proxy.deployments.gates import Needs
 from litellm_messplus.records import (
     CallRecord,
     CallStatus,
@@ -103,6 +103,11 @@ class OpenRequest:
     author: Author | None = None
     response_id: str | None = None
     secret: str = field(default_factory=new_id)
+
+    def release_asked(self) -> Asked | None:
+        """Hand over what was asked, and keep it no longer: an open request is kept long after."""
+        asked, self.asked = self.asked, None
+        return asked
 
 
 class OpenRequests:

@@ -120,7 +120,7 @@ def measured_of(counts: Counts) -> dict[str, float]:
 
 
 def distributions_of(counts: Counts) -> dict[str, float]:
-    """What fell into the buckets of histograms, by name."""
+    """Return what fell into the buckets of histograms, by name."""
     return _below(counts, DISTRIBUTED)
 
 

@@ -21,7 +21,9 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.proxy.buying import idle_reasons
 from litellm_messplus.proxy.checking import honoured
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments import capabilities
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.litellm_seam import proxy_configuration
@@ -167,6 +169,10 @@ def _sources(zoo: Zoo) -> Iterator[str]:
         yield f"check:{name}"
     if labels.judge is not None:
         yield f"judge {labels.judge.model}"
+    if labels.parity is not None:
+        yield f"parity by {labels.parity.judge or zoo.largest}"
+    if labels.auto is not None:
+        yield f"auto, bought by {labels.auto.by} of {labels.auto.judge or zoo.largest}"
     if labels.implicit is not None:
         yield "implicit"
 
@@ -223,7 +229,15 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
         [each for each in config.get("model_list") or [] if each.get("model_name") in zoos]
     )
     plugin = MessplusPlugin(
-        settings, encoder, engines, database, position or 0, measured, prompt_tokens
+        Parts(
+            settings,
+            encoder,
+            engines,
+            database,
+            position or 0,
+            measured=measured,
+            prompt_tokens=prompt_tokens,
+        )
     )
     if position is None:
         join_later(plugin, partial(open_database, settings, engines))
@@ -231,6 +245,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
         plugin.start()
     plugin.attach()
     freeze_startup_objects()
+    for reason in idle_reasons(settings.zoos):
+        logger.warning(reason)
     logger.info(
         banner(
             zoos,

@@ -7,7 +7,7 @@ import numpy as np
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
@@ -113,10 +113,15 @@ class Run:
         self._served = np.zeros(len(recording), dtype=np.intp)
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
         self._queue = np.zeros(len(recording))
+        self._aim = np.zeros(len(recording))
+        self._said = np.full(len(recording), np.nan)
 
     def go(self) -> Outcome:
         """Serve every request once; labels that have not arrived at the end are lost."""
-        explorations = sum(self._serve(request) for request in range(len(self.recording)))
+        requests = len(self.recording)
+        explorations = sum(self._serve(request) for request in range(requests))
+        for label in self._late.due(requests):  # in the log, though nobody is routed by it
+            self._note(label)
         return Outcome.of(
             self._served,
             self._calls,
@@ -124,6 +129,7 @@ class Run:
             self.recording.cost,
             explorations=explorations,
             queue=self._queue,
+            said=self._said,
         )
 
     def _serve(self, request: int) -> bool:
@@ -140,21 +146,24 @@ class Run:
     def _decide(self, request: int) -> Decision:
         """Decide a request; a recording tells no times, so a request comes every second."""
         prompt, request_id = self._prompt[request], str(request)
-        situation = self.engine.situation(
+        question = Question(
+            request_id,
             self._level,
             self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
         )
-        self._queue[request] = situation.queue
-        decision = self.engine.decide(request_id, self._level, situation)
+        choice = self.engine.decide(question)
+        self._queue[request] = choice.situation.queue
+        self._aim[request] = choice.situation.alpha
+        decision = choice.decision
         self.engine.apply(
             Decided(
                 position=self._next_position(),
                 zoo=self.engine.zoo.name,
                 service_level=DEFAULT_LEVEL,
                 request_id=request_id,
-                expected_shortfall=self._level.alpha - decision.expected_satisfaction,
+                expected_shortfall=choice.situation.alpha - decision.expected_satisfaction,
                 calls=1 + len(decision.explored),
                 at=float(request),
             )
@@ -193,6 +202,7 @@ class Run:
     def _judge(self, label: _Label) -> None:
         satisfaction = self._label[label.request][label.model]
         weight = label_weight(satisfaction, self._response_bias)
+        self._note(label)
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -200,13 +210,18 @@ class Run:
                 service_level=DEFAULT_LEVEL,
                 request_id=str(label.request),
                 call_id=label.call_id,
-                alpha=self._level.alpha,
+                alpha=float(self._aim[label.request]),
                 is_served=label.is_served,
                 given=Given(LabelKind.FEEDBACK, "recording", satisfaction, weight),
                 earlier=(),
                 example=label.example,
             )
         )
+
+    def _note(self, label: _Label) -> None:
+        """Keep what is said of a served call."""
+        if label.is_served:
+            self._said[label.request] = self._label[label.request][label.model]
 
     def _next_position(self) -> int:
         self._position += 1

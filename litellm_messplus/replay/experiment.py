@@ -22,7 +22,7 @@ from litellm_messplus.replay.recording import (
     concatenate,
 )
 from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
-from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, window_figures
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, certified, window_figures
 from litellm_messplus.settings.schema import ZooSettings
 
 Baseline = Callable[["Session"], Outcome | None]
@@ -43,6 +43,7 @@ class Plan:
     in_order: bool = False
     window: int | None = None
     with_baselines: bool = True
+    confidence: float | None = None
     lessons: str | None = None
 
     def settings(self, policy: str, alpha: float) -> ZooSettings:
@@ -51,6 +52,8 @@ class Plan:
         given: dict[str, Any] = {"alpha": alpha, "policy": policy}
         if policy == "paper":
             given |= {"V": self.V, "c": self.c}
+        elif self.confidence is not None:
+            given["confidence"] = self.confidence
         try:
             return ZooSettings.model_validate(given)
         except ValidationError as error:
@@ -175,7 +178,13 @@ class Experiment:
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
             windows=self._windows(),
             notes=self._notes(),
+            certified=self._certified(),
         )
+
+    def _certified(self) -> dict[str, float]:
+        if self.plan.confidence is None:
+            return {}
+        return certified(self.outcomes, self.alpha, self.plan.confidence)
 
     def _notes(self) -> tuple[str, ...]:
         drawn = () if self._filling is None else (self._filling.note,)

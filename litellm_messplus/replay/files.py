@@ -3,7 +3,7 @@
 import csv
 import gzip
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from litellm_messplus import parquet
 from litellm_messplus.parquet import ParquetError
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.replay import turns
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
+from litellm_messplus.replay.turns import Columns
 
 SATISFIED = "|satisfied"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
@@ -24,12 +26,10 @@ LONGEST_FIELD = 2**31 - 1
 """Characters of a prompt in a CSV; the module `csv` stops at 131,072 unless told otherwise."""
 
 Check = Callable[[Matrix], NDArray[np.bool_]]
-Columns = Mapping[str, Sequence[Any]]
-"""A table: the values of each column, all of the same length."""
 
 
 def read_file(path: Path, encoder: Encoder) -> Recording:
-    """Read the recording in a file; a row is a request.
+    """Read the recording in a file; a row is a request, or a turn of a conversation.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
     what it must not.
@@ -43,6 +43,10 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
     if not next(iter(table.values())):
         raise ReplayError(f"{path}: given no requests; allowed: at least 1 row")
     suffix = _cost_suffix(table, models, path)
+    notes: tuple[str, ...] = ()
+    if turns.has_turns(table):
+        notes = (turns.note(table),)
+        table = turns.by_conversation(table, models, SATISFIED, suffix, path)
     texts = _texts(table, path)
     place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     return Recording(
@@ -53,6 +57,7 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
         prompt=np.array([place[text] for text in texts], dtype=np.intp),
         satisfied=_columns(table, models, SATISFIED, "0 or 1", _is_verdict, path),
         cost=_columns(table, models, suffix, "a number of at least 0", _is_cost, path),
+        notes=notes,
     )
 
 

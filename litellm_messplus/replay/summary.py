@@ -1,15 +1,18 @@
 """Runs over several seeds, summed up."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from litellm_messplus.certificate.evidence import Heard, bounds
 from litellm_messplus.replay.hindsight import Hindsight, Vector
 from litellm_messplus.replay.recording import Matrix, ReplayError
+from litellm_messplus.status.interval import Interval, Verdict
+from litellm_messplus.status.interval import verdict as interval_verdict
 
 # What one run came to.
 
@@ -18,12 +21,13 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The outcome of a run. Per request: which model served, and its virtual queue before it was
-    decided, both of shape (requests,); ``calls``, of shape (requests, models), tells which models
-    were called at all.
+    """The result per request: which model served, and its virtual queue before it was decided,
+    both of shape (requests,); ``calls``, of shape (requests, models), tells which models were
+    called at all.
 
     ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
-    every call, explorations too. ``queue`` is None where the baseline has none.
+    every call, explorations too. ``queue`` is None where the baseline has none; ``said`` is what
+    the labels that came said of the served calls, NaN where none did; None where nobody asked.
     """
 
     served: NDArray[np.intp]
@@ -32,6 +36,7 @@ class Outcome:
     cost: Series
     explorations: int
     queue: Series | None = None
+    said: Series | None = None
 
     @classmethod
     def of(
@@ -43,6 +48,7 @@ class Outcome:
         *,
         explorations: int = 0,
         queue: Series | None = None,
+        said: Series | None = None,
     ) -> "Outcome":
         """Look the outcome up in what every model would have answered, and cost; see
         ``Outcome``."""
@@ -54,6 +60,7 @@ class Outcome:
             cost=(calls * cost).sum(axis=1),
             explorations=explorations,
             queue=queue,
+            said=said,
         )
 
     @classmethod
@@ -106,6 +113,33 @@ def window_figures(
             if window <= change + after <= requests
         }
     return figures
+
+
+# What the certificate says at the end of a run, from the labels alone.
+
+
+def certified(outcomes: Sequence[Outcome], alpha: float, confidence: float) -> dict[str, float]:
+    """Give the extra keys of `--confidence`: the share of runs at whose end the certificate says
+    `kept`, and the width of its interval in points, the mean over runs."""
+    found = [_certificate(outcome, alpha, confidence) for outcome in outcomes]
+    kept = [interval_verdict(interval, alpha) is Verdict.KEPT for interval in found]
+    return {
+        "confidence": confidence,
+        "kept": float(np.mean(kept)),
+        "certificate_width": 100.0 * float(np.mean([interval.width for interval in found])),
+    }
+
+
+def _certificate(outcome: Outcome, alpha: float, confidence: float) -> Interval:
+    said = np.full(0, np.nan) if outcome.said is None else outcome.said
+    values, counts = np.unique(said[~np.isnan(said)], return_counts=True)
+    heard = [
+        Heard(np.array([float(count)]), value, None)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+    ]
+    requests = np.array([float(len(outcome.served))])
+    found = bounds(requests, heard, alpha, confidence)
+    return Interval(float(found.low[0]), float(found.high[0]))
 
 
 @dataclass(frozen=True)
@@ -185,6 +219,7 @@ class ReplayReport:
     baselines: dict[str, Score | None]
     windows: dict[str, Any]
     notes: Sequence[str] = ()
+    certified: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def lp_cost(self) -> float:
@@ -219,6 +254,7 @@ class ReplayReport:
             "oracle_cost": self.oracle_cost,
             "single_model": self.single_model,
             **self.windows,
+            **self.certified,
         }
         if self.notes:
             found["notes"] = list(self.notes)

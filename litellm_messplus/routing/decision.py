@@ -2,8 +2,29 @@
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 from litellm_messplus.routing.plan import Outlook
+
+
+class Reason(StrEnum):
+    """The reason for a candidate, as the log keeps it; a sentence is made of it where it is shown.
+
+    Every policy adds its own; `none_healthy` is the proxy's.
+    """
+
+    AHEAD = "ahead"
+    BEHIND = "behind"
+    OUT_OF_REACH = "out_of_reach"
+    UNLABELLED = "unlabelled"
+    PROBE = "probe"
+    UNSEEN_PROBE = "unseen_probe"
+    FIRST_REQUEST = "first_request"
+    EXPLORATION = "exploration"
+    NO_DEBT = "no_debt"
+    LEAST_PENALTY = "least_penalty"
+    FORCED = "forced"
+    NONE_HEALTHY = "none_healthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +50,8 @@ class Situation:
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
-    there are enough of them. ``is_forced`` where the gates left a single candidate.
+    there are enough of them. ``is_labelled`` says whether every answer to the request will get a
+    label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
     """
 
     t: int
@@ -41,6 +63,7 @@ class Situation:
     exploration_draw: float
     choice_draw: float
     outlook: Outlook | None = None
+    is_labelled: bool | None = None
     is_forced: bool = False
 
 
@@ -51,7 +74,8 @@ class Decision:
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
     next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
-    satisfied request might cost, where the policy has such a price.
+    satisfied request might cost, where the policy has such a price. ``is_within_reach`` says
+    whether a candidate may hold alpha, as far as the policy can tell.
     """
 
     ranking: tuple[str, ...]
@@ -60,7 +84,7 @@ class Decision:
     exploration_probability: float
     expected_satisfaction: float
     propensity: float
-    reason: str
+    reason: Reason
     price: float | None = None
     is_within_reach: bool = True
 
@@ -78,7 +102,7 @@ def exploration_probability(t: int, c: float) -> float:
     return float(min(1.0, c / t**0.25))
 
 
-def every_candidate(situation: Situation, probability: float, reason: str) -> Decision:
+def every_candidate(situation: Situation, probability: float, reason: Reason) -> Decision:
     """Call all healthy candidates; the user gets the answer of the largest, else of the most
     expensive."""
     ranked = sorted(
@@ -113,16 +137,18 @@ def after(queue: float, shortfall: float) -> float:
 # What the queue aims at, and how much a label weighs, where the labels are not the whole truth.
 
 
-def aim(alpha: float, *, margin: float, answered: int, label_noise: float) -> float:
-    """Compute the share of satisfied labels to hold so that the share of satisfied requests is
-    alpha.
+def aim(
+    alpha: float, *, margin: float, answered: int, label_noise: float, raised: float = 0.0
+) -> float:
+    """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
 
     ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
-    little is known, gone when much is. Where a label is wrong with probability ``label_noise``,
+    little is known, gone when much is; ``raised`` is what a promise with a `confidence` adds.
+    Where a label is wrong with probability ``label_noise``,
     the truth alpha shows as noise + (1 - 2 noise) alpha.
     """
     standard_error = math.sqrt(alpha * (1.0 - alpha) / max(answered, 1))
-    wanted = min(alpha + margin * standard_error, (1.0 + alpha) / 2.0)
+    wanted = min(alpha + margin * standard_error + raised, (1.0 + alpha) / 2.0)
     return label_noise + (1.0 - 2.0 * label_noise) * wanted
 
 

@@ -12,7 +12,7 @@ f of forced requests at rate r, they aim at (alpha - f r) / (1 - f).
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.decision import Decision, Reason, Situation
 
 
 class Answer(IntEnum):
@@ -71,7 +71,7 @@ def forced(situation: Situation, expected_satisfaction: float) -> Decision:
         exploration_probability=0.0,
         expected_satisfaction=expected_satisfaction,
         propensity=1.0,
-        reason="the only one that can take it",
+        reason=Reason.FORCED,
     )
 
 

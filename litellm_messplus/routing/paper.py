@@ -3,6 +3,7 @@
 from litellm_messplus.routing.decision import (
     Decision,
     Estimate,
+    Reason,
     Situation,
     every_candidate,
     exploration_probability,
@@ -18,7 +19,7 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
     """
     probability = 1.0 if situation.t == 1 else exploration_probability(situation.t, c)
     if situation.exploration_draw < probability:
-        reason = "first request" if situation.t == 1 else "exploration"
+        reason = Reason.FIRST_REQUEST if situation.t == 1 else Reason.EXPLORATION
         return every_candidate(situation, probability, reason)
     ranked = sorted(
         situation.estimates, key=lambda estimate: _penalty(estimate, situation.queue, V)
@@ -30,7 +31,7 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
         exploration_probability=probability,
         expected_satisfaction=ranked[0].satisfaction,
         propensity=1.0 - probability,
-        reason=_reason(ranked[0], situation.queue, V),
+        reason=Reason.NO_DEBT if situation.queue == 0.0 else Reason.LEAST_PENALTY,
     )
 
 
@@ -42,9 +43,3 @@ def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, 
     """
     drift_plus_penalty = V * estimate.cost - queue * estimate.satisfaction
     return drift_plus_penalty, estimate.cost, estimate.candidate
-
-
-def _reason(best: Estimate, queue: float, V: float) -> str:
-    if queue == 0.0:
-        return "cheapest: no debt"
-    return f"least V*E - Q*s = {V:g}*{best.cost:.6g} - {queue:.4g}*{best.satisfaction:.4f}"

@@ -1,6 +1,6 @@
 """Where a zoo's labels come from beside the users' feedback, and whose word counts."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -66,14 +66,9 @@ class ChecksSettings(Settings):
     weight: Positive = Field(default=1.0, description="How much a label of a check counts.")
 
 
-class JudgeSettings(Settings):
-    """A model that grades answers in the background, on a sample."""
+class GradingSettings(Settings):
+    """The bounds of a model that says in the background which answers satisfy."""
 
-    model: Annotated[str, Field(min_length=1)] = Field(description="The model group that grades.")
-    rate: Share = Field(
-        default=0.05,
-        description="The share of requests that are graded, drawn at random.",
-    )
     budget_per_day: NotNegative | None = Field(
         default=None,
         description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices. The judge "
@@ -82,9 +77,6 @@ class JudgeSettings(Settings):
     gradings_per_day: Annotated[int, Field(ge=0)] = Field(
         default=10_000,
         description="Times that the judge may be asked in a day (UTC), whatever comes of it.",
-    )
-    rubric: Annotated[str, Field(min_length=1)] = Field(
-        default=RUBRIC, description="What makes an answer satisfactory, told to the judge."
     )
     timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
     concurrent: Annotated[int, Field(ge=1)] = Field(
@@ -105,6 +97,77 @@ class JudgeSettings(Settings):
         description="Cohen's kappa with the users' feedback. Where it lies below this with 95 % "
         "confidence, the judge's labels stop counting.",
     )
+
+
+class JudgeSettings(GradingSettings):
+    """A model that grades answers in the background, on a sample."""
+
+    model: Annotated[str, Field(min_length=1)] = Field(
+        description="The `model_name` of `model_list` that grades; not the zoo itself."
+    )
+    rate: Share = Field(
+        default=0.05,
+        description="The share of requests that are graded, drawn at random; a service level may "
+        "have its own.",
+    )
+    rubric: Annotated[str, Field(min_length=1)] = Field(
+        default=RUBRIC, description="What makes an answer satisfactory, told to the judge."
+    )
+
+
+class ComparingSettings(GradingSettings):
+    """A model that compares an answer with the largest candidate's."""
+
+    judge: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="The `model_name` of `model_list` that compares; not the zoo itself. Left out, "
+        "the largest candidate does.",
+    )
+    most_position_bias: Share = Field(
+        default=0.3,
+        description="By how much more often the judge may prefer the answer that it is shown first "
+        "to the other, or less, as a share. Beyond, with 95 % confidence, its labels stop "
+        "counting.",
+    )
+
+
+class ParitySettings(ComparingSettings):
+    """An answer satisfies that is at least as good as the largest candidate's."""
+
+    rate: Share = Field(
+        default=0.1,
+        description="The share of requests that are compared, drawn at random; a service level may "
+        "have its own, as `judge_rate`.",
+    )
+
+
+class AutoSettings(ComparingSettings):
+    """Labels that cost nothing are taken, and others bought where they are needed."""
+
+    by: Literal["parity", "judge"] = Field(
+        default="parity",
+        description="How labels are bought: `parity` compares with the largest candidate's answer, "
+        "`judge` grades each answer by the rubric.",
+    )
+    share_of_saved: Share = Field(
+        default=0.1, description="Of what routing saves, the share that labels may cost."
+    )
+    start_allowance: Share = Field(
+        default=0.02,
+        description="What labels may cost before anything is saved: a share of what a day of "
+        "requests would cost at the largest candidate.",
+    )
+    rubric: Annotated[str, Field(min_length=1)] = Field(
+        default=RUBRIC,
+        description="What makes an answer satisfactory, told to the judge under `by: judge`.",
+    )
+
+
+FREE: dict[str, Any] = {
+    "checks": {"complete": True, "json_schema": True, "reference": True},
+    "implicit": {},
+}
+"""Sources that cost nothing: `auto` takes them unless the section says otherwise."""
 
 
 class ImplicitSettings(Settings):
@@ -138,6 +201,14 @@ class LabelsSettings(Settings):
     judge: JudgeSettings | None = Field(
         default=None, description="A model that grades answers in the background, on a sample."
     )
+    parity: ParitySettings | None = Field(
+        default=None, description="A model that compares answers with the largest candidate's."
+    )
+    auto: AutoSettings | None = Field(
+        default=None,
+        description="Takes what costs nothing, and buys the rest where it is needed. "
+        "`labels: auto` says the same with all its defaults.",
+    )
     implicit: ImplicitSettings | None = Field(
         default=None, description="What the next question says of the answer before it."
     )
@@ -146,9 +217,43 @@ class LabelsSettings(Settings):
         description="How far the verdicts of one key may move the satisfaction of a service level "
         "in a day, as a share: see labels. `1` switches it off.",
     )
+    key_share: Share = Field(
+        default=0.1,
+        description="Which share of a day's labels that count may be the verdicts of one key; of a "
+        "key that makes more of the requests, as much. What goes beyond is kept in the log alone. "
+        "1 switches it off.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _auto_takes_what_is_free(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            if given != "auto":
+                raise ValueError("the word `auto`, or a section")
+            given = {"auto": {}}
+        if isinstance(given, dict) and given.get("auto") is not None:
+            return {**FREE, **given}
+        return given
 
     @model_validator(mode="after")
     def _each_kind_once(self) -> Self:
         if len(set(self.precedence)) < len(self.precedence):
             raise ValueError("each kind of labels once")
         return self
+
+    @model_validator(mode="after")
+    def _one_buys(self) -> Self:
+        buying = [name for name in ("judge", "parity", "auto") if getattr(self, name) is not None]
+        if len(buying) > 1:
+            raise ValueError(f"one of {', '.join(buying)}: each of them buys labels")
+        return self
+
+    @property
+    def buying(self) -> JudgeSettings | ParitySettings | AutoSettings | None:
+        """The section by which labels are bought."""
+        return self.judge or self.parity or self.auto
+
+    @property
+    def compares(self) -> bool:
+        """Whether answers are compared with the largest candidate's."""
+        return self.parity is not None or (self.auto is not None and self.auto.by == "parity")

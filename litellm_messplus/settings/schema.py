@@ -1,6 +1,6 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,12 @@ from litellm_messplus.settings.labels import (
     Positive,
     Settings,
     Share,
+)
+from litellm_messplus.settings.policies import (
+    PolicyName,
+    PolicyPromise,
+    PolicySettings,
+    read_by_others,
 )
 
 # How long the proxy keeps requests, and what becomes of older ones.
@@ -26,7 +32,8 @@ class RetentionSettings(Settings):
     )
     archive: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        description="The folder that their rows go to, as Parquet files. It is made where it is "
+        description="The folder that their rows go to, as Parquet files. Needs the extra "
+        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is made where it is "
         "not there.",
     )
     drop: bool = Field(
@@ -43,28 +50,15 @@ class RetentionSettings(Settings):
 
 
 DEFAULT_LEVEL = "default"
-PAPER_ONLY = frozenset(
-    {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
-)
 AUDIT = "audit"
-ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 
-class ServiceLevelSettings(Settings):
+class ServiceLevelSettings(PolicyPromise):
     """A named promise. What is left out is taken from its zoo."""
 
     alpha: Alpha | None = Field(default=None, description="The share promised at this level.")
-    V: Positive | None = Field(
-        default=None, description="Under `paper`: the weight of cost at this level."
-    )
-    c: NotNegative | None = Field(
-        default=None, description="Under `paper`: how much this level explores."
-    )
-    margin: NotNegative | None = Field(
-        default=None, description="Under `adaptive`: the margin of this level."
-    )
     judge_rate: Share | None = Field(
-        default=None, description="The share that is graded at this level."
+        default=None, description="The share of requests that the zoo's judge grades or compares."
     )
 
 
@@ -87,59 +81,14 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
-class TrustSettings(Settings):
-    """The trust in a zoo's labels; read by `adaptive` only."""
-
-    margin: NotNegative = Field(
-        default=0.0,
-        description="Under `adaptive`: standard errors of the satisfaction rate to hold on top of "
-        "alpha.",
-    )
-    response_bias: Positive | Literal["audit"] = Field(
-        default=1.0,
-        description="How many times as often unsatisfied users answer as satisfied ones. At 2, a "
-        "satisfied verdict stands for twice as many requests as an unsatisfied one. "
-        "`audit` estimates it from the requests that the zoo's judge grades.",
-    )
-    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
-        default=0.0,
-        description="The probability that a verdict is wrong. The zoo then aims at the share of "
-        "satisfied verdicts that shows when alpha is held in truth.",
-    )
-
-
-class ZooSettings(TrustSettings):
+class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
-    policy: Literal["adaptive", "paper"] = Field(
+    policy: PolicyName = Field(
         default="adaptive",
         description="How a zoo decides. `adaptive` needs alpha alone. `paper` is Algorithm 1 of "
         "MESS+, exactly.",
-    )
-    V: Positive = Field(
-        default=1e-4,
-        description="Under `paper`: the weight of cost against the virtual queue, per unit of "
-        "cost. The default is the paper's and per joule: in another unit, set "
-        "another.",
-    )
-    c: NotNegative = Field(
-        default=0.1,
-        description="Under `paper`: scales the exploration probability. At 0, only the first "
-        "request of a service level is explored.",
-    )
-    learning_rate: Positive = Field(default=0.06, description="Under `paper`: the step of the SGD.")
-    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        default=0.9, description="Under `paper`: the momentum of the SGD."
-    )
-    weight_decay: NotNegative = Field(
-        default=0.01,
-        description="Under `paper`: its mu, the strength of the regularisation of the SGD.",
-    )
-    exploration_wait_seconds: Positive = Field(
-        default=600.0,
-        description="Under `paper`: how long the predictor waits for the labels of all of an "
-        "exploration's calls, before it learns from those that are there.",
     )
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,
@@ -174,19 +123,42 @@ class ZooSettings(TrustSettings):
     @model_validator(mode="after")
     def _every_setting_is_read(self) -> "ZooSettings":
         levels = [level.model_fields_set for level in self.service_levels.values()]
-        unread, reader = (
-            (ADAPTIVE_ONLY, "adaptive") if self.policy == "paper" else (PAPER_ONLY, "paper")
-        )
-        given = unread.intersection(self.model_fields_set.union(*levels))
-        if given:
-            names = " and ".join(sorted(given))
-            raise ValueError(f"without {names}, which only `policy: {reader}` reads")
+        unread = read_by_others(self.policy, self.model_fields_set.union(*levels))
+        if unread:
+            names, readers = " and ".join(unread), " or ".join(dict.fromkeys(unread.values()))
+            raise ValueError(f"without {names}, which only `policy: {readers}` reads")
+        return self
+
+    @model_validator(mode="after")
+    def _the_aim_is_raised_by_one(self) -> "ZooSettings":
+        both = [
+            level.name
+            for level in map(self.level, (DEFAULT_LEVEL, *self.service_levels))
+            if level.margin > 0.0 and level.confidence is not None
+        ]
+        if both:
+            raise ValueError(
+                f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
         return self
 
     @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_can_be_bought(self) -> "ZooSettings":
+        labels = self.labels
+        given = [name for name in ("parity", "auto") if getattr(labels, name) is not None]
+        if given and self.policy == "paper":
+            raise ValueError(f"without labels.{given[0]}, which only `policy: adaptive` reads")
+        if labels.auto and self.cost_unit is CostUnit.JOULE and self.electricity is None:
+            raise ValueError(
+                "`electricity` beside `labels.auto` in a zoo of joules: what labels may cost is a "
+                "share of what is saved, and judges are paid in dollars"
+            )
         return self
 
     @model_validator(mode="after")
@@ -210,31 +182,27 @@ class ZooSettings(TrustSettings):
         Raises KeyError for a name that is not configured.
         """
         own = ServiceLevelSettings() if name == DEFAULT_LEVEL else self.service_levels[name]
+        read = {each: getattr(self, each) for each in PolicySettings.model_fields}
+        apart = {each: getattr(own, each) for each in PolicyPromise.model_fields}
         return ServiceLevel(
             name=name,
             alpha=self.alpha if own.alpha is None else own.alpha,
-            V=self.V if own.V is None else own.V,
-            c=self.c if own.c is None else own.c,
-            margin=self.margin if own.margin is None else own.margin,
-            response_bias=self.response_bias,
-            label_noise=self.label_noise,
             judge_rate=self._judge_rate(own),
+            **{**read, **{each: value for each, value in apart.items() if value is not None}},
         )
 
     def _judge_rate(self, own: ServiceLevelSettings) -> float:
-        judge = self.labels.judge
+        judge = self.labels.judge or self.labels.parity
         if judge is None:
             return 0.0
         return judge.rate if own.judge_rate is None else own.judge_rate
 
 
-class ServiceLevel(TrustSettings):
+class ServiceLevel(PolicySettings):
     """A promise with every value filled in."""
 
     name: str
     alpha: Alpha
-    V: Positive
-    c: NotNegative
     judge_rate: Share = 0.0
 
 
@@ -286,8 +254,8 @@ class MessplusSettings(Settings):
         default=0.05,
         description="How long a decision may take. Features are waited for four fifths of it, "
         "less the recent lateness of the event loop. Features that come later are "
-        "left out, the running means decide, and the reason says so. Counted as "
-        "`features_late`. Where deciding itself takes longer, LiteLLM's own choice "
+        "left out, the running means decide, and `encode_seconds` is NULL in the log. "
+        "Counted as `features_late`. Where deciding itself takes longer, LiteLLM's own choice "
         "stands. Counted as `deadlines_missed`.",
     )
     flush_seconds: Positive = Field(

@@ -15,7 +15,7 @@ from litellm_messplus.routing import adaptive, gates
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 from litellm_messplus.state.forced import ForcedRequests
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
@@ -34,6 +34,9 @@ PENDING = 256
 """Requests after which a label is not expected any more."""
 ANSWER_MEMORY = 500
 """Requests over which the share of answered ones is taken."""
+MOST = 4.0
+"""Of how many times as much as the usual one a verdict may count, and how many times less: one of a
+rare draw must not swing the queue."""
 
 
 class Pending(NamedTuple):
@@ -45,9 +48,10 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """The account of one service level. ``shortfall`` is over judged requests; ``pending`` holds
-    the expected one of each of the others, and ``expected`` their sum; ``forced`` are the requests
-    that a single candidate could take."""
+    """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
+    expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
+    requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
+    one of a common draw; ``forced`` are the requests that a single candidate could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -55,6 +59,7 @@ class Account:
     answered_requests: int = 0
     requests: int = 0
     expected: float = 0.0
+    stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
     forced: ForcedRequests = field(default_factory=ForcedRequests)
 
@@ -72,21 +77,28 @@ class Account:
             self._close(next(iter(self.pending)))
             self._expect(answer=0.0)
 
-    def answered(self, request_id: str, shortfall: float) -> None:
+    def answered(self, request_id: str, shortfall: float, stands_for: float = 1.0) -> None:
         """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
         self.answered_requests += 1
+        newest = min(self.answered_requests, ANSWER_MEMORY)
+        self.stand_for += (stands_for - self.stand_for) / newest
         if request_id in self.pending:
             self._close(request_id)
             self._expect(answer=1.0)
         elif self.seen > 0:  # given up as unanswered
             late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
             self.answered_share = min(late, 1.0)
-        self._count(shortfall)
+        self._count(self.weighed(shortfall, stands_for))
 
     def revised(self, difference: float) -> None:
-        """Count a later verdict: ``difference`` is its shortfall minus that of the one it
-        replaces."""
+        """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
+        each as it is ``weighed``."""
         self._count(difference)
+
+    def weighed(self, shortfall: float, stands_for: float) -> float:
+        """Weigh a shortfall in judged requests: where all verdicts stand for as many, each counts
+        once."""
+        return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; forced requests only where there were any, else it is what it always
@@ -99,6 +111,7 @@ class Account:
             "answered_requests": self.answered_requests,
             "requests": self.requests,
             "expected": self.expected,
+            "stand_for": self.stand_for,
             "pending": [[name, *pending] for name, pending in self.pending.items()],
         }
 
@@ -122,8 +135,9 @@ class Account:
         self.answered_share += (answer - self.answered_share) / min(self.seen, ANSWER_MEMORY)
 
 
-# Do calls that no user sees get labels? A check or a judge gives them some, or feedback that names
-# the call. Where nobody labels them they teach nothing and are not worth their price.
+# Do calls that no user sees get labels? A check gives them some, or feedback that names the call.
+# Where nobody labels them they teach nothing and are not worth their price. Those of a request
+# whose labels are bought are left out here: they get theirs.
 #
 # A label comes some requests after its call. So a few calls are taken to be waiting for theirs, and
 # do not count as unlabelled: ``FEW`` at first, and more as requests go by, for labels may come
@@ -208,19 +222,23 @@ class AdaptivePolicy:
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
         account.decided(entry.request_id, entry.expected_shortfall)
-        self.unseen.decided(entry.calls - 1)
+        self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
-        shortfall = -verdict.residual(entry.alpha)
+        shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
-            account.answered(entry.request_id, shortfall)
+            account.answered(entry.request_id, shortfall, verdict.stands_for)
             judged = account.answered_requests
-            account.forced.answered(verdict, judged, is_forced=entry.is_forced)
-        else:
-            account.revised(shortfall + previous.residual(entry.alpha))
-            if entry.is_forced:
-                account.forced.revised(previous, verdict)
+            account.forced.answered(verdict.label, judged, is_forced=entry.is_forced)
+            return
+        replaced = -previous.label.residual(entry.alpha)
+        account.revised(
+            account.weighed(shortfall, verdict.stands_for)
+            - account.weighed(replaced, previous.stands_for)
+        )
+        if entry.is_forced:
+            account.forced.revised(previous.label, verdict.label)
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

@@ -15,7 +15,7 @@ from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, gates, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 
 # Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
 #
@@ -149,10 +149,10 @@ class PaperPolicy:
         if entry.calls > 1:
             self.waiting.open(entry.request_id, entry.calls, entry.at)
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
-        shortfall = -verdict.residual(entry.alpha)
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
+        shortfall = -verdict.label.residual(entry.alpha)
         if previous is not None:  # only the difference moves it: the request counts once
-            shortfall += previous.residual(entry.alpha)
+            shortfall += previous.label.residual(entry.alpha)
         queue = self.queue(entry.service_level)
         self.queues[entry.service_level] = decision.after(queue, shortfall)
 

@@ -1,11 +1,12 @@
 """The policies by name, and the heads that policy `paper` learns with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.head import Head, LinearHeads
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.settings.policies import PolicyName
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.paper_policy import PaperPolicy
@@ -20,13 +21,30 @@ def build_policy(
 
     Raises ConfigurationError where policy `paper` needs torch, which is not installed.
     """
-    if settings.policy == "adaptive":
-        return AdaptivePolicy(Predictor(candidates, dimension))
+    return BUILDERS[settings.policy](settings, candidates, dimension, is_fast)
+
+
+def _adaptive(
+    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
+) -> Policy:
+    return AdaptivePolicy(Predictor(candidates, dimension))
+
+
+def _paper(
+    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
+) -> Policy:
     heads = _paper_heads(settings, candidates, dimension, is_fast)
     return PaperPolicy(heads, settings.exploration_wait_seconds)
 
 
+Builder = Callable[[ZooSettings, Sequence[str], int, bool], Policy]
+
+BUILDERS: dict[PolicyName, Builder] = {"adaptive": _adaptive, "paper": _paper}
+
+
 class _Descent(TypedDict):
+    """The settings that the paper's predictor descends by."""
+
     learning_rate: float
     momentum: float
     weight_decay: float

@@ -10,7 +10,7 @@ from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 
 
 class Policy(Protocol):
@@ -43,7 +43,7 @@ class Policy(Protocol):
         """Note that a request was decided; its label may come, late or never."""
         ...
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         """Count a verdict on the served call of a request; ``previous`` is the verdict that is
         replaced."""
         ...

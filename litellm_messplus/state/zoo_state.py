@@ -161,13 +161,16 @@ class ZooState:
     def _label(self, entry: Labelled) -> None:
         """Fold a label in; only what changes the verdict counts: a judge's word after the user's
         does not."""
-        previous = self.rule.verdict(entry.earlier)
-        verdict = self.rule.verdict((*entry.earlier, entry.given))
-        if verdict is None or verdict == previous:
+        before = self.rule.counting(entry.earlier)
+        now = self.rule.counting((*entry.earlier, entry.given))
+        if now is None:
             return
-        if entry.is_served:
-            self.policy.answered(entry, verdict, previous)
-        else:
+        previous, verdict = None if before is None else before.label, now.label
+        if entry.is_served and now != before:
+            self.policy.answered(entry, now, before)
+        if verdict == previous:
+            return
+        if not entry.is_served and not entry.is_bought:
             self.policy.unseen_answered(previous)
         if self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, previous)

@@ -25,6 +25,7 @@ class AlertKind(StrEnum):
     NO_FEEDBACK = "no_feedback"
     THIN_EVIDENCE = "thin_evidence"
     JUDGE_STOPPED = "judge_stopped"
+    KEY_HELD = "key_held"
     JOURNAL = "journal"
 
 

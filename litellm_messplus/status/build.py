@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -25,6 +26,7 @@ from litellm_messplus.status.labels import (
 from litellm_messplus.status.queries import Calls, Key, Newest, Totals, judged_calls
 from litellm_messplus.status.report import (
     KeyStatus,
+    LabelCostStatus,
     LevelStatus,
     LiveLevel,
     LiveLevels,
@@ -37,8 +39,23 @@ from litellm_messplus.status.report import (
 from litellm_messplus.status.windows import best_single, overheads, window_status
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
+from litellm_messplus.store.spending import LabelCosts, label_costs
 
-# Which alerts a service level raises.
+# Which alerts a service level raises, and keys that say more than they may.
+
+
+def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
+    """Name, for each service level, the keys of which verdicts were held in the last day, by their
+    hashes."""
+    held: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        if key.held:
+            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} verdicts)"
+            held.setdefault((key.zoo, key.service_level), []).append(told)
+    return [
+        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
+        for (zoo, level), told in held.items()
+    ]
 
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
@@ -113,6 +130,7 @@ class Rows:
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
     calibration: Sequence[ZooCalibration] = ()
     keys: Sequence[KeyVerdicts] = ()
+    label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
 
 
 async def read_status(
@@ -137,6 +155,7 @@ async def read_status(
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
+    today = datetime.now(UTC).date()
     async with database.connect() as connection, one_moment(connection):
         return Rows(
             overall=await _overall(connection),
@@ -148,6 +167,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             judging=await judging(connection),
             calibration=await _calibration(connection) if with_calibration else (),
             keys=await heaviest_keys(connection, HEAVIEST_KEYS),
+            label_costs=await label_costs(connection, today, today - timedelta(days=1)),
         )
 
 
@@ -197,14 +217,29 @@ def build_status(
         for key, found in sorted(rows.judging.items())
         if key[0] in zoos
     )
+    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
     alerts = [
         *journal_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
+        *key_alerts(keys),
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
-    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
-    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys)
+    costs = tuple(
+        _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
+    )
+    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs)
+
+
+def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:
+    return LabelCostStatus(
+        zoo=zoo,
+        unseen=found.unseen,
+        judging=found.judging,
+        saved=found.saved,
+        unseen_today=found.unseen_today,
+        judging_today=found.judging_today,
+    )
 
 
 def _key(found: KeyVerdicts) -> KeyStatus:

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 
 from litellm_messplus.status.report import (
     JudgeStatus,
+    LabelCostStatus,
     LevelStatus,
     SourceRate,
     Status,
@@ -28,7 +29,11 @@ MEANINGS = {
     "messplus_judge_graded": "`graded`",
     "messplus_judge_cost": "`cost`, in dollars.",
     "messplus_judge_kappa": "`kappa`",
+    "messplus_judge_position_bias": "`position_bias`",
     "messplus_judge_counts": "1 where its labels count, else 0.",
+    "messplus_labels_unseen_cost": "`label_costs.unseen`; labelled with `zoo` alone.",
+    "messplus_labels_judging_dollars": "`label_costs.judging`; labelled with `zoo` alone.",
+    "messplus_labels_saved": "`label_costs.saved`; labelled with `zoo` alone.",
     "messplus_alert": "1 for each alert, labelled with its `kind` too.",
     "messplus_alerts": "How many alerts there are; without labels.",
     "messplus_requests": "`satisfaction.requests`",
@@ -61,7 +66,7 @@ MEANINGS = {
 
 
 class Series(NamedTuple):
-    """What Prometheus keeps one number of: a metric with the values of its labels."""
+    """A metric with the values of its labels, of which Prometheus keeps one number."""
 
     metric: str
     labels: tuple[tuple[str, str], ...] = ()
@@ -92,6 +97,9 @@ def gauges(status: Status) -> dict[Series, float]:
     for judge in status.judges:
         for name, value in _of_judge(judge):
             _put(found, name, {"zoo": judge.zoo, "judge": judge.judge}, value)
+    for costs in status.label_costs:
+        for name, value in _of_label_costs(costs):
+            _put(found, name, {"zoo": costs.zoo}, value)
     for alert in status.alerts:
         whose = {"zoo": alert.zoo or "", "service_level": alert.service_level or ""}
         _put(found, "messplus_alert", {"kind": alert.kind, **whose}, 1.0)
@@ -149,11 +157,18 @@ def _of_source(source: SourceRate) -> Named:
     yield "messplus_source_satisfaction_high", source.high
 
 
+def _of_label_costs(found: LabelCostStatus) -> Named:
+    yield "messplus_labels_unseen_cost", found.unseen
+    yield "messplus_labels_judging_dollars", found.judging
+    yield "messplus_labels_saved", found.saved
+
+
 def _of_judge(judge: JudgeStatus) -> Named:
     yield "messplus_judge_gradings", float(judge.gradings)
     yield "messplus_judge_graded", float(judge.graded)
     yield "messplus_judge_cost", judge.cost
     yield "messplus_judge_kappa", judge.kappa
+    yield "messplus_judge_position_bias", judge.position_bias
     yield "messplus_judge_counts", None if judge.counts is None else float(judge.counts)
 
 

@@ -1,7 +1,7 @@
 """What each source of labels says, source by source, and what of it counts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Select, column, func, select, table
@@ -10,12 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import is_thin
 from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share
-from litellm_messplus.store.audits import agreements
+from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.sum_tables import grading_sums
 from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
 
@@ -149,6 +150,7 @@ class Grading:
     weight: float | None
     is_left_out: bool
     agreement: Agreement
+    position: PositionBias = field(default_factory=PositionBias)
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
@@ -156,6 +158,7 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     judge's newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
+    preferred = await preferences(connection)
     left_out = await _left_out(connection)
     found = grading_sums.c
     query = select(
@@ -175,6 +178,7 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
             weight=weights.get((zoo, judge)),
             is_left_out=zoo in left_out,
             agreement=agreed.get((zoo, judge), Agreement()),
+            position=preferred.get((zoo, judge), PositionBias()),
         )
         for zoo, judge, asked, graded, cost, without_cost in await connection.execute(query)
     }
@@ -229,12 +233,13 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
         kappa_high=high,
         counts=counts,
         note=_note(found, least),
+        position_bias=found.position.share,
     )
 
 
 def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
-    """List the judges whose labels have stopped counting because they agree too little with
-    users."""
+    """List the judges whose labels have stopped counting: they agree too little with users, or
+    prefer an answer for its place."""
     return [
         Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
         for each in judges
@@ -249,6 +254,9 @@ def _note(found: Grading, least: float | None) -> str:
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa
+    is_agreed = least is None or found.agreement.may_be(least)
+    if found.weight == 0.0 and is_agreed and not found.position.may_be_within(0.0):
+        return f"does not count: it prefers the answer shown first by {found.position}"
     if found.weight == 0.0:
         shown = "unknown" if kappa is None else f"{kappa:.2f}"
         below = "too low" if least is None else f"below {least:g}"

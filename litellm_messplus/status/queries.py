@@ -96,8 +96,6 @@ def _verdicts() -> Select[Any]:
     ).order_by(VERDICTS.c.position.desc())
 
 
-OUT_OF_REACH = "no candidate is expected to hold alpha"
-"""How a decision's reason begins where nothing can hold alpha."""
 RECENT_DECISIONS = 20
 """Decisions, probes left out, of which most must say so: one alone may waver."""
 
@@ -254,12 +252,11 @@ async def out_of_reach(connection: AsyncConnection) -> set[Key]:
     """Find the service levels of which most of the newest decisions say that nothing can hold
     alpha."""
     start = await _start(connection, RECENT_DECISIONS, ~requests.c.is_exploration)
-    says_so = requests.c.reason.startswith(OUT_OF_REACH, autoescape=True)
     query = (
         select(requests.c.zoo, requests.c.service_level)
         .where(~requests.c.is_exploration, _is_in(start))
         .group_by(requests.c.zoo, requests.c.service_level)
-        .having(2 * func.count(case((says_so, 1))) > func.count())
+        .having(2 * func.count(case((~requests.c.is_within_reach, 1))) > func.count())
     )
     return {(row[0], row[1]) for row in await connection.execute(query)}
 

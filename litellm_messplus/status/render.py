@@ -11,6 +11,7 @@ from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
     BestSingleState,
     KeyStatus,
+    LabelCostStatus,
     LevelStatus,
     Overhead,
     Satisfaction,
@@ -88,6 +89,27 @@ def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
     yield table
 
 
+# What labels cost beside what is saved, for people.
+
+
+def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
+    """Yield one table of all zoos whose labels cost something; none where none do."""
+    paid = [each for each in costs if each.unseen or each.judging]
+    if not paid:
+        return
+    table = Table(title="what labels cost, whole time and today")
+    for title in ("zoo", "saved before labels", "unseen calls", "judging, dollars", "today"):
+        table.add_column(title, justify="left" if title == "zoo" else "right")
+    for each in paid:
+        today = f"{each.unseen_today:.4g} and ${each.judging_today:.4g}"
+        table.add_row(
+            Text(each.zoo),
+            *(f"{figure:.4g}" for figure in (each.saved, each.unseen, each.judging)),
+            today,
+        )
+    yield table
+
+
 # The overhead for people: what a request takes before its call, beside the call.
 
 
@@ -131,6 +153,7 @@ def render(status: Status) -> RenderableType:
     return Group(
         *(_level(level, status.window) for level in status.levels),
         *judge_tables(status.judges),
+        *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )

@@ -97,7 +97,8 @@ class JudgeStatus:
     """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo.
 
     Of the calls that users judged too, the four counts are what both said; ``kappa`` is Cohen's
-    with its interval of 95 %. ``counts`` is None before its first label.
+    with its interval of 95 %. ``counts`` is None before its first label. Of a judge that compares,
+    ``position_bias`` is by how much more often it prefers the answer shown first, from -1 to 1.
     """
 
     zoo: str
@@ -115,6 +116,7 @@ class JudgeStatus:
     kappa_high: float | None
     counts: bool | None
     note: str
+    position_bias: float | None = None
 
 
 class Source(StrEnum):
@@ -297,10 +299,27 @@ class KeyStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelCostStatus:
+    """The cost of a zoo's labels beside what it saved, over the whole time.
+
+    ``unseen`` is what calls cost that no user saw, made to be labelled, in the zoo's unit;
+    ``judging`` is in dollars. ``saved`` is against always calling the largest, as if labels had
+    cost nothing. Those ``_today`` are of the day (UTC).
+    """
+
+    zoo: str
+    unseen: float
+    judging: float
+    saved: float
+    unseen_today: float
+    judging_today: float
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The whole status; ``window`` is how many requests `last` reaches back. ``calibration`` is of
-    the zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
-    most."""
+    """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
+    zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
+    most; ``label_costs`` are of every zoo with a request."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -308,6 +327,7 @@ class Status:
     calibration: tuple[ZooCalibration, ...]
     judges: tuple[JudgeStatus, ...]
     keys: tuple[KeyStatus, ...]
+    label_costs: tuple[LabelCostStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

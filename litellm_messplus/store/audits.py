@@ -23,6 +23,8 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit, KeyActivity, LevelActivity
 from litellm_messplus.labels.judge.grader import Spent
+from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.records import Preferred
 from litellm_messplus.store.tables import gradings, labels, requests
 
 # What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
@@ -91,6 +93,45 @@ def agreement_counts(judge: Any, user: Any) -> list[Any]:
 def count_where(condition: Any) -> Any:
     """Count the rows that meet it."""
     return func.sum(case((condition, 1), else_=0))
+
+
+# Which place the answers had that judges preferred.
+
+PREFERENCE_WINDOW = 1000
+"""The newest comparisons of each judge: an old model is forgotten."""
+
+
+async def preferences(
+    connection: AsyncConnection, window: int = PREFERENCE_WINDOW
+) -> dict[tuple[str, str], PositionBias]:
+    """Count which places each judge preferred, by zoo and judge, over its newest ``window``
+    comparisons among the newest ``LOOKED_AT`` gradings; those without any are left out."""
+    newest = (
+        select(gradings.c.request_id, gradings.c.judge, gradings.c.position, gradings.c.preferred)
+        .order_by(gradings.c.position.desc())
+        .limit(LOOKED_AT)
+        .subquery("newest")
+    )
+    each = (requests.c.zoo, newest.c.judge)
+    place = func.row_number().over(partition_by=each, order_by=newest.c.position.desc())
+    compared = (
+        select(*each, newest.c.preferred, place.label("place"))
+        .select_from(newest)
+        .join(requests, requests.c.request_id == newest.c.request_id)
+        .where(newest.c.preferred.is_not(None))
+        .subquery("compared")
+    )
+    found = compared.c
+    query = (
+        select(
+            found.zoo,
+            found.judge,
+            *(count_where(found.preferred == preferred.value) for preferred in Preferred),
+        )
+        .where(found.place <= window)
+        .group_by(found.zoo, found.judge)
+    )
+    return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
 
 
 # The audit by the judge, counted: what it and the users said of the requests that it graded.
@@ -194,13 +235,30 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
         judged = {row.key_hash: row for row in found}
         everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
         total = (await connection.execute(everybody)).scalar_one()
+        of_no_key = (await connection.execute(_of_no_key(since).where(in_level))).scalar_one()
         asked = await _requests_of(connection, since, list(judged))
     return LevelActivity(
         requests=total,
+        of_no_key=of_no_key,
         keys={
             key: KeyActivity(asked.get((zoo, service_level, key), 0), row.counting, row.satisfied)
             for key, row in judged.items()
         },
+    )
+
+
+def _of_no_key(since: datetime) -> Select[Any]:
+    """Count the requests that have a label of a check, of a judge or of what users did next."""
+    return (
+        select(func.count(labels.c.request_id.distinct()))
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(
+            labels.c.created_at >= since,
+            labels.c.kind != LabelKind.FEEDBACK,
+            labels.c.weight > 0.0,
+            labels.c.call_id == labels.c.request_id + ".0",
+        )
     )
 
 

@@ -192,7 +192,8 @@ def _of_call(logged: Logged, call: Row, verdict: Row | None) -> Figures:
 def _of_verdict(verdict: Row | None, count: str) -> Figures:
     if verdict is None:
         return {}
-    weight, value = verdict["weight"], verdict["value"]
+    value = verdict["value"]
+    weight = verdict["weight"] / (verdict["probability"] or 1.0)  # it stands for so many requests
     return {
         count: 1,
         "weight": weight,

@@ -102,6 +102,7 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.exploration_calls,
         requests.c.aim,
         requests.c.expected_satisfaction,
+        requests.c.label_probability,
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
@@ -118,6 +119,7 @@ def decided(request: Any, position: int) -> Decided:
         expected_shortfall=shortfall,
         calls=1 + (request.exploration_calls or 0),
         at=request.created_at.timestamp(),
+        is_bought=request.label_probability is not None,
     )
 
 
@@ -191,6 +193,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             labels.c.source,
             labels.c.value,
             labels.c.weight,
+            labels.c.probability,
             labels.c.call_id,
             labels.c.request_id,
             calls.c.role,
@@ -205,6 +208,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface,
             requests.c.surface_version,
             requests.c.is_exploration,
+            requests.c.label_probability,
             requests.c.eligible,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
@@ -227,6 +231,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         given=given(found),
         earlier=earlier,
         example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
+        is_bought=found.label_probability is not None,
         is_forced=is_forced(found.eligible),
     )
 

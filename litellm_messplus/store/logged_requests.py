@@ -36,7 +36,7 @@ _CALL = (
     *("request_id", "call_id", "role", "status", "candidate", "model", "cost", "seconds"),
     *("prompt_tokens", "completion_tokens", "is_cache_hit"),
 )
-_LABEL = ("request_id", "call_id", "position", "kind", "source", "value", "weight")
+_LABEL = ("request_id", "call_id", "position", "kind", "source", "value", "weight", "probability")
 _ENERGY = ("request_id", "call_id", "cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: Mapping[str, Column[Any]] = {

@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    true,
 )
 
 from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
@@ -98,7 +99,7 @@ requests = Table(
         "p_t: how likely an exploration was; under `adaptive`, one in the place of the best "
         "choice.",
     ),
-    required("reason", Text, "Why this candidate, in words."),
+    required("reason", Text, "Why this candidate, in one of a few words."),
     required("decision_seconds", Float, "How long the decision took."),
     optional("prompt", Text, "The prompt's text, where `store_text` is on."),
     optional("aim", Float, "What the queue aimed at: alpha, a margin, and label noise corrected."),
@@ -137,11 +138,28 @@ requests = Table(
         "The number that it was decided with, of which its draws are: another one than `t` where "
         "several workers decided at once; NULL where it was `t`.",
     ),
+    required(
+        "is_within_reach",
+        Boolean,
+        "Whether a candidate was expected to be able to hold alpha, as far as the policy tells.",
+        server_default=true(),
+    ),
+    optional(
+        "label_probability",
+        Float,
+        "The probability of the draw that bought labels of its answers; NULL where none are "
+        "bought.",
+    ),
     optional(
         "eligible",
         JSON(none_as_null=True),
         "The healthy candidates that could take the request, where not all could: the others were "
         "ranked last. With one of them alone the request was forced.",
+    ),
+    optional(
+        "gated_by",
+        JSON(none_as_null=True),
+        "What told them apart, in words, such as `images`; NULL where all could.",
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
@@ -172,6 +190,7 @@ calls = Table(
     required("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
     optional("error", Text, "What went wrong."),
     optional("answer", Text, "The answer's text, where `store_text` is on."),
+    optional("written_tokens", Integer, "Those of the prompt that it wrote to its cache."),
     comment="One row a model that was invoked: the served call, and exploration calls.",
 )
 
@@ -193,6 +212,12 @@ labels = Table(
     required("value", Float, "Satisfaction from 0 to 1."),
     required("weight", Float, "How much it counts; 0 is in the log alone."),
     optional("comment", Text, "The user's words, or why it was judged so."),
+    optional(
+        "probability",
+        Float,
+        "The probability of the draw that bought it: it stands for one divided by that many "
+        "requests. NULL where no draw did.",
+    ),
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
     comment="Every label ever given; which one of a call's counts, the view `verdicts` shows.",
 )
@@ -221,6 +246,12 @@ gradings = Table(
     optional("completion_tokens", Integer, "Tokens written; NULL where none were reported."),
     optional("seconds", Float, "How long the judge took."),
     optional("error", Text, "What went wrong."),
+    optional(
+        "preferred",
+        String(16),
+        "Of a comparison, the place of the better answer: `first`, `second` or `neither`; NULL of "
+        "a grading.",
+    ),
     comment="One row a time that a judge was asked; what it said is in `labels`. Its cost is no "
     "part of any request's.",
 )
@@ -299,4 +330,13 @@ worker_counters = Table(
     required("counts", JSON, "What it counted, by name."),
     comment="What the workers of all proxies on this database counted; a worker that is gone is "
     "added to the row `ended`, which begins anew when none runs.",
+)
+
+conversation_key = Table(
+    "conversation_key",
+    metadata,
+    Column("id", Integer, primary_key=True, comment="Always 1."),
+    required("key", String(64), "32 random bytes, in hexadecimal digits."),
+    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
+    "Whoever does not know it cannot guess a prompt from its digest.",
 )

@@ -28,7 +28,7 @@ from litellm_messplus.store.tables import calls, label_precedence, labels, log_h
 
 def given(found: Any) -> Given:
     """Read a label, from its record or from a row."""
-    return Given(LabelKind(found.kind), found.source, found.value, found.weight)
+    return Given(LabelKind(found.kind), found.source, found.value, found.weight, found.probability)
 
 
 class StandingLabels:
@@ -72,7 +72,10 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
         .subquery()
     )
     return (
-        select(labels.c.call_id, labels.c.kind, labels.c.source, labels.c.value, labels.c.weight)
+        select(
+            *(labels.c.call_id, labels.c.kind, labels.c.source),
+            *(labels.c.value, labels.c.weight, labels.c.probability),
+        )
         .join(of_source, of_source.c.newest == labels.c.position)
         .order_by(of_source.c.first)
     )

@@ -40,7 +40,7 @@ VERBS = frozenset(
         r"\w+",
         """
     Accept Add Alter Analyse Answer Append Apply Archive Arrange Ask Assert Assign Average Begin
-    Bind Block Bound Break Bring Build Cache Call Cancel Carry Change Charge Check Choose
+    Bind Block Bound Break Bring Build Cache Call Cancel Carry Certify Change Charge Check Choose
     Classify Clean Clear Close Collect Combine Compare Compute Connect Consume Continue Convert
     Copy Correct Count Create Cut Decide Decode Define Delete Deliver Demand Derive Describe
     Detect Discard Divide Do Drain Draw Drop Dump Emit Encode End Enter Escape Estimate Exclude

@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.costs.price import Price, average
+from litellm_messplus.costs.price import Price, Tier, Usage, average
 from litellm_messplus.costs.token_estimator import MEMORY, TokenEstimator
 
 
@@ -28,25 +29,72 @@ def test_a_call_and_its_seconds_may_cost_too() -> None:
     assert Price(request=7.0, second=2.0).of(10, 100, seconds=3.0) == 13.0
 
 
-PARTS = st.floats(0.0, 1e3)
-ANY_PRICE = st.builds(
-    Price, PARTS, PARTS, PARTS.map(lambda rate: -rate), PARTS, request=PARTS, second=PARTS
+def test_written_tokens_are_among_those_of_the_prompt_and_those_kept_an_hour_among_them() -> None:
+    price = Price(2.0, 3.0, cached_discount=1.5, written_surcharge=0.5, hour_surcharge=2.0)
+    used = Usage(10, 1, cached_tokens=4, written_tokens=5, hour_tokens=3)
+    assert price.of_usage(used) == 1 * 2.0 + 4 * 0.5 + 2 * 2.5 + 3 * 4.0 + 3.0
+
+
+def test_a_warm_turn_and_a_cold_one_of_sonnet_by_hand() -> None:
+    """60,000 prompt tokens: 58,000 from the cache and 1,000 written; or 59,000 written."""
+    million = 1e-6
+    sonnet = Price(
+        3 * million,
+        15 * million,
+        cached_discount=2.7 * million,
+        written_surcharge=0.75 * million,
+    )
+    warm = sonnet.of_usage(Usage(60_000, 400, cached_tokens=58_000, written_tokens=1_000))
+    cold = sonnet.of_usage(Usage(60_000, 400, written_tokens=59_000))
+    assert warm == pytest.approx(0.0174 + 0.00375 + 0.003 + 0.006)
+    assert cold == pytest.approx(0.22125 + 0.003 + 0.006)
+    assert sonnet.of(60_000.0, 400.0) == pytest.approx(0.186)
+
+
+LONG = Price(2.0, 3.0, tiers=(Tier(10, Price(4.0, 6.0)), Tier(20, Price(8.0, 9.0))))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cost"), [(0, 3), (10, 23), (10.5, 48), (11, 50), (20, 86), (21, 177)]
 )
+def test_the_longest_tier_that_a_prompt_exceeds_prices_the_whole_call(
+    tokens: float, cost: float
+) -> None:
+    assert LONG.of(tokens, 1.0) == cost
+    assert LONG.within(tokens).of(tokens, 1.0) == cost
+    assert LONG.of(np.array([tokens, 1.0]), np.ones(2)).tolist() == [cost, 5.0]
+
+
+PARTS = st.floats(0.0, 1e3)
+RATES = (PARTS, PARTS, PARTS.map(lambda rate: -rate), PARTS, PARTS, PARTS, PARTS, PARTS)
+TIERS = st.lists(
+    st.builds(Tier, st.floats(1, 100), st.builds(Price, *RATES)),
+    max_size=3,
+    unique_by=lambda tier: tier.above,
+).map(lambda tiers: tuple(sorted(tiers, key=lambda tier: tier.above)))
+ANY_PRICE = st.builds(Price, *RATES, cached_from=PARTS, tiers=TIERS)
 
 
 @given(ANY_PRICE, st.floats(1e-3, 1e9))
 def test_a_price_in_another_unit_costs_that_many_times_as_much(price: Price, factor: float) -> None:
-    used = {"cached_tokens": 3.0, "reasoning_tokens": 5.0, "seconds": 0.5}
-    assert price.times(factor).of(10, 100, **used) == pytest.approx(
-        factor * price.of(10, 100, **used)
-    )
+    used = Usage(10, 100, cached_tokens=3, reasoning_tokens=5, written_tokens=2, hour_tokens=1)
+    found = price.times(factor)
+    assert found.of_usage(used, 0.5) == pytest.approx(factor * price.of_usage(used, 0.5))
+    assert found.cached_from == price.cached_from
 
 
-@given(st.lists(ANY_PRICE, min_size=1, max_size=5))
-def test_a_call_costs_at_the_average_price_what_it_costs_on_average(prices: list[Price]) -> None:
-    each = [price.of(10, 100, cached_tokens=3, seconds=0.5) for price in prices]
-    found = average(prices).of(10, 100, cached_tokens=3, seconds=0.5)
+@given(st.lists(ANY_PRICE, min_size=1, max_size=5), st.integers(0, 120))
+def test_a_call_costs_at_the_average_price_what_it_costs_on_average(
+    prices: list[Price], tokens: int
+) -> None:
+    used = Usage(tokens, 100, cached_tokens=3, reasoning_tokens=5, written_tokens=2, hour_tokens=1)
+    each = [price.of_usage(used, 0.5) for price in prices]
+    found = average(prices).of_usage(used, 0.5)
     assert found == pytest.approx(sum(each) / len(each))
+
+
+def test_replicas_cache_a_prompt_where_all_of_them_do() -> None:
+    assert average([Price(cached_from=1024), Price(cached_from=4096)]).cached_from == 4096
 
 
 @pytest.mark.parametrize(
@@ -58,6 +106,9 @@ def test_a_call_costs_at_the_average_price_what_it_costs_on_average(prices: list
         Price(completion=1.0, reasoning_surcharge=-2.0),
         Price(request=-1.0),
         Price(second=-1.0),
+        Price(1.0, written_surcharge=-2.0),
+        Price(1.0, hour_surcharge=-2.0),
+        Price(tiers=(Tier(10, Price(prompt=-1.0)),)),
     ],
 )
 def test_a_part_below_zero_shows(price: Price) -> None:

@@ -1,9 +1,8 @@
 """`docs/http.md` describes every header, route, field, counter and refusal, and no other."""
 
-import json
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from fastapi import FastAPI
@@ -28,9 +27,8 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from tests.docs.counters import counted
 from tests.support.builders import request
-from tests.support.markdown import ROOT, Document, code_of
-
-HTTP = Document(ROOT / "docs" / "http.md")
+from tests.support.http_page import HTTP, example_of_a_request
+from tests.support.markdown import code_of
 
 
 def described(heading: str, column: str) -> set[str]:
@@ -119,15 +117,6 @@ def client(desk: Desk, *replaced: Callable[..., object]) -> TestClient:
 def status_of(error: Exception) -> int:
     with client(Desk(error), caller) as sender:
         return sender.get("/messplus/requests/r1").status_code
-
-
-def example_of_a_request() -> dict[str, Any]:
-    (example,) = [
-        json.loads(block.code)
-        for block in HTTP.blocks
-        if block.language == "json" and block.headings[-1] == "GET /messplus/requests/{id}"
-    ]
-    return cast(dict[str, Any], example)
 
 
 def test_the_example_of_a_request_has_every_field() -> None:

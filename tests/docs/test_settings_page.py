@@ -20,14 +20,16 @@ from litellm_messplus.cli import keys
 from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
-from litellm_messplus.proxy.router import NAME_KEY
+from litellm_messplus.proxy.reading import NAME_KEY
 from litellm_messplus.settings.labels import (
     RUBRIC,
+    AutoSettings,
     CallableCheckSettings,
     ChecksSettings,
     ImplicitSettings,
     JudgeSettings,
     LabelsSettings,
+    ParitySettings,
 )
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
@@ -50,6 +52,8 @@ SETTING_MODELS: dict[str, type[BaseModel]] = {
     "zoos.<zoo>.labels.checks.": ChecksSettings,
     "zoos.<zoo>.labels.checks.callables.<check>.": CallableCheckSettings,
     "zoos.<zoo>.labels.judge.": JudgeSettings,
+    "zoos.<zoo>.labels.parity.": ParitySettings,
+    "zoos.<zoo>.labels.auto.": AutoSettings,
     "zoos.<zoo>.labels.implicit.": ImplicitSettings,
 }
 DEPLOYMENT_SETTINGS = "model_info.messplus."

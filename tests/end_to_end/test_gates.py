@@ -119,7 +119,7 @@ def test_an_explanation_names_who_could_take_it(client: httpx.Client, proxy: Pro
 
     told = client.get(f"/messplus/requests/{given}").json()
     assert told["eligible"] == ["openai/eyes", "openai/all"]
-    assert told["reason"].startswith("images: ")
+    assert told["gated_by"] == ["images"]
     assert told["largest"] == "openai/all"
     assert "only openai/eyes, openai/all could take it; the others came last" in result.output
 

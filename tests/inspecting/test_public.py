@@ -23,7 +23,7 @@ from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.history import OUTCOME, History
 from litellm_messplus.store.tables import calls, labels, requests
-from tests.docs.test_http_page import example_of_a_request
+from tests.support.http_page import example_of_a_request
 
 SECRET = "what a new column holds"
 INSIDE = {

@@ -10,7 +10,7 @@ from hypothesis import given as holds_for
 from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.labels.influence import KeyActivity, LevelActivity, may_count
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.state.entries import Example
@@ -90,6 +90,44 @@ def test_a_revised_verdict_counts_as_one() -> None:
     assert not may_count(held, "own", 0.0, 1.0, INFLUENCE)
 
 
+SHARE = 0.1
+
+
+def shared(known: LevelActivity, said: list[float]) -> int:
+    """How many verdicts of one key count, with no other limit than its share."""
+    counting = 0
+    for value in said:
+        if may_count(known, "own", value, None, OFF, SHARE):
+            known.keys["own"] = known.of("own").after(value, None)
+            counting += 1
+    return counting
+
+
+def test_one_key_gives_at_most_a_tenth_of_the_labels_that_count() -> None:
+    """Though it says what the others say, so that it moves no rate."""
+    known = level(others=(900, 90, 90.0))
+
+    assert shared(known, [1.0] * 50) == 10
+
+
+def test_labels_of_checks_and_judges_are_among_those_that_count() -> None:
+    known = level(others=(900, 90, 90.0))
+    known.of_no_key = 90
+
+    assert shared(known, [1.0] * 50) == 20
+
+
+def test_a_key_that_makes_more_of_the_requests_may_give_as_much_of_the_labels() -> None:
+    assert shared(level(others=(500, 90, 90.0), own=(500, 0, 0.0)), [1.0] * 200) == 90
+
+
+def test_a_key_may_change_its_mind_beyond_its_share() -> None:
+    known = level(others=(900, 90, 90.0), own=(10, 30, 30.0))
+
+    assert not may_count(known, "own", 1.0, None, OFF, SHARE)
+    assert may_count(known, "own", 1.0, 0.0, OFF, SHARE)
+
+
 @holds_for(
     said=st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=60),
     others=st.integers(0, 300),
@@ -128,8 +166,8 @@ class Town:
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
         drawn = {model.name: random.random() for model in ZOO}
         answers = random.random() < self.answered
-        situation = self.engine.situation(level, Prompt(features), 40, self.engine.zoo.candidates)
-        decision = self.engine.decide(request_id, level, situation)
+        question = Question(request_id, level, Prompt(features), 40, self.engine.zoo.candidates)
+        decision = self.engine.decide(question).decision
         shortfall = level.alpha - decision.expected_satisfaction
         self.engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))
         for name in (decision.chosen, *decision.explored):

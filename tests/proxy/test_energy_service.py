@@ -13,13 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.energy.follow import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
+from litellm_messplus.engine import Question
 from litellm_messplus.journal import Journal
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy import energy_service
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.energy_service import OTHERS, EnergyService
-from litellm_messplus.proxy.served_call import OtherWorkers
+from litellm_messplus.proxy.energy_service import OTHERS, EnergyService, OtherWorkers
 from litellm_messplus.records import CallRecord, CallStatus, EnergyRecord, Record
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
@@ -202,7 +202,8 @@ async def test_prices_follow_and_a_candidates_is_the_mean_over_its_deployments(
 ) -> None:
     told = Service(tmp_path)
     level = told.engine.zoo.levels["default"]
-    before = told.engine.situation(level, Prompt(None), 40, told.engine.zoo.candidates).estimates
+    question = Question("r1", level, Prompt(None), 40, told.engine.zoo.candidates)
+    before = told.engine.situation(question).estimates
     told.service.start()
     followers[0].corrections = {"a": 2.0, "b": 1.5}
     followers[1].corrections = {"c": 3.0}
@@ -211,7 +212,7 @@ async def test_prices_follow_and_a_candidates_is_the_mean_over_its_deployments(
     told.service.ended("zoo", ended("c", LARGE))
 
     assert told.engine.price_factors == {SMALL: 1.75, LARGE: 2.0}  # `d` is not measured
-    after = told.engine.situation(level, Prompt(None), 40, told.engine.zoo.candidates).estimates
+    after = told.engine.situation(question).estimates
     factors = [new.cost / old.cost for new, old in zip(after, before, strict=True)]
     assert factors == pytest.approx([1.75, 1.0, 2.0])
     assert [each.satisfaction for each in after] == [each.satisfaction for each in before]

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
@@ -100,7 +101,7 @@ async def serving(
     engine = Engine(build_zoos(settings, config["model_list"])["zoo"], encoder, seed=0)
     database = create_engine(settings.database)
     await migrate(database)
-    plugin = MessplusPlugin(settings, encoder, {"zoo": engine}, database, 0)
+    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
     router = litellm.Router(model_list=list(deployments), **router_settings)
     monkeypatch.setattr(plugin.parts.gates, "_router", lambda: router)
     monkeypatch.setattr(litellm, "callbacks", [plugin])
@@ -268,9 +269,9 @@ async def test_a_region_and_a_tag_decide_who_is_eligible(
         assert await proxy.choose(call(call_id="2", tags=["paid"]), PLAIN) != ["here"]
 
     region, tag = await logged(tmp_path)
-    assert (region.eligible, region.reason.split(":")[0]) == (["openai/there"], "region")
+    assert (region.eligible, region.gated_by) == (["openai/there"], ["region"])
     assert tag.eligible == ["openai/there", "openai/nowhere"]
-    assert tag.reason.startswith("tags: ")
+    assert tag.gated_by == ["tags"]
 
 
 async def test_a_replica_that_cannot_take_it_is_passed_by_and_its_candidate_is_not(
@@ -326,7 +327,7 @@ async def test_an_endpoint_that_refuses_tools_gets_none_and_the_log_says_what_to
     rows = await logged(tmp_path)
     assert rows[-1].eligible is None
     assert rows[-2].eligible == ["openai/good"]
-    assert rows[-2].reason == "tools: the only one that can take it"
+    assert (rows[-2].reason, rows[-2].gated_by) == ("forced", ["tools"])
 
 
 async def test_gates_that_fail_gate_nothing_and_are_counted(

@@ -11,8 +11,8 @@ import litellm
 import pytest
 from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
 
-from litellm_messplus.proxy.gates import Gates
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest, read_request
+from litellm_messplus.proxy.deployments.gates import Gates
+from litellm_messplus.proxy.surfaces.request import IncomingRequest, read_request
 from litellm_messplus.routing.gates import Answer
 from litellm_messplus.runtime import Counters
 from tests.proxy.test_gated_routing import SURFACES, TOOL, call
@@ -96,7 +96,7 @@ async def answers(
     gates = Gates(counters, count_seconds=60.0, router=lambda: router)
     request = read_request(messages, arguments)
     assert isinstance(request, IncomingRequest)
-    needs = gates.needs(request, request.conversation())
+    needs = gates.needs(request)
     found = await gates.answers(request, needs, router.model_list)
     assert counters.as_dict() == {}
     return found

@@ -14,10 +14,14 @@ from sqlalchemy import select
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.router import WITHOUT_FEATURES
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.status.build import status_of
+from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
 
@@ -95,7 +99,7 @@ async def serving(folder: Path) -> AsyncIterator[Proxy]:
     engine = Engine(zoo, encoder, seed=0)
     database = create_engine(settings.database)
     await migrate(database)
-    plugin = MessplusPlugin(settings, encoder, {"zoo": engine}, database, 0)
+    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
     plugin.start()
     await asyncio.sleep(0.3)  # until the encoder is warm: nobody waits before
     yield Proxy(plugin, encoder)
@@ -125,12 +129,11 @@ async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> Non
     assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
     assert 0.01 <= row.encode_seconds <= row.decision_seconds < DEADLINE
     assert row.encode_joules is None  # nothing measures them
-    assert WITHOUT_FEATURES not in row.reason
     assert counted == {}
 
 
 @pytest.mark.parametrize("seconds", [10 * DEADLINE, -1.0], ids=["slow", "broken"])
-async def test_without_features_running_means_decide_in_time_and_the_reason_says_so(
+async def test_without_features_running_means_decide_in_time_and_the_log_says_so(
     tmp_path: Path, seconds: float
 ) -> None:
     async with serving(tmp_path) as proxy:
@@ -144,9 +147,31 @@ async def test_without_features_running_means_decide_in_time_and_the_reason_says
     assert waited < DEADLINE
     assert None not in orders(ranked)
     assert (row.features, row.encode_seconds, row.encoder) == (None, None, "timed-1")
-    assert row.reason.startswith(f"{WITHOUT_FEATURES}: ")
+    assert row.reason in set(Reason)
     assert counted.pop("features_late") == 1
     assert list(counted) == (["encoder_failures"] if seconds < 0 else [])
+
+
+async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came_in_time(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as proxy:
+        for number in range(200):
+            for model in ("small", "large"):
+                teach(proxy.plugin.engines["zoo"], f"openai/{model}", number, value=0.0)
+        proxy.encoder.seconds = -1.0
+        for number in range(3 * RECENT_DECISIONS):
+            await proxy.ask(f"hopeless {number}")
+
+    (level,) = (await status_of(f"sqlite+aiosqlite:///{tmp_path}/messplus.db", 500)).levels
+    assert {row.features for row in await written(tmp_path)} == {None}
+    assert not level.is_within_reach
+
+
+def teach(engine: Engine, model: str, number: int, value: float) -> None:
+    """A lesson of that model, the ``number``-th."""
+    example = Example(f"taught-{number}", engine.encoder.name, None, model, False, None)
+    engine.apply(Taught(0, "zoo", "made", f"taught-{number}.0", example, 40, 40.0, value))
 
 
 async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import pytest
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.proxy import served_call
+from litellm_messplus.proxy.call_sink import call_record
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice
 from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
+from litellm_messplus.proxy.served_call import answered_end, failed_end, served_by
 from litellm_messplus.records import CallRecord, CallStatus, CostSource
 from litellm_messplus.runtime import Counters
 from tests.support.builders import LARGE, SMALL, build_zoo, request
@@ -24,8 +26,11 @@ def record(response: object = ANSWER, author: Author | None = None, **payload: A
     meter = Meter({"zoo": build_zoo()}, {"d": DeploymentPrice(PRICE, 1.0)}, Counters())
     told = {"model_id": "d", "model": "m", "startTime": 100.0, "endTime": 102.5, **payload}
     opened = OpenRequest(request(), (LARGE,))
-    author = author or served_call.author_of_hit(told, {"d": LARGE})
-    return served_call.succeeded(opened, told, response, author, meter)
+    index = DeploymentIndex()
+    index.candidates_of["zoo"]["d"] = LARGE
+    author = author or served_by(told, "zoo", index)
+    end = answered_end(opened, told, response, author)
+    return call_record(opened.record, end, meter)
 
 
 def test_a_call_lasts_to_the_end_of_its_answer() -> None:
@@ -72,6 +77,13 @@ def test_the_details_of_usage_count_where_litellm_kept_them(
     assert (found.cost, found.cost_source) == (cost, CostSource.MEASURED)
 
 
+def test_what_the_endpoint_wrote_to_its_cache_is_logged() -> None:
+    details = {"cached_tokens": 4, "cache_creation_tokens": 3}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": details}
+    found = record(prompt_tokens=10, completion_tokens=2, metadata={"usage_object": usage})
+    assert (found.cached_tokens, found.written_tokens) == (4, 3)
+
+
 def test_what_litellms_cache_answered_costs_nothing() -> None:
     found = record(prompt_tokens=10, completion_tokens=2, response_cost=0.7, cache_hit=True)
     assert (found.cost, found.cost_source) == (0.0, CostSource.MEASURED)
@@ -99,9 +111,13 @@ def test_of_a_request_that_litellm_refused_no_candidate_was_called(
 ) -> None:
     opened = OpenRequest(request(), (LARGE,), tried=set(tried))
     refusal = RouterRateLimitError("zoo", 5.0, enable_pre_call_checks=False, cooldown_list=[])
-    found = served_call.failed(opened, refusal)
+    meter = Meter({"zoo": build_zoo()}, {}, Counters())
+    found = call_record(opened.record, failed_end(opened, refusal), meter)
     assert (found.candidate, found.status) == (candidate, CallStatus.FAILURE)
-    assert served_call.failed(opened, ValueError("no")).candidate == LARGE
+    assert (found.answer, found.cost) == (None, None)
+    assert found.error is not None
+    assert found.error.startswith("RouterRateLimitError: ")
+    assert failed_end(opened, ValueError("no")).author.candidate == LARGE
 
 
 def test_a_call_without_usage_is_counted_and_marked() -> None:

@@ -1,14 +1,17 @@
 """An answer of LiteLLM's cache in the hooks: a writer that nobody knows is counted, not named."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.proxy.call_sink import CallSink
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.open_requests import UNKNOWN, Authors, OpenRequest, OpenRequests
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
@@ -20,16 +23,15 @@ REPEATED: dict[str, Any] = {"id": "chatcmpl-r1", "_hidden_params": {"cache_hit":
 @pytest.fixture
 def plugin(database: AsyncEngine) -> MessplusPlugin:
     """With what these hooks use, and no more."""
-    plugin = MessplusPlugin.__new__(MessplusPlugin)
-    plugin.counters = Counters()
-    parts: Any = SimpleNamespace(authors=Authors(database), open_requests=OpenRequests())
-    plugin.parts = parts
-    return plugin
+    counters, sink = Counters(), cast(CallSink, None)
+    served = ServedCalls(OpenRequests(), Authors(database), DeploymentIndex(), sink, counters)
+    parts: Any = SimpleNamespace(engines={}, counters=counters, served=served)
+    return MessplusPlugin(parts)
 
 
 async def headers(plugin: MessplusPlugin, opened: OpenRequest) -> dict[str, str]:
     metadata: dict[str, Any] = {}
-    plugin.parts.open_requests.add(opened, metadata)
+    plugin.parts.served._open.add(opened, metadata)
     data = {"litellm_call_id": opened.record.litellm_call_id, "metadata": metadata}
     found = await plugin.async_post_call_response_headers_hook(data, None, REPEATED)
     assert found is not None
@@ -45,7 +47,7 @@ async def test_the_writer_is_named_from_the_log(
     told = await headers(plugin, opened)
 
     assert told["x-messplus-model"] == told["x-messplus-cached-from"] == LARGE
-    author = await plugin._author(opened, {"cache_hit": True}, REPEATED)
+    author = await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED)
     assert author.candidate == LARGE
     assert plugin.counters.as_dict() == {}
 
@@ -57,7 +59,7 @@ async def test_a_writer_that_nobody_knows_is_not_named_and_counted(plugin: Messp
 
     assert told["x-messplus-request-id"] == "r2"
     assert not {"x-messplus-model", "x-messplus-cached-from"} & set(told)
-    assert await plugin._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
+    assert await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
     assert plugin.counters.as_dict() == {"cached_answers_unknown": 1}
 
 
@@ -71,7 +73,7 @@ async def test_a_log_that_cannot_be_asked_costs_the_name_alone(
     told = await headers(plugin, opened)
 
     assert told["x-messplus-request-id"] == "r2"
-    assert await plugin._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
+    assert await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
     assert plugin.counters.as_dict() == {"header_failures": 1, "cached_answers_unknown": 1}
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.router import service_level
+from litellm_messplus.proxy.reading import service_level
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.zoo import Zoo

@@ -30,9 +30,10 @@ for room in ("proxy", "store", "retention", "replay", "importing", "cli", "statu
         import_module(module.name)
 from tests.support.builders import build_engine, point
 engine = build_engine()
-level, candidates = engine.zoo.levels["default"], list(engine.zoo.candidates)
-situation = engine.situation(level, point(1.0, 0.0), 10, candidates, float("inf"), {})
-print(engine.decide("r1", level, situation).chosen)
+from litellm_messplus.engine import Question
+zoo = engine.zoo
+asked = Question("r1", zoo.levels["default"], point(1.0, 0.0), 10, tuple(zoo.candidates))
+print(engine.decide(asked).decision.chosen)
 """
 
 

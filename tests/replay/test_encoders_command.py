@@ -90,4 +90,4 @@ def test_it_is_a_command_of_messplus() -> None:
     result = CliRunner().invoke(messplus, ["encoders", "--help"])
 
     assert result.exit_code == 0
-    assert "does reading the prompt pay" in result.stdout
+    assert "Compare encoders on recorded requests" in result.stdout

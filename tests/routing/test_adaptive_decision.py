@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.routing.adaptive import BLIND, decide
-from litellm_messplus.routing.decision import Decision, Estimate, Situation
+from litellm_messplus.routing.decision import Decision, Estimate, Reason, Situation
 from litellm_messplus.routing.plan import EVIDENCE, Outlook
 from litellm_messplus.routing.trying import LEAST_LABELLED, Knowledge
 from tests.support.builders import LARGE, MEDIUM, SMALL, situation
 
 NEVER = 1.0 - 2**-53
 """The highest draw: no probe but where a probe is certain."""
+PROBES = {Reason.PROBE, Reason.UNSEEN_PROBE}
 seeds = st.integers(0, 2**32)
 
 
@@ -185,8 +186,8 @@ def test_a_draw_below_the_probability_probes_and_any_other_does_not(seed: int) -
         decide(replace(told, exploration_draw=drawn), known, integral)
         for drawn in (chance * 0.999, min(chance, NEVER))
     )
-    assert below.reason.startswith("probe")
-    assert not at.reason.startswith("probe")
+    assert below.reason in PROBES
+    assert at.reason not in PROBES
     assert below.is_exploration
     assert at.is_exploration == bool(at.explored)
 
@@ -241,7 +242,7 @@ def test_a_probe_is_made_unseen_where_the_user_would_lose_more_than_another_call
     is_unseen = labelled >= LEAST_LABELLED and labelled * lost > probe.cost
     assert bool(probed.explored) == is_unseen
     assert probed.chosen == (plain.chosen if is_unseen else tried)
-    assert probed.reason == ("probe beside the choice, unseen" if is_unseen else "probe")
+    assert probed.reason is (Reason.UNSEEN_PROBE if is_unseen else Reason.PROBE)
 
 
 def test_a_probe_is_served_where_unseen_calls_get_no_labels_or_little_is_lost() -> None:
@@ -306,7 +307,7 @@ def test_without_a_single_label_the_largest_serves_after_a_while() -> None:
 
     assert decide(told, blank(told), 1.0).chosen == SMALL
     assert decide(later, blank(later), 1.0).chosen == LARGE
-    assert decide(later, blank(later), 1.0).reason == "no label has come yet: the largest"
+    assert decide(later, blank(later), 1.0).reason is Reason.UNLABELLED
     assert decide(later, sure(0.7, 0.7, 0.7), 1.0).chosen == SMALL
 
 

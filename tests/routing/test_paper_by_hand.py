@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.head import LinearHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
@@ -49,14 +49,18 @@ class Walk:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.level = engine.zoo.levels["default"]
+        self.asked = 0
 
     def ask(self, features: tuple[float, float]) -> tuple[Situation, Decision]:
         self.features = pair(*features)
-        situation = self.engine.situation(self.level, Prompt(self.features), 40, (SMALL, LARGE))
-        decision = self.engine.decide(f"r{situation.t}", self.level, situation)
-        self.engine.apply(decided(request_id=f"r{situation.t}"))
-        self.decision = decision
-        return situation, decision
+        self.asked += 1
+        request_id = f"r{self.asked}"
+        choice = self.engine.decide(
+            Question(request_id, self.level, Prompt(self.features), 40, (SMALL, LARGE))
+        )
+        self.engine.apply(decided(request_id=request_id))
+        self.decision = choice.decision
+        return choice.situation, choice.decision
 
     def answer(self, **satisfaction: float) -> None:
         """Every call that was made ends, and those named are labelled, the served one first."""

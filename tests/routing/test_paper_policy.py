@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.paper import decide
 from tests.support.builders import LARGE, MEDIUM, SMALL, situation
 
@@ -43,7 +43,7 @@ def test_the_first_request_calls_all_and_the_user_gets_the_largest() -> None:
     assert set(decision.explored) == {SMALL, MEDIUM}
     assert decision.is_exploration
     assert decision.exploration_probability == 1.0
-    assert decision.reason == "first request"
+    assert decision.reason is Reason.FIRST_REQUEST
 
 
 def test_explores_when_the_draw_is_below_p_t() -> None:
@@ -167,6 +167,9 @@ def test_what_is_expected_is_the_prediction_for_the_chosen(given: Situation, c: 
     assert decision.expected_satisfaction == predicted[decision.chosen]
 
 
-def test_the_reason_shows_the_numbers_that_decided() -> None:
-    decision = decide(situation((SMALL, 2.0, 0.25), queue=0.5), V=0.1, c=0.0)
-    assert decision.reason == "least V*E - Q*s = 0.1*2 - 0.5*0.2500"
+def test_without_a_debt_the_cheapest_serves_and_with_one_the_least_penalty() -> None:
+    reasons = [
+        decide(situation((SMALL, 2.0, 0.25), queue=queue), V=0.1, c=0.0).reason
+        for queue in (0.0, 0.5)
+    ]
+    assert reasons == [Reason.NO_DEBT, Reason.LEAST_PENALTY]

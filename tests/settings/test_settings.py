@@ -6,8 +6,8 @@ import pytest
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.policies import PaperPromise, PaperSettings
 from litellm_messplus.settings.schema import (
-    PAPER_ONLY,
     MessplusSettings,
     ServiceLevelSettings,
     ZooSettings,
@@ -164,7 +164,7 @@ def test_a_value_of_the_section_that_cannot_be_honoured_is_refused(
     assert error.allowed.startswith(allowed)
 
 
-@pytest.mark.parametrize("key", sorted(PAPER_ONLY))
+@pytest.mark.parametrize("key", sorted(PaperSettings.model_fields))
 def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
     """Left in, it would look as if it counted."""
     value = 0.5
@@ -175,7 +175,7 @@ def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
     assert error.allowed == refusal_of({"policy": "adaptive", key: value}).allowed
 
 
-@pytest.mark.parametrize("key", sorted(PAPER_ONLY & set(ServiceLevelSettings.model_fields)))
+@pytest.mark.parametrize("key", sorted(PaperPromise.model_fields))
 def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str) -> None:
     levels = {"gold": {"alpha": 0.99}, "batch": {key: 0.5}}
     error = refusal_of({"service_levels": levels})

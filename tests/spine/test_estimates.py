@@ -7,7 +7,7 @@ import pytest
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS, SECONDS
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Estimate
@@ -33,7 +33,9 @@ def estimates(
     engine: Engine, features: Features | None = None, **request: Any
 ) -> dict[str, Estimate]:
     level = engine.zoo.levels["default"]
-    told = engine.situation(level, Prompt(features), 40, engine.zoo.candidates, **request)
+    told = engine.situation(
+        Question("r1", level, Prompt(features), 40, engine.zoo.candidates, **request)
+    )
     return {estimate.candidate: estimate for estimate in told.estimates}
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import following
 from litellm_messplus import journal as module
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import Record, RequestRecord
@@ -237,13 +237,13 @@ async def test_the_state_is_the_fold_of_the_log(database: AsyncEngine, engine: E
 async def test_a_request_counts_once_before_and_after_it_is_written(
     database: AsyncEngine, engine: Engine
 ) -> None:
-    level = engine.zoo.levels["default"]
+    question = Question("r1", engine.zoo.levels["default"], point(0, 0), 0, engine.zoo.candidates)
 
     def t() -> int:
-        return engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t
+        return engine.situation(question).t
 
     async with running(build(database, engine)) as journal:
-        engine.decide("r1", level, engine.situation(level, point(0, 0), 0, engine.zoo.candidates))
+        engine.decide(question)
         journal.write(request())
         assert t() == 2
         await journal.flush()
@@ -348,13 +348,12 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
 async def test_a_request_that_was_dropped_gives_its_number_back(
     database: AsyncEngine, engine: Engine
 ) -> None:
-    level = engine.zoo.levels["default"]
-    situation = engine.situation(level, point(0, 0), 0, engine.zoo.candidates)
-    engine.decide("r9", level, situation)
+    question = Question("r9", engine.zoo.levels["default"], point(0, 0), 0, engine.zoo.candidates)
+    engine.decide(question)
     async with running(build(database, engine)) as journal:
         with pytest.raises(IntegrityError):
             await journal.write_durably(request("r9", chosen=None))
-    assert engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t == 1
+    assert engine.situation(question).t == 1
 
 
 async def test_a_full_backlog_drops_and_counts_what_comes_on_top(

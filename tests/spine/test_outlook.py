@@ -2,7 +2,8 @@
 
 import pytest
 
-from litellm_messplus.engine import OUTLOOKS, Engine
+from litellm_messplus.engine import Engine, Question
+from litellm_messplus.expectations import OUTLOOKS
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.predictor import EVERY
 from litellm_messplus.prediction.surface import read_surface
@@ -44,7 +45,9 @@ def judged(engine: Engine, requests: int, first: int = 0) -> Engine:
 
 
 def told(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Situation:
-    return engine.situation(engine.zoo.levels["default"], point(1, 0), 40, candidates)
+    return engine.situation(
+        Question("r1", engine.zoo.levels["default"], point(1, 0), 40, candidates)
+    )
 
 
 def outlook(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Outlook:
@@ -102,7 +105,7 @@ def test_no_more_than_the_bound_are_kept_at_once() -> None:
     for step in range(5 * OUTLOOKS):
         engine.price_factors = {SMALL: 1.0 + step}
         told(engine)
-        assert len(engine._outlooks) <= OUTLOOKS
+        assert len(engine.expectations) <= OUTLOOKS
 
 
 def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:

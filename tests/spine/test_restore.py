@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.restore import restore
 from litellm_messplus.state import snapshot
@@ -155,7 +155,7 @@ async def test_numbering_goes_on_after_a_restart(database: AsyncEngine, zoo: Zoo
     await log.append(database, [request("r1"), request("r2"), request("g1", service_level="gold")])
     engine = await restored(database, zoo)
     level = engine.zoo.levels["default"]
-    assert engine.situation(level, point(0, 0), 0, engine.zoo.candidates).t == 3
+    assert engine.situation(Question("r3", level, point(0, 0), 0, engine.zoo.candidates)).t == 3
 
 
 async def test_an_entry_that_cannot_be_folded_does_not_stop_a_start(

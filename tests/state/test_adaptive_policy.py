@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.routing.trying import LEAST_LABELLED
 from litellm_messplus.state.adaptive_policy import PENDING, UnseenCalls
@@ -48,7 +48,7 @@ def test_asking_and_deciding_change_nothing(engine: Engine) -> None:
     """The state is the fold of the log: another worker, which decided nothing, has the same."""
     before = bits(engine)
     level = engine.zoo.levels["gold"]
-    engine.decide("r1", level, engine.situation(level, point(1, 0), 40, engine.zoo.candidates))
+    engine.decide(Question("r1", level, point(1, 0), 40, engine.zoo.candidates))
     assert engine.state.policy.queue("default") == 0.0
     assert bits(engine) == before
 
@@ -77,18 +77,22 @@ def test_requests_in_flight_count_until_they_are_in_the_log(engine: Engine) -> N
     level = engine.zoo.levels["default"]
     expected = 0.0
     for number in range(1, 4):
-        told = engine.situation(level, point(1, 0), 40, engine.zoo.candidates)
+        choice = engine.decide(
+            Question(f"r{number}", level, point(1, 0), 40, engine.zoo.candidates)
+        )
+        told, decision = choice.situation, choice.decision
         assert (told.t, told.queue) == (number, 0.0)
         assert told.in_flight == pytest.approx(expected)
-        decision = engine.decide(f"r{number}", level, told)
         expected += told.alpha - decision.expected_satisfaction
     shortfall = told.alpha - decision.expected_satisfaction
     engine.apply(decided(request_id="r3", expected_shortfall=shortfall))
     engine.forget("r2")  # its record was dropped
-    told = engine.situation(level, point(1, 0), 40, engine.zoo.candidates)
+    told = engine.situation(Question("r4", level, point(1, 0), 40, engine.zoo.candidates))
     assert told.t == 3
     assert told.queue == pytest.approx(shortfall)
-    gold = engine.situation(engine.zoo.levels["gold"], point(1, 0), 40, engine.zoo.candidates)
+    gold = engine.situation(
+        Question("g1", engine.zoo.levels["gold"], point(1, 0), 40, engine.zoo.candidates)
+    )
     assert (gold.t, gold.queue, gold.in_flight) == (1, 0.0, 0.0)
 
 
@@ -165,7 +169,7 @@ def test_what_one_level_learns_all_know_and_its_debt_is_its_own() -> None:
     assert engine.state.policy.queue("default") == 0.0
     assert engine.state.policy.queue("gold") == 0.9
     level = engine.zoo.levels["default"]
-    told = engine.situation(level, point(1, 0), 40, (SMALL, LARGE))
+    told = engine.situation(Question("r1", level, point(1, 0), 40, (SMALL, LARGE)))
     small, large = told.estimates
     assert small.satisfaction < large.satisfaction
 
@@ -209,7 +213,8 @@ def test_a_margin_aims_higher_while_few_have_answered() -> None:
     aims = []
     for answers in (0, 50, 5000):
         engine = folded(*[labelled(0.6) for _ in range(answers)], margin=1.0)
-        aims.append(engine.situation(level, point(1, 0), 40, engine.zoo.candidates).alpha)
+        question = Question("r1", level, point(1, 0), 40, engine.zoo.candidates)
+        aims.append(engine.situation(question).alpha)
     assert aims == sorted(aims, reverse=True)
     assert aims[0] > aims[-1] > level.alpha
     assert aims[-1] == pytest.approx(level.alpha, abs=0.01)

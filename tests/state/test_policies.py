@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
@@ -11,9 +12,10 @@ from litellm_messplus.prediction.head import Label, LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
+from litellm_messplus.settings.policies import POLICIES, PolicyName
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.paper_policy import PaperPolicy
-from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.policies import BUILDERS, build_policy
 from litellm_messplus.state.policy import Policy
 from tests.support.builders import LARGE, MEDIUM, SMALL, build_zoo, example, pair
 
@@ -67,7 +69,7 @@ def test_torch_is_imported_only_for_such_heads() -> None:
     """It takes seconds, and a proxy without a slow encoder need not have it."""
     code = (
         "import sys; import litellm_messplus.engine; assert 'torch' not in sys.modules;"
-        "from litellm_messplus.state.policies import build_policy;"
+        "from litellm_messplus.state.policies import BUILDERS, build_policy;"
         "from litellm_messplus.settings.schema import ZooSettings;"
         "settings = ZooSettings(alpha=0.5, policy='paper');"
         "build_policy(settings, ('a',), 2, is_fast=True); assert 'torch' not in sys.modules;"
@@ -126,3 +128,7 @@ def test_means_of_an_unknown_candidate_are_a_key_error() -> None:
         LabelMeans(NAMES).predict(["gone"])
     with pytest.raises(KeyError):
         LabelMeans(NAMES).learn("gone", Label(1.0))
+
+
+def test_every_policy_that_is_named_has_settings_and_is_built() -> None:
+    assert set(POLICIES) == set(BUILDERS) == set(get_args(PolicyName))

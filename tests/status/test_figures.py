@@ -330,6 +330,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "calibration": [],
         "judges": [],
         "keys": [],
+        "label_costs": [],
     }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import io
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.surface import NUMBERS
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate, migrations_folder
 from litellm_messplus.store.tables import metadata
-from tests.support.builders import request, traffic
+from tests.support.builders import pair, request, traffic
 
 SURFACE = ("surface", "surface_version")
-LATER = ("expected_t", "eligible")
+LATER = ("expected_t", "label_probability", "eligible", "gated_by")
 """Columns that came to the requests after their surfaces."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
@@ -214,11 +216,12 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
 
 
 def without_numbers(rows: list[dict[str, Any]]) -> None:
-    """Take out the numbers that one worker expected, which were those that it got, and what came
-    after them."""
+    """Take out the numbers that one worker expected, which were those that it got, the
+    probabilities of draws, of which there were none, and what the gates said."""
     assert all(row.pop("expected_t") == row["t"] for row in rows)
+    assert all(row.pop("label_probability") is None for row in rows)
     for row in rows:
-        del row["eligible"]
+        del row["eligible"], row["gated_by"]
 
 
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
@@ -234,7 +237,7 @@ async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) 
     await migrate(database)
     new = await everything(database, "SELECT * FROM requests ORDER BY position")
     added = ("encode_seconds", "encode_joules", *SURFACE, *LATER)
-    assert new == [{**row, **dict.fromkeys(added)} for row in old]
+    assert new == [in_words(row, added) for row in old]
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
 
@@ -258,10 +261,10 @@ async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again
     await migrate(database)
 
     assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
-    assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == old
-    assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys(("encode_joules", *SURFACE, *LATER))} for row in old
-    ]
+    added = ("encode_joules", *SURFACE, *LATER)
+    assert await everything(database, everyone) == [in_words(row, added) for row in old]
+    kept = [in_words(row) for row in old]
+    assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == kept
     assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)
 
 
@@ -280,10 +283,64 @@ async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
 
     kept = [tuple(row.pop(name) for name in SURFACE) for row in new]
     assert kept == [(None, None), (seen.tobytes(), "surface-1")]
-    assert new == old
-    assert await everything(database, everyone) == [
-        {**row, **dict.fromkeys((*SURFACE, *LATER))} for row in old
+    assert new == [in_words(row) for row in old]
+    added = (*SURFACE, *LATER)
+    assert await everything(database, everyone) == [in_words(row, added) for row in old]
+
+
+async def test_sentences_become_reasons_and_reach_is_told_apart_from_them(
+    database: AsyncEngine,
+) -> None:
+    """Also where a sentence that the features came too late stood before the other."""
+    sentences = {
+        "ahead of alpha": ("ahead", True),
+        "no features in time: behind alpha": ("behind", True),
+        "no candidate is expected to hold alpha: best value": ("out_of_reach", False),
+        "no features in time: no candidate is expected to hold alpha: best value": (
+            "out_of_reach",
+            False,
+        ),
+        "no deployment is healthy: no candidate is expected to hold alpha: best value": (
+            "none_healthy",
+            False,
+        ),
+        "probe": ("probe", True),
+        "probe beside the choice, unseen": ("unseen_probe", True),
+        "no label has come yet: the largest": ("unlabelled", True),
+        "first request": ("first_request", True),
+        "exploration": ("exploration", True),
+        "cheapest: no debt": ("no_debt", True),
+        "least V*E - Q*s = 0.1*2 - 0.5*0.2500": ("least_penalty", True),
+    }
+    await log.append(
+        database,
+        [
+            request(
+                sentence, features=None if sentence.startswith("no features") else pair(1.0, 0.0)
+            )
+            for sentence in sentences
+        ],
+    )
+    await revision_of(database, "0016")
+    async with database.begin() as connection:
+        await connection.execute(text("UPDATE requests SET reason = request_id"))
+    await migrate(database)
+
+    query = "SELECT reason, is_within_reach FROM requests ORDER BY position"
+    found = [
+        (row["reason"], bool(row["is_within_reach"])) for row in await everything(database, query)
     ]
+    assert found == list(sentences.values())
+    assert {reason for reason, _ in found} == set(Reason) - {Reason.FORCED}  # which is younger
+    await revision_of(database, "0016")
+    for row in await everything(database, "SELECT request_id, reason FROM requests"):
+        assert row["request_id"].startswith(row["reason"])
+
+
+def in_words(old: dict[str, Any], added: Sequence[str] = ()) -> dict[str, Any]:
+    """The row of a log before the ``added`` columns, and before reasons were words."""
+    reason = Reason.FIRST_REQUEST if old["reason"] == "first request" else old["reason"]
+    return {**old, **dict.fromkeys(added), "reason": reason, "is_within_reach": 1}
 
 
 async def test_numbers_that_workers_gave_twice_are_told_apart_and_kept(

@@ -53,7 +53,7 @@ async def fill(database: AsyncEngine) -> None:
 async def test_what_each_key_said_and_asked_at_a_service_level(database: AsyncEngine) -> None:
     await fill(database)
     assert await activity(database, "zoo", "default") == LevelActivity(
-        8, {"alice": KeyActivity(5, 3, 1.5), "bob": KeyActivity(3, 1, 0.0)}
+        8, {"alice": KeyActivity(5, 3, 1.5), "bob": KeyActivity(3, 1, 0.0)}, of_no_key=1
     )
     assert await activity(database, "zoo", "gold") == LevelActivity(
         1, {"alice": KeyActivity(1, 1, 1.0)}

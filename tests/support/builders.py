@@ -28,7 +28,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
-from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled
@@ -149,7 +149,7 @@ def request(request_id: str = "r1", **changed: Any) -> RequestRecord:
         largest=LARGE,
         is_exploration=True,
         exploration_probability=1.0,
-        reason="first request",
+        reason=Reason.FIRST_REQUEST,
         decision_seconds=0.0001,
     )
     return replace(record, **changed)

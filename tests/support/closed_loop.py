@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
@@ -148,8 +148,8 @@ def _decide(
 ) -> tuple[str, Decision]:
     level = engine.zoo.levels["default"]
     request_id = f"r{number}"
-    situation = engine.situation(level, prompt, 40, candidates, is_forced=is_forced)
-    decision = engine.decide(request_id, level, situation)
+    question = Question(request_id, level, prompt, 40, tuple(candidates), is_gated=is_forced)
+    decision = engine.decide(question).decision
     shortfall = level.alpha - decision.expected_satisfaction
     engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))
     return request_id, decision

@@ -23,6 +23,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
@@ -160,7 +161,7 @@ def _request(number: int) -> RequestRecord:
         largest=LARGEST,
         is_exploration=is_exploration,
         exploration_probability=0.1,
-        reason="exploration" if is_exploration else "cheapest: no debt",
+        reason=Reason.EXPLORATION if is_exploration else Reason.NO_DEBT,
         decision_seconds=0.0001 * (number + 1),
         encode_seconds=None if number in LATE else ENCODE_SECONDS,
         encode_joules=None if number in LATE else ENCODE_JOULES,

@@ -13,6 +13,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.routing.decision import Reason
 from tests.support.history import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, History, make_history
 
 __all__ = ["ALPHA", "CANDIDATES", "LARGEST", "SMALL", "ZOO", "Case", "add", "seeded"]
@@ -36,7 +37,7 @@ class Case:
         alpha: float | None = None,
         cost: float | None = -1.0,
         explored: dict[str, float] | None = None,
-        reason: str = "ahead of alpha",
+        is_within_reach: bool = True,
         is_probe: bool = False,
         has_ended: bool = True,
         judged: float | None = None,
@@ -46,7 +47,7 @@ class Case:
         self.alpha = ALPHA[level] if alpha is None else alpha
         self.cost = COSTS.get(candidate or "", 0.02) if cost == -1.0 else cost
         self.explored = explored or {}
-        self.reason, self.is_probe, self.has_ended = reason, is_probe, has_ended
+        self.is_within_reach, self.is_probe, self.has_ended = is_within_reach, is_probe, has_ended
         self.judged, self.implied = judged, implied
 
 
@@ -67,7 +68,8 @@ def add(history: History, case: Case) -> None:
         queue=0.01 * number,
         price=0.5 + number,
         is_exploration=case.is_probe or bool(case.explored),
-        reason="probe" if case.is_probe else case.reason,
+        reason=Reason.PROBE if case.is_probe else Reason.AHEAD,
+        is_within_reach=case.is_within_reach,
         chosen=case.candidate or LARGEST,
     )
     history.requests.append(request)
@@ -122,8 +124,7 @@ def seeded() -> History:
                 ),
             )
         if number % 15 == 0:
-            reason = "no candidate is expected to hold alpha: best value"
-            add(history, Case(LARGEST, (0.5,), level="gold", reason=reason))
+            add(history, Case(LARGEST, (0.5,), level="gold", is_within_reach=False))
     add(history, Case(has_ended=False))
     return history
 

@@ -1,14 +1,18 @@
 """Statuses by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.status.build import Rows, Span, build_status
 from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.queries import Calls, Newest, Totals
 from litellm_messplus.status.report import LiveLevel, Overhead, Status
+from litellm_messplus.store.audits import KeyVerdicts
+from litellm_messplus.store.spending import LabelCosts
 
 KEY = ("llama", "default")
 TOTALS = Totals(
@@ -34,7 +38,7 @@ SOURCES = (
     Given(LabelKind.JUDGE, "judge", 500, 400.0, 400.0, 400),
 )
 AGREEMENT = Agreement(80, 10, 10, 100)
-GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT)
+GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
 AUDIT = Audit(AGREEMENT, silent_satisfied=240, silent_unsatisfied=60)
 OVERHEAD = Overhead(990, 10, 0.002, 0.001, 0.497, 0.004, 0.002, 0.994, 0.25)
 
@@ -46,6 +50,7 @@ def status(
     is_out_of_reach: bool = False,
     last: Totals | None = None,
     grading: Grading = GRADING,
+    keys: Sequence[KeyVerdicts] = (),
     **changes: float | None,
 ) -> Status:
     """Of one promise: 1000 requests, 800 with a verdict, unless changed."""
@@ -64,6 +69,8 @@ def status(
         out_of_reach={KEY} if is_out_of_reach else set(),
         audits={KEY: AUDIT},
         judging={(KEY[0], "gpt-judge"): grading},
+        keys=keys,
+        label_costs={KEY[0]: LabelCosts(saved=31.0, unseen=1.0, judging=1.25)},
     )
     return build_status(rows, 500, {KEY: live} if live else None, counters)
 

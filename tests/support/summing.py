@@ -148,4 +148,5 @@ def _label(call: CallRecord, place: int, random: Random) -> LabelRecord:
         kind=SOURCES[source],
         source=source,
         weight=random.choice((0.0, 0.3, 1.0)),
+        probability=random.choice((None, 0.05, 0.5)),
     )

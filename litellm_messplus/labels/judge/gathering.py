@@ -21,6 +21,7 @@ class ShownAnswer:
 
     call_id: str
     answer: Answer
+    candidate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Gatherer:
         gathered = self._open.get(request_id) or self._begin(call.asked)
         gathered.ended += 1
         if call.answer is not None:
-            gathered.answers.append(ShownAnswer(call.call_id, call.answer))
+            gathered.answers.append(ShownAnswer(call.call_id, call.answer, call.candidate))
         if gathered.ended >= call.calls:
             self._hand_over(request_id)
 
@@ -105,16 +106,10 @@ class Gatherer:
             self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))
 
 
-# Which requests are graded, and in which order their answers are shown.
+# In which order the answers to a request are shown.
 #
-# Both hang on ids alone, so whichever worker sees a request comes to the same, and neither the
+# It hangs on ids alone, so whichever worker sees a request comes to the same, and neither the
 # client nor the answers have a say in it.
-
-
-def is_sampled(seed: int, request_id: str, rate: float) -> bool:
-    """Tell whether a request belongs to a uniform sample of the share ``rate``; it belongs to every
-    larger sample too."""
-    return uniform(seed, "sample", request_id) < rate
 
 
 def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ...]:

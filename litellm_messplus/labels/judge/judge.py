@@ -1,24 +1,18 @@
-"""The judge as a label source: takes a sample, and grades it in the background, within bounds."""
+"""The judge as a label source: grades in the background what is bought, within bounds."""
 
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade, is_sampled
-from litellm_messplus.labels.judge.grader import (
-    Ask,
-    DailyBudget,
-    Grader,
-    JudgeSinks,
-    Outcome,
-    Spent,
-)
+from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
+from litellm_messplus.labels.judge.grader import DailyBudget, Grades, Outcome, Spent
 from litellm_messplus.labels.source import AnsweredCall
-from litellm_messplus.settings.labels import JudgeSettings
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.labels import GradingSettings
 
 # Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
 
@@ -66,9 +60,10 @@ CLOSE_SECONDS = 5.0
 
 
 class Judge:
-    """The judge of one zoo. ``rates`` is the share of requests to grade by service level.
+    """The judge of one zoo: puts the answers to a request together, and has ``grades`` label them.
 
-    It grades nothing before it has learned what the day has cost so far.
+    It grades requests whose labels are bought, and nothing before it has learned what the day has
+    cost so far.
     """
 
     name = "judge"
@@ -76,39 +71,39 @@ class Judge:
     def __init__(
         self,
         zoo: str,
-        settings: JudgeSettings,
-        rates: Mapping[str, float],
-        ask: Ask,
-        sinks: JudgeSinks,
-        *,
-        seed: int,
+        model: str,
+        settings: GradingSettings,
+        grades: Grades,
+        budget: DailyBudget,
+        counters: Counters,
     ) -> None:
+        self.model = model
         self._zoo = zoo
         self._settings = settings
-        self._rates = rates
-        self._seed = seed
-        self._counters = sinks.counters
-        self._budget = DailyBudget(
-            gradings=settings.gradings_per_day, dollars=settings.budget_per_day
-        )
-        self._grader = Grader(settings, ask, self._budget, sinks, seed=seed)
+        self._counters = counters
+        self._budget = budget
+        self._grades = grades
         self._availability = Availability()
         self._backlog = Backlog(settings.patience_seconds, self._left_out)
-        self._gatherer = Gatherer(self._backlog.add)
+        self._gatherer = Gatherer(self._gathered)
         self._has_learned = asyncio.Event()
         self._counts = True
         self._busy: set[asyncio.Task[None]] = set()
         self._workers: list[asyncio.Task[None]] = []
 
     @property
-    def model(self) -> str:
-        """The model group that grades."""
-        return self._settings.model
-
-    @property
     def waiting(self) -> int:
         """Requests that wait, for their answers or for the judge."""
         return len(self._gatherer) + len(self._backlog)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its labels count."""
+        return self._counts
+
+    def has_budget(self) -> bool:
+        """Tell whether it may be asked once more today."""
+        return self._budget.has_room(datetime.now(UTC).date())
 
     def start(self) -> None:
         """Begin grading, in the running event loop."""
@@ -125,13 +120,13 @@ class Judge:
         if counts != self._counts:
             self._log_change(counts, agreement)
         self._counts = counts
-        self._grader.weight = self._settings.weight if counts else 0.0
+        self._grades.weight = self._settings.weight if counts else 0.0
         self._has_learned.set()
 
     def ended(self, call: AnsweredCall) -> None:
-        """Put the call to the others of its request, if that is in the sample."""
-        request_id, level = call.asked.request_id, call.asked.service_level
-        if not is_sampled(self._seed, request_id, self._rates[level]):
+        """Put the call to the others of its request, if its labels are bought."""
+        request_id = call.asked.request_id
+        if call.asked.label_probability is None:
             return
         if self._gatherer.is_done(request_id):
             self._counters.add("judge_late_answers")
@@ -157,6 +152,11 @@ class Judge:
             self._backlog.leave_out_the_late()
         return self.waiting < self._settings.waiting
 
+    def _gathered(self, request: ToGrade) -> None:
+        rest = self._grades.at_once(request)
+        if rest is not None:
+            self._backlog.add(rest)
+
     async def _work(self) -> None:
         await self._has_learned.wait()
         while True:
@@ -173,7 +173,7 @@ class Judge:
         if request is None:
             return
         try:
-            outcome = await self._grader.grade(request)
+            outcome = await self._grades.grade(request)
         except Exception:  # ours: the judge's own are outcomes
             self._counters.failure("label_failures", f"the judge of {self._zoo} failed")
             return

@@ -42,20 +42,28 @@ A reason is one sentence of at most twenty words, and comes before its verdict."
 
 def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Message]:
     """Write the judge's prompt; ``answers`` in the order in which they are shown."""
-    conversation = _conversation(asked)
-    said = [_said(answer) for answer in answers]
-    mark = _mark(asked.request_id, [rubric, conversation, *said])
+    mark, blocks = material(asked, answers, rubric)
     names = answer_names(len(answers))
     verdict = {"reason": "...", "satisfied": "true or false"}
     form = json.dumps(dict.fromkeys(names, verdict)).replace('"true or false"', "true or false")
+    return [
+        {"role": "system", "content": INSTRUCTIONS.format(rubric=rubric, mark=mark, form=form)},
+        {"role": "user", "content": blocks},
+    ]
+
+
+def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple[str, str]:
+    """Put the conversation and the answers between marks, and return the mark too: it occurs in
+    none of them, nor in what is told ``beside``."""
+    conversation = _conversation(asked)
+    said = [_said(answer) for answer in answers]
+    mark = _mark(asked.request_id, [beside, conversation, *said])
+    names = answer_names(len(answers))
     blocks = [
         _block(mark, "conversation", conversation),
         *(_block(mark, name, text) for name, text in zip(names, said, strict=True)),
     ]
-    return [
-        {"role": "system", "content": INSTRUCTIONS.format(rubric=rubric, mark=mark, form=form)},
-        {"role": "user", "content": "\n\n".join(blocks)},
-    ]
+    return mark, "\n\n".join(blocks)
 
 
 def schema(answers: int) -> Mapping[str, Any]:
@@ -147,9 +155,7 @@ def grades(reply: str, answers: int) -> tuple[Grade, ...]:
     Whatever stands around the JSON (a code fence, thoughts, politeness) is passed over. Raises
     NonsenseError unless there is exactly one verdict for each answer, and no two that differ.
     """
-    if len(reply) > LONGEST_REPLY:
-        raise NonsenseError(f"a reply of {len(reply)} characters")
-    found = [_grades(value, answers) for value in _objects(reply)]
+    found = [_grades(value, answers) for value in json_objects(reply, BEGINNING)]
     read = [every for every in found if every is not None]
     if not read:
         raise NonsenseError("no verdict, and no other than one, on each answer")
@@ -162,11 +168,16 @@ def _values(every: tuple[Grade, ...]) -> list[float]:
     return [grade.value for grade in every]
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """Yield the JSON objects in a text that begin with an answer, none of them inside another."""
+def json_objects(text: str, beginning: re.Pattern[str]) -> Iterator[Any]:
+    """Find the JSON objects in a text that begin so, none of them inside another.
+
+    Raises NonsenseError for a text that is too long.
+    """
+    if len(text) > LONGEST_REPLY:
+        raise NonsenseError(f"a reply of {len(text)} characters")
     decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
     end = 0
-    for start in islice(BEGINNING.finditer(text), MOST_OBJECTS):
+    for start in islice(beginning.finditer(text), MOST_OBJECTS):
         if start.start() < end:
             continue
         try:

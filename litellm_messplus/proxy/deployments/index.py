@@ -30,6 +30,10 @@ class DeploymentIndex:
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         """Ids by zoo and candidate."""
 
+    def candidate(self, zoo: str, deployment: str | None) -> str | None:
+        """Find the candidate that a deployment is a replica of; None if it is not of that zoo."""
+        return self.candidates_of[zoo].get(deployment or "")
+
     def see(self, deployments: Iterable[Deployment], zoo: ZooSettings) -> None:
         """Remember the deployments of a zoo. One that was added without a price while the proxy
         runs goes at its candidate's, and is logged."""

@@ -1,7 +1,7 @@
 """What an ended call used and cost: as measured, else as counted, else as estimated before."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import litellm
@@ -20,11 +20,12 @@ from litellm_messplus.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The one who answered: the candidate, None outside the zoo, and LiteLLM's id of the
-    deployment."""
+    """The one that answered: the candidate, None outside the zoo, and LiteLLM's id of the
+    deployment. ``price_factor`` is by what its price is multiplied where we take it on tokens."""
 
     candidate: str | None
     deployment: str | None
+    price_factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,18 @@ class Metered:
 
 
 class Meter:
-    """The meter of costs. ``deployment_prices`` holds the price of each deployment by LiteLLM's id;
-    ``price_factor`` gives what it is multiplied by where we take it on tokens."""
+    """The meter of calls. ``deployment_prices`` holds the price of each deployment by LiteLLM's
+    id."""
 
     def __init__(
         self,
         zoos: Mapping[str, Zoo],
         deployment_prices: Mapping[str, DeploymentPrice],
         counters: Counters,
-        price_factor: Callable[[str], float] = lambda deployment_id: 1.0,
     ) -> None:
         self._zoos = zoos
         self._deployment_prices = deployment_prices
         self._counters = counters
-        self._price_factor = price_factor
         self._silent: set[str | None] = set()
         """Deployments whose last whole answer came without usage."""
 
@@ -118,14 +117,8 @@ class Meter:
         if dollars is not None and known.per_dollar is not None:
             return dollars * known.per_dollar + known.price.request, _source(usage)
         if usage is not None:
-            cost = known.price.of(
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                cached_tokens=usage.cached_tokens,
-                reasoning_tokens=usage.reasoning_tokens,
-                seconds=seconds or 0.0,
-            )
-            return cost * self._price_factor(served.deployment or ""), _source(usage)
+            cost = known.price.of_usage(usage, seconds or 0.0)
+            return cost * served.price_factor, _source(usage)
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
             return estimated, CostSource.ESTIMATED

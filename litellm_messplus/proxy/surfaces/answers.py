@@ -11,7 +11,7 @@ from litellm_messplus.proxy import litellm_seam
 
 
 def plain_response_id(given: str) -> str:
-    """What LiteLLM's log event says of an answer with that id."""
+    """Decode the id that a client was given to the one in LiteLLM's log event."""
     return litellm_seam.decrypted_response_id(given)
 
 
@@ -34,6 +34,7 @@ def usage(response: object) -> object:
 
 def text(response: object) -> str:
     """Return the words of an answer: of its first choice, or of its content blocks in order."""
+    response = whole(response)
     choices = field(response, "choices")
     if choices:
         message = field(choices[0], "message")
@@ -41,6 +42,11 @@ def text(response: object) -> str:
     blocks = field(response, "output") or field(response, "content") or []
     said = [block for block in blocks if field(block, "type") != "reasoning"]
     return "".join(_block_text(block) for block in said)
+
+
+def whole(response: object) -> object:
+    """Get the answer itself: of a responses stream LiteLLM gives the last event, which has it."""
+    return field(response, "response") or response
 
 
 def _block_text(block: object) -> str:
@@ -111,7 +117,7 @@ WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinkin
 
 def read_answer(response: object) -> Answer:
     """Read the answer of any surface; what it does not have is empty."""
-    response = field(response, "response") or response  # the last event of a responses stream
+    response = whole(response)
     choices = field(response, "choices")
     first = choices[0] if choices else None
     message = field(first, "message")

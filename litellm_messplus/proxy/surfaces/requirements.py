@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.surfaces.conversation import IMAGES, attached_parts
-from litellm_messplus.proxy.surfaces.surface import COMPLETION_LIMITS, FORMATS, IncomingRequest
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
 
 
 class Capability(StrEnum):
@@ -42,39 +41,40 @@ class Requirements:
     has_answer_format: bool = False
 
 
-def read_requirements(request: IncomingRequest, conversation: Conversation) -> Requirements:
-    """Read them from a request whose conversation was read before."""
+def read_requirements(request: IncomingRequest) -> Requirements:
+    """Read them from a request."""
     given = request.kwargs
     region = given.get("allowed_model_region")
     return Requirements(
-        frozenset(_capabilities(request, conversation)),
-        _answer_tokens(given),
+        frozenset(_capabilities(request)),
+        _answer_tokens(request),
         None if region is None else str(region),
         given.get("response_format") is not None,
     )
 
 
-def _capabilities(request: IncomingRequest, conversation: Conversation) -> Iterator[Capability]:
-    given, asked = request.kwargs, _asked(request)
+def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
+    given, asked, conversation = request.kwargs, _asked(request), request.conversation
     if conversation.images or conversation.attachments:
         for part in attached_parts(asked):
             kind = _modality(part)
             if kind is not None:
                 yield kind
-    if given.get("tools") or given.get("functions"):
+    if any(given.get(name) for name in request.surface.tools):
         yield Capability.TOOLS
         if given.get("parallel_tool_calls") is True:
             yield Capability.PARALLEL_TOOLS
     elif _has_used_tools(asked):
         yield Capability.TOOLS
-    if any(_is_schema(given.get(name)) for name in FORMATS):
+    if any(_is_schema(given.get(name)) for name in request.surface.formats):
         yield Capability.JSON_SCHEMA
     if _asks_to_reason(given):
         yield Capability.REASONING
 
 
 def _asked(request: IncomingRequest) -> object:
-    return request.kwargs.get("input") if request.messages is None else request.messages
+    found = request.kwargs.get(request.surface.prompt)
+    return found if request.messages is None else request.messages
 
 
 # What an attachment is: by its type, or by the media type that its content names.
@@ -160,8 +160,8 @@ def _asks_to_reason(given: Mapping[str, Any]) -> bool:
     return effort not in (None, "none")
 
 
-def _answer_tokens(given: Mapping[str, Any]) -> int:
+def _answer_tokens(request: IncomingRequest) -> int:
     """Return the limit of one choice: each has the context to itself."""
-    limits = (given.get(name) for name in COMPLETION_LIMITS)
+    limits = (request.kwargs.get(name) for name in request.surface.limits)
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     return min(known, default=0)

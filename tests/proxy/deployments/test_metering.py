@@ -175,10 +175,8 @@ def test_an_absurd_cost_is_dropped_and_counted(absurd: float) -> None:
 
 
 def test_a_price_that_follows_energy_is_multiplied_and_what_was_charged_is_not() -> None:
-    told = Meter(
-        {"zoo": build_zoo(PRICES)}, DEPLOYMENTS, Counters(), {"own": 1.5, "dear": 9.0}.__getitem__
-    )
-    own, dear = Served(SMALL, "own"), Served(LARGE, "dear")
+    told = meter()
+    own, dear = Served(SMALL, "own", 1.5), Served(LARGE, "dear", 9.0)
 
     assert told.read(request(), own, reading()).cost == pytest.approx(1.5 * (10 * 5.0 + 2.0))
     assert told.read(request(), own, reading()).source is MEASURED

@@ -1,5 +1,6 @@
 """The price of a deployment in its zoo's unit: dollars, joules, and electricity between them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,35 @@ def test_a_profile_says_what_a_call_takes(tmp_path: Path) -> None:
     given = deployment(energy_profile=write_profile(tmp_path / "mine.yaml"))
     found = deployment_price(given, zoo("joule"))
     assert found == DeploymentPrice(Price(0.5, 3.0, request=7.0), None, 1.0)
+
+
+@pytest.mark.parametrize(("told", "expected"), [(None, 0.0), (0.1, 0.4), ("2e-1", 0.3)], ids=str)
+def test_cached_tokens_take_what_is_stated_else_as_much_as_others(
+    told: Any, expected: float
+) -> None:
+    stated: Info = {} if told is None else {"joules_per_cached_token": told}
+    found = deployment_price(deployment(**ENERGY, **stated), zoo("joule"))
+    assert found.price.cached_discount == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("told", "expected"), [(None, 0.45), (0.0, 0.5)], ids=str)
+def test_a_profile_may_say_what_cached_tokens_take_and_the_deployment_goes_before_it(
+    told: float | None, expected: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    write_profile(path)
+    path.write_text(path.read_text() + "joules_per_cached_token: 0.05\n")
+    stated: Info = {} if told is None else {"joules_per_cached_token": told}
+    found = deployment_price(deployment(energy_profile=str(path), **stated), zoo("joule"))
+    assert found.price.cached_discount == pytest.approx(expected)
+    assert replace(found.price, cached_discount=0.0) == Price(0.5, 3.0, request=7.0)
+
+
+def test_what_cached_tokens_take_alone_is_no_price() -> None:
+    error = refusal(deployment(joules_per_cached_token=0.1), zoo("joule"))
+    assert error.key == "model_list, zoo (hosted_vllm/mine)"
+    assert error.given == "joules_per_cached_token alone"
+    assert "joules_per_prompt_token" in error.allowed
 
 
 def test_a_profiles_path_is_relative_to_where_the_proxy_starts(

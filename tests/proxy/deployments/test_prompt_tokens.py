@@ -6,6 +6,7 @@ import pytest
 import tiktoken
 
 from litellm_messplus.costs.price import Price
+from litellm_messplus.engine import Question
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.proxy.deployments.metering import LONGEST, TOKENS_PER_TURN, PromptTokens
 from tests.support.builders import LARGE, SMALL, build_engine, build_zoo, point
@@ -70,7 +71,6 @@ def test_the_expected_cost_goes_by_what_was_counted() -> None:
         build_zoo({SMALL: Price(1.0, 0.0), LARGE: Price(1.0, 0.0)}, largest=LARGE)
     )
     level = engine.zoo.levels["default"]
-    estimates = engine.situation(
-        level, point(1.0, 0.0), 400, (SMALL, LARGE), prompt_tokens={SMALL: 7}
-    ).estimates
+    question = Question("r1", level, point(1.0, 0.0), 400, (SMALL, LARGE), prompt_tokens={SMALL: 7})
+    estimates = engine.situation(question).estimates
     assert [estimate.cost for estimate in estimates] == [7.0, 100.0]

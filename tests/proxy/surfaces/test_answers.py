@@ -41,6 +41,11 @@ def test_the_text_of_an_answer(response: object) -> None:
     assert answers.text(response) == "four"
 
 
+def test_the_last_event_of_a_responses_stream_has_the_words() -> None:
+    event = SimpleNamespace(type="response.completed", response=RESPONSE)
+    assert answers.text(event) == "four"
+
+
 @pytest.mark.parametrize(
     ("response", "expected"),
     [(CHAT, "chatcmpl-1"), (ANTHROPIC, "msg_1"), (SimpleNamespace(), None), ({"id": 7}, "7")],

@@ -32,7 +32,7 @@ def test_every_turn_has_its_role() -> None:
         },
     ]
 
-    assert turns(read(messages).conversation()) == [
+    assert turns(read(messages).conversation) == [
         ("system", "Be brief."),
         ("user", "Hi"),
         ("assistant", "Hello!"),
@@ -49,7 +49,7 @@ def test_tool_calls_and_their_results_are_turns() -> None:
         {"role": "assistant", "content": "Once more.", "function_call": {"name": "again"}},
     ]
 
-    assert turns(read(messages).conversation()) == [
+    assert turns(read(messages).conversation) == [
         ("user", "Weather?"),
         ("assistant", 'weather({"a":1})'),
         ("tool", "sunny"),
@@ -74,7 +74,7 @@ def test_tool_calls_and_their_results_are_turns() -> None:
 def test_tools_are_their_names_and_descriptions(
     given: dict[str, Any], described: tuple[str, ...]
 ) -> None:
-    found = read([{"role": "user", "content": "Hi"}], **given).conversation()
+    found = read([{"role": "user", "content": "Hi"}], **given).conversation
 
     assert found.tools == described
     assert found.text == "\n".join([*described, "Hi"])
@@ -106,7 +106,7 @@ def test_an_anthropic_message_with_blocks() -> None:
     ]
     found = read(messages, "anthropic_messages", system=[{"type": "text", "text": "Be kind."}])
 
-    assert turns(found.conversation()) == [
+    assert turns(found.conversation) == [
         ("system", "Be kind."),
         ("user", "[image]\n?"),
         ("assistant", 'Hm.\nlook({"at": "it"})'),
@@ -131,7 +131,7 @@ def test_a_responses_input_of_items() -> None:
     ]
     found = read(None, "aresponses", instructions="Be brief.", input=items)
 
-    assert turns(found.conversation()) == [
+    assert turns(found.conversation) == [
         ("system", "Be brief."),
         ("user", "Hi\n[input_image]"),
         ("assistant", "[reasoning]"),
@@ -144,13 +144,13 @@ def test_a_responses_input_of_items() -> None:
 @pytest.mark.parametrize("prompt", [["Once", "upon"], [["Once"], "upon"], "Once\nupon"])
 def test_a_text_completion_may_be_a_list(prompt: object) -> None:
     """LiteLLM's router makes one message of whatever the prompt was."""
-    found = read([{"role": "user", "content": prompt}], "atext_completion").conversation()
+    found = read([{"role": "user", "content": prompt}], "atext_completion").conversation
 
     assert turns(found) == [("user", "Once\nupon")]
 
 
 def test_a_prompt_of_token_ids_has_no_words() -> None:
-    found = read([{"role": "user", "content": [15496, 995]}], "atext_completion").conversation()
+    found = read([{"role": "user", "content": [15496, 995]}], "atext_completion").conversation
 
     assert found == Conversation(())
 
@@ -190,7 +190,7 @@ def found_in(content: object, call_type: str = "acompletion", **kwargs: Any) -> 
     messages = None if call_type == "aresponses" else [{"role": "user", "content": content}]
     if call_type == "aresponses":
         kwargs = {"input": [{"role": "user", "content": content}], **kwargs}
-    return read(messages, call_type, **kwargs).conversation()
+    return read(messages, call_type, **kwargs).conversation
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ def test_attachments_of_all_turns_and_within_the_results_of_tools_are_counted() 
         {"role": "assistant", "content": "A cat."},
         {"role": "user", "content": [block, block, part("image", source={})]},
     ]
-    found = read(messages, "anthropic_messages").conversation()
+    found = read(messages, "anthropic_messages").conversation
     assert (found.images, found.attachments) == (4, 2)
     output = part("function_call_output", call_id="1", output=[part("input_image", image_url="x")])
-    assert read(None, "aresponses", input=[output]).conversation().images == 1
+    assert read(None, "aresponses", input=[output]).conversation.images == 1
 
 
 @pytest.mark.parametrize("prompt", ["an image", ["image", "input_image"], [15496, 995]])

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.proxy.surfaces.request import read_request
 from litellm_messplus.proxy.surfaces.requirements import (
     Capability,
     Requirements,
     read_requirements,
 )
-from litellm_messplus.proxy.surfaces.surface import read_request
 
 IMAGE, AUDIO, VIDEO, FILE = (
     Capability.IMAGE,
@@ -22,6 +22,7 @@ IMAGE, AUDIO, VIDEO, FILE = (
 )
 TOOLS, PARALLEL = Capability.TOOLS, Capability.PARALLEL_TOOLS
 SCHEMA, REASONING = Capability.JSON_SCHEMA, Capability.REASONING
+OF_ANTHROPIC = {"call_type": "anthropic_messages"}
 PDF = "data:application/pdf;base64,JVBERi0="
 
 
@@ -31,7 +32,7 @@ def required(call_type: str = "acompletion", messages: Any = None, **given: Any)
     kwargs = {"litellm_call_id": "1", "litellm_logging_obj": logging, own: {}, **given}
     request = read_request(messages, kwargs)
     assert request is not None
-    return read_requirements(request, request.conversation())
+    return read_requirements(request)
 
 
 def asked(*parts: Any, **given: Any) -> frozenset[Capability]:
@@ -96,9 +97,9 @@ def test_an_image_is_found_within_a_tool_result_and_in_a_responses_input() -> No
         ({"tools": [], "parallel_tool_calls": True}, set()),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, {SCHEMA}),
         ({"response_format": {"type": "json_object"}}, set()),
-        ({"text": {"format": {"type": "json_schema", "schema": {}}}}, {SCHEMA}),
-        ({"output_format": {"type": "json_schema", "schema": {}}}, {SCHEMA}),
-        ({"output_config": {"format": {"type": "json_schema"}}}, {SCHEMA}),
+        ({"call_type": "aresponses", "text": {"format": {"type": "json_schema"}}}, {SCHEMA}),
+        (OF_ANTHROPIC | {"output_format": {"type": "json_schema", "schema": {}}}, {SCHEMA}),
+        (OF_ANTHROPIC | {"output_config": {"format": {"type": "json_schema"}}}, {SCHEMA}),
         ({"reasoning_effort": "low"}, {REASONING}),
         ({"reasoning_effort": {"effort": "high", "summary": "auto"}}, {REASONING}),
         ({"reasoning_effort": "none"}, set()),

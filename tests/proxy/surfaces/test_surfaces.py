@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.surfaces.surface import (
+from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
     read_request,
@@ -38,32 +38,32 @@ def user(content: object) -> list[dict[str, Any]]:
 
 def test_a_chat_completion_is_every_turn_in_order() -> None:
     messages = [{"role": "system", "content": "Be brief."}, *user("Sort 3 1 2")]
-    assert read(messages).conversation().text == "Be brief.\nSort 3 1 2"
+    assert read(messages).conversation.text == "Be brief.\nSort 3 1 2"
 
 
 def test_a_text_completion_is_its_prompt() -> None:
-    assert read(user("Once upon"), "atext_completion").conversation().text == "Once upon"
+    assert read(user("Once upon"), "atext_completion").conversation.text == "Once upon"
 
 
 def test_an_anthropic_message_begins_with_its_system_prompt() -> None:
     found = read(user("Hi"), "anthropic_messages", system="Be kind.")
-    assert found.conversation().text == "Be kind.\nHi"
+    assert found.conversation.text == "Be kind.\nHi"
 
 
 def test_an_anthropic_system_prompt_may_come_in_blocks() -> None:
     blocks = [{"type": "text", "text": "Be kind."}, {"type": "text", "text": "Be brief."}]
     found = read(user([{"type": "text", "text": "Hi"}]), "anthropic_messages", system=blocks)
-    assert found.conversation().text == "Be kind.\nBe brief.\nHi"
+    assert found.conversation.text == "Be kind.\nBe brief.\nHi"
 
 
 def test_a_response_begins_with_its_instructions() -> None:
     found = read(None, "aresponses", instructions="Be brief.", input="Hi")
-    assert found.conversation().text == "Be brief.\nHi"
+    assert found.conversation.text == "Be brief.\nHi"
 
 
 def test_a_responses_input_may_be_a_list_of_items() -> None:
     items = [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}]
-    assert read(None, "aresponses", input=items).conversation().text == "Hi"
+    assert read(None, "aresponses", input=items).conversation.text == "Hi"
 
 
 def test_parts_that_are_no_text_are_their_type() -> None:
@@ -71,7 +71,7 @@ def test_parts_that_are_no_text_are_their_type() -> None:
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     ]
-    assert read(user(parts)).conversation().text == "What is this?\n[image_url]"
+    assert read(user(parts)).conversation.text == "What is this?\n[image_url]"
 
 
 def test_tool_results_are_read_and_tool_calls_are_not_stumbled_over() -> None:
@@ -81,7 +81,7 @@ def test_tool_results_are_read_and_tool_calls_are_not_stumbled_over() -> None:
         {"role": "tool", "tool_call_id": "1", "content": "sunny"},
         *user([{"type": "tool_result", "content": [{"type": "text", "text": "warm"}]}]),
     ]
-    assert read(messages).conversation().text == "Weather?\n[function]\nsunny\nwarm"
+    assert read(messages).conversation.text == "Weather?\n[function]\nsunny\nwarm"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_tool_results_are_read_and_tool_calls_are_not_stumbled_over() -> None:
     ids=repr,
 )
 def test_a_request_without_text_is_the_empty_text(messages: Messages) -> None:
-    assert read(messages).conversation().text == ""
+    assert read(messages).conversation.text == ""
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_was_asked_as_the_arguments_of_another_call(
         ({}, math.inf),
         ({"max_tokens": 50}, 50),
         ({"max_completion_tokens": 60}, 60),
-        ({"max_output_tokens": 70}, 70),
+        ({"max_output_tokens": 70}, math.inf),
         ({"max_tokens": 50, "max_completion_tokens": 40}, 40),
         ({"max_tokens": 50, "n": 3}, 150),
         ({"max_tokens": None}, math.inf),
@@ -210,3 +210,16 @@ def test_what_was_asked_as_the_arguments_of_another_call(
 )
 def test_how_long_an_answer_may_get(limits: dict[str, Any], expected: float) -> None:
     assert read(user("Hi"), **limits).most_completion_tokens == expected
+
+
+@pytest.mark.parametrize(
+    ("call_type", "limit"),
+    [
+        ("acompletion", "max_tokens"),
+        ("atext_completion", "max_tokens"),
+        ("anthropic_messages", "max_tokens"),
+        ("aresponses", "max_output_tokens"),
+    ],
+)
+def test_each_surface_has_a_word_of_its_own_for_it(call_type: str, limit: str) -> None:
+    assert read(user("Hi"), call_type, **{limit: 70}).most_completion_tokens == 70

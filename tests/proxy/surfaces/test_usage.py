@@ -5,6 +5,7 @@ from typing import Any
 
 import litellm
 import pytest
+from litellm.llms.anthropic.chat.transformation import AnthropicConfig
 
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.proxy.surfaces.usage import (
@@ -47,7 +48,24 @@ from litellm_messplus.proxy.surfaces.usage import (
                 "cache_read_input_tokens": 4,
                 "cache_creation_input_tokens": 2,
             },
-            Usage(13, 5, cached_tokens=4),
+            Usage(13, 5, cached_tokens=4, written_tokens=2),
+        ),
+        (
+            {
+                "input_tokens": 7,
+                "output_tokens": 5,
+                "cache_creation_input_tokens": 2,
+                "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 1},
+            },
+            Usage(9, 5, written_tokens=2, hour_tokens=1),
+        ),
+        (
+            {
+                "input_tokens": 7,
+                "output_tokens": 5,
+                "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3},
+            },
+            Usage(7, 5, cached_tokens=4, written_tokens=3),
         ),
         ({"prompt_tokens": 7, "completion_tokens": 5, "prompt_tokens_details": None}, Usage(7, 5)),
     ],
@@ -71,13 +89,37 @@ def test_litellms_own_usage_is_read() -> None:
 
 
 def test_a_part_is_never_more_than_the_whole() -> None:
-    reported = {
+    reported: dict[str, Any] = {
         "prompt_tokens": 7,
         "completion_tokens": 5,
-        "prompt_tokens_details": {"cached_tokens": 70},
+        "prompt_tokens_details": {
+            "cached_tokens": 4,
+            "cache_creation_tokens": 70,
+            "cache_creation_token_details": {"ephemeral_1h_input_tokens": 700},
+        },
         "completion_tokens_details": {"reasoning_tokens": 50},
     }
+    expected = Usage(7, 5, cached_tokens=4, reasoning_tokens=5, written_tokens=3, hour_tokens=3)
+    assert read_usage(reported) == expected
+    reported["prompt_tokens_details"] = {"cached_tokens": 70, "cache_creation_tokens": 1}
     assert read_usage(reported) == Usage(7, 5, cached_tokens=7, reasoning_tokens=5)
+
+
+def test_what_litellm_makes_of_anthropics_usage_is_read() -> None:
+    """Its prompt holds what the cache has to do with, and the numbers stand beside it too."""
+    reported = AnthropicConfig().calculate_usage(
+        {
+            "input_tokens": 1,
+            "output_tokens": 4,
+            "cache_read_input_tokens": 58,
+            "cache_creation_input_tokens": 3,
+            "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 1},
+        },
+        reasoning_content=None,
+    )
+    expected = Usage(62, 4, cached_tokens=58, written_tokens=3, hour_tokens=1)
+    assert read_usage(reported) == expected
+    assert read_usage(reported.model_dump()) == expected
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from typing import Any
 import litellm
 
 from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
-from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.deployments.capabilities import (
     KEYS,
     REFUSALS,
@@ -32,13 +31,13 @@ from litellm_messplus.proxy.deployments.deployment import (
     place_of,
 )
 from litellm_messplus.proxy.litellm_seam import counted_tokens, kept_by_tags, running_router
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.requirements import (
     MODALITIES,
     Capability,
     Requirements,
     read_requirements,
 )
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
 from litellm_messplus.routing.gates import Answer, all_of, fits, passing
 from litellm_messplus.runtime import Counters
 
@@ -74,10 +73,6 @@ class Admission:
     eligible: frozenset[str] | None = None
     why: tuple[str, ...] = ()
 
-    def explained(self, reason: str) -> str:
-        """Add to the reason of a decision what it was made among."""
-        return reason if self.eligible is None else f"{', '.join(self.why)}: {reason}"
-
 
 OPEN = Admission()
 """Everybody is eligible."""
@@ -101,15 +96,16 @@ class Gates:
         self._capabilities = Capabilities()
         self._refusals = Refusals()
 
-    def needs(self, request: IncomingRequest, conversation: Conversation) -> Needs:
+    def needs(self, request: IncomingRequest) -> Needs:
         """Read what a request asks for."""
-        return Needs(read_requirements(request, conversation), _most_tokens(request, conversation))
+        return Needs(read_requirements(request), _most_tokens(request))
 
     async def admit(
-        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+        self, request: IncomingRequest, needs: Needs | None, deployments: Sequence[Deployment]
     ) -> Admission:
-        """Ask every healthy deployment of a group."""
-        if len(deployments) < 2:
+        """Ask every healthy deployment of a group; those of a zoo without gates, which has no
+        ``needs``, are not asked."""
+        if needs is None or len(deployments) < 2:
             return OPEN
         try:
             return await self._admit(request, needs, deployments)
@@ -232,12 +228,13 @@ def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> fr
     return None if found == everyone else frozenset(found)
 
 
-def _most_tokens(request: IncomingRequest, conversation: Conversation) -> int:
+def _most_tokens(request: IncomingRequest) -> int:
     """Return the most tokens that a prompt can come to: each has a byte or more."""
+    conversation = request.conversation
     text = conversation.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    tools = request.kwargs.get("tools") or request.kwargs.get("functions")
-    described = _bytes_of(tools) if tools else 0
+    given = (request.kwargs.get(name) for name in request.surface.tools)
+    described = sum(_bytes_of(tools) for tools in given if tools)
     attached = TOKENS_ATTACHED * (conversation.images + conversation.attachments)
     return words + described + attached + TOKENS_BESIDE * (len(conversation.turns) + 1)
 

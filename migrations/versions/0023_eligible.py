@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0021"
-down_revision = "0016"
+revision = "0023"
+down_revision = "0022"
 
 COMMENTS = {
     "estimated_cost": (
@@ -38,10 +38,20 @@ def upgrade() -> None:
             "others were ranked last. With one of them alone the request was forced.",
         ),
     )
+    op.add_column(
+        "requests",
+        sa.Column(
+            "gated_by",
+            sa.JSON(none_as_null=True),
+            nullable=True,
+            comment="What told them apart, in words, such as `images`; NULL where all could.",
+        ),
+    )
     _say(1)
 
 
 def downgrade() -> None:
+    op.drop_column("requests", "gated_by")
     op.drop_column("requests", "eligible")
     _say(0)
 
