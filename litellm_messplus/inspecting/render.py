@@ -59,7 +59,7 @@ def _why(found: Explanation) -> Iterator[str]:
     if row["eligible"] is not None:
         able = ", ".join(row["eligible"])
         yield f"Of the healthy candidates only {able} could take it; the others came last."
-        yield f"What told them apart: {', '.join(row['gated_by'])}."
+        yield f"What told them apart: {', '.join(row['gated_by'] or ())}."
     if row["encode_seconds"] is None:
         yield "The features of the prompt did not come in time: it was decided without them."
     if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:

@@ -100,6 +100,11 @@ class Account:
         once."""
         return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
 
+    def counted(self, given: Given) -> Label:
+        """Return a label that counts as often as it is ``weighed``."""
+        label = given.label
+        return Label(label.value, self.weighed(label.weight, given.stands_for))
+
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; forced requests only where there were any, else it is what it always
         was."""
@@ -230,7 +235,12 @@ class AdaptivePolicy:
         if previous is None:
             account.answered(entry.request_id, shortfall, verdict.stands_for)
             judged = account.answered_requests
-            account.forced.answered(verdict.label, judged, is_forced=entry.is_forced)
+            account.forced.answered(
+                account.counted(verdict),
+                judged,
+                is_forced=entry.is_forced,
+                counts=account.weighed(1.0, verdict.stands_for),
+            )
             return
         replaced = -previous.label.residual(entry.alpha)
         account.revised(
@@ -238,7 +248,7 @@ class AdaptivePolicy:
             - account.weighed(replaced, previous.stands_for)
         )
         if entry.is_forced:
-            account.forced.revised(previous.label, verdict.label)
+            account.forced.revised(account.counted(previous), account.counted(verdict))
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

@@ -25,9 +25,13 @@ class ForcedRequests:
     rate: float = 0.0
     weight: float = 0.0
 
-    def answered(self, verdict: Label, judged: int, *, is_forced: bool) -> None:
-        """Count the first verdict on a request, the ``judged``-th of its level."""
-        self.share += (float(is_forced) - self.share) / min(max(judged, 1), MEMORY)
+    def answered(
+        self, verdict: Label, judged: int, *, is_forced: bool, counts: float = 1.0
+    ) -> None:
+        """Count the first verdict on a request, the ``judged``-th of its level, as many times as it
+        ``counts``: ``verdict`` is weighed so already."""
+        part = min(counts / min(max(judged, 1), MEMORY), 1.0)
+        self.share += (float(is_forced) - self.share) * part
         if is_forced:
             self.weight = min(self.weight + verdict.weight, MEMORY)
             self.rate += (verdict.value - self.rate) * verdict.weight / self.weight

@@ -155,3 +155,10 @@ def test_its_memory_ends() -> None:
 def test_it_comes_back_from_a_snapshot_as_it_was() -> None:
     found = judged((1.0, False), (0.0, True))
     assert ForcedRequests.of(found.plain()) == found
+
+
+def test_a_forced_verdict_of_a_rare_draw_counts_more() -> None:
+    found = judged(*[(1.0, False)] * 3)
+    found.answered(Label(0.0, 2.0), 4, is_forced=True, counts=2.0)
+
+    assert (found.share, found.rate, found.weight) == (0.5, 0.0, 2.0)

@@ -304,6 +304,7 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             service_level=level,
             expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),
             eligible=ELIGIBLE.get(number % 7),
+            gated_by=("images",) if number % 7 in ELIGIBLE else None,
         )
         call = served_call(
             request_id,
