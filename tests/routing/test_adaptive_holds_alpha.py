@@ -124,5 +124,5 @@ def test_without_forced_requests_the_state_has_no_word_of_them() -> None:
     accounts = ended.engine.state.policy.plain()["accounts"]
     assert list(accounts["default"]) == [
         *("shortfall", "answered_share", "seen", "answered_requests", "requests"),
-        *("expected", "pending"),
+        *("expected", "stand_for", "pending"),
     ]
