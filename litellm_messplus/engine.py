@@ -32,7 +32,8 @@ class Question:
 
     What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
-    the candidates for which they were counted; else the characters tell.
+    the candidates for which they were counted; else the characters tell. It ``is_gated`` where
+    other healthy candidates could not take it.
     """
 
     request_id: str
@@ -42,6 +43,12 @@ class Question:
     candidates: tuple[str, ...]
     most_completion_tokens: float = math.inf
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
+    is_gated: bool = False
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a single candidate can take it."""
+        return self.is_gated and len(self.candidates) == 1
 
 
 Labelled = Callable[[Situation], bool | None]
@@ -128,6 +135,7 @@ class Engine:
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
             outlook=expectations.outlook(question.candidates, self.price_factors),
+            is_forced=question.is_forced,
         )
 
     def forget(self, request_id: str) -> None:

@@ -5,6 +5,7 @@ router is the fold of the records in that order."""
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -92,7 +93,8 @@ class RequestRecord:
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
-    bought.
+    bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
+    apart; None where all could.
     """
 
     request_id: str
@@ -131,6 +133,18 @@ class RequestRecord:
     surface_version: str | None = None
     is_within_reach: bool = True
     label_probability: float | None = None
+    eligible: tuple[str, ...] | None = None
+    gated_by: tuple[str, ...] | None = None
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a single candidate could take it."""
+        return is_forced(self.eligible)
+
+
+def is_forced(eligible: Sequence[str] | None) -> bool:
+    """Return whether these candidates leave no choice, as a record or a row has them."""
+    return eligible is not None and len(eligible) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,8 @@ class PublicRequest(PublicRow):
     encode_joules: float | None
     surface_version: str | None
     expected_t: int | None
+    eligible: list[str] | None
+    gated_by: list[str] | None
 
 
 class PublicHistory(PublicRequest):

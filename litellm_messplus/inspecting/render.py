@@ -22,6 +22,7 @@ WORDS: dict[str, str] = {
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",
     Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
+    Reason.FORCED: "the only one that can take it",
     Reason.NONE_HEALTHY: "no deployment is healthy",
 }
 """What each reason says to a person; one of another version is shown as it is logged."""
@@ -55,6 +56,10 @@ def _who(found: Explanation) -> Iterator[str]:
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
     yield f"Reason for {row['chosen']}: {WORDS.get(row['reason'], row['reason'])}."
+    if row["eligible"] is not None:
+        able = ", ".join(row["eligible"])
+        yield f"Of the healthy candidates only {able} could take it; the others came last."
+        yield f"What told them apart: {', '.join(row['gated_by'] or ())}."
     if row["encode_seconds"] is None:
         yield "The features of the prompt did not come in time: it was decided without them."
     if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:
@@ -113,7 +118,8 @@ def _cost(found: Explanation) -> Iterator[str]:
         return
     measured = ", the served call by measured energy" if outcome["is_measured"] else ""
     yield f"All its calls cost {exact(outcome['cost'])}{measured}, in the zoo's unit."
-    yield f"{row['largest']}, the largest, alone would have cost {exact(outcome['cost_largest'])}."
+    which = "largest" if row["eligible"] is None else "one that savings compare with"
+    yield f"{row['largest']}, the {which}, alone would have cost {exact(outcome['cost_largest'])}."
     took = exact(row["encode_seconds"])
     yield f"The decision took {exact(row['decision_seconds'])} s, the features {took} s."
 

@@ -17,7 +17,7 @@ http              the routes and headers of our own
 feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
-deployments/      candidates, their replicas and prices, and what a call came to
+deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
 monitoring        the status on demand, alerts and metrics by the minute

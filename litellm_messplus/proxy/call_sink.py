@@ -9,6 +9,7 @@ from datetime import datetime
 
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.proxy.deployments.gates import Gates, Needs
 from litellm_messplus.proxy.deployments.metering import Meter, Metered, ReportedCall, Served
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.labelling import judged_call
@@ -39,7 +40,8 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of a call of a request: with what was ``said``, else with an ``error``."""
+    """The end of a call of a request: with what was ``said``, else with an ``error``. ``needs`` is
+    what the gates know of the request, None in a zoo without."""
 
     call_id: str
     role: CallRole
@@ -48,11 +50,12 @@ class CallEnd:
     seconds: float | None = None
     said: Said | None = None
     error: BaseException | None = None
+    needs: Needs | None = None
 
 
 class CallSink:
-    """Meters each call and hands it to the log, to those who measure energy, and to those who judge
-    answers."""
+    """Meters each call and hands it to the log, to those who measure energy, to the gates, and to
+    those who judge answers."""
 
     def __init__(
         self,
@@ -60,11 +63,13 @@ class CallSink:
         journal: Journal,
         energy: EnergyService,
         desk: LabelDesk,
+        gates: Gates,
     ) -> None:
         self._meter = meter
         self._journal = journal
         self._energy = energy
         self._desk = desk
+        self._gates = gates
 
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
         """Tell everyone; returns what is logged. ``asked`` is None where nobody judges."""
@@ -72,10 +77,17 @@ class CallSink:
         call = call_record(record, end, self._meter, factor)
         self._journal.write(call)
         self._energy.ended(record.zoo, call)
+        if end.said is not None and not end.said.is_cache_hit:
+            self._gates.succeeded(call.deployment_id, end.needs)
         if asked is not None:
             response = None if end.said is None else end.said.response
             self._desk.ended(judged_call(asked, record, call, response))
         return call
+
+    def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
+        """Learn from an attempt that has failed at a deployment; a retry or a fallback may
+        follow."""
+        self._gates.failed(deployment, error, needs)
 
 
 def call_record(

@@ -14,6 +14,7 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
+from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.distributions import Distributions
@@ -36,6 +37,8 @@ from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
 
+COUNTING_SHARE = 0.4
+"""Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
 READING_CONNECTIONS = 2
 """To the database, for status, alerts and metrics, beside those of the log and of feedback."""
 
@@ -86,6 +89,7 @@ class Parts:
         self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
         writer.also(self._buyers.found)
         self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
+        self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         sink = self._call_sink(index)
         self._explorer = Explorer(
             sink,
@@ -104,6 +108,7 @@ class Parts:
             RequestReader(
                 self._features,
                 prompt_tokens or PromptTokens(list(engines), []),
+                self.gates,
                 counters,
                 deadline_seconds=settings.deadline_seconds,
             ),
@@ -112,6 +117,7 @@ class Parts:
             self._explorer,
             self._desk,
             self._next_turn_feedback,
+            self.gates,
             counters,
             self._buyers.of_zoo,
         )
@@ -128,7 +134,7 @@ class Parts:
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         zoos = {name: engine.zoo for name, engine in self.engines.items()}
         meter = Meter(zoos, index.prices, self.counters)
-        return CallSink(meter, self.journal, self._energy, self._desk)
+        return CallSink(meter, self.journal, self._energy, self._desk, self.gates)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
         return FeatureService(

@@ -5,14 +5,15 @@ import contextvars
 import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
 from litellm_messplus.proxy.deployments.metering import ReportedCall
 from litellm_messplus.proxy.litellm_seam import (
     OWN_PARAMETERS,
+    failed_deployment,
     hidden_params,
     internal_call_metadata,
     llm_router,
@@ -22,11 +23,15 @@ from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import PLAIN_METADATA, Surface
-from litellm_messplus.records import CallRole, RequestRecord, exploration_call_id
+from litellm_messplus.records import CallRole, exploration_call_id
 from litellm_messplus.runtime import Counters
 
 exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
 """Set in the context of an exploration call: our own filter then keeps that candidate only."""
+exploration_barred: ContextVar[frozenset[str]] = ContextVar(
+    "exploration_barred", default=frozenset()
+)
+"""Ids of deployments that cannot take the request, which an exploration call passes by."""
 
 CLOSE_SECONDS = 10.0
 NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
@@ -58,7 +63,7 @@ class Explorer:
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(record, opened.asked, number, candidate, request.surface, arguments)
+            call = self._call(opened, number, candidate, request.surface, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -76,25 +81,27 @@ class Explorer:
 
     async def _call(
         self,
-        record: RequestRecord,
-        asked: Asked | None,
+        opened: OpenRequest,
         number: int,
         candidate: str,
         surface: Surface,
         arguments: Mapping[str, Any],
     ) -> None:
+        record, asked = opened.record, opened.asked
         exploration_target.set(candidate)
+        exploration_barred.set(opened.barred)
         call_id = exploration_call_id(record.request_id, number)
         started = time.perf_counter()
         try:
             response = await getattr(llm_router(), surface.router_method)(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
+            self._sink.attempt_failed(failed_deployment(error), error, opened.needs)
             end = _failed(call_id, candidate, error, time.perf_counter() - started)
         else:
             seconds = time.perf_counter() - started
             end = _answered(call_id, candidate, surface, response, seconds)
-        self._sink.ended(record, asked, end)
+        self._sink.ended(record, asked, replace(end, needs=opened.needs))
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
         """Repeat the request as the filter saw it: after guardrails, before a provider's

@@ -7,7 +7,8 @@ issue or a pull request of BerriAI/litellm.
 The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,8 @@ import litellm
 import litellm.litellm_core_utils.default_encoding
 import tiktoken
 from fastapi import FastAPI, Request
+from litellm.litellm_core_utils.core_helpers import get_metadata_variable_name_from_kwargs
+from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
 from litellm.types.router import RouterRateLimitError
 from litellm.types.utils import CustomPricingLiteLLMParams, all_litellm_params
 
@@ -45,6 +48,11 @@ def llm_router() -> Any:
 
     # Asked for each time: LiteLLM makes a new router when its configuration changes.
     return proxy_server.llm_router
+
+
+def running_router() -> Any:
+    """Return the proxy's router as it is now; None where no proxy runs in this process."""
+    return getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
 
 
 def proxy_configuration() -> Mapping[str, Any]:
@@ -121,6 +129,41 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
     )
 
     return dict(sanitized_forwardable_call_metadata(metadata, name))
+
+
+# What LiteLLM's router does with the deployments that a filter returns.
+
+
+async def kept_by_tags(
+    router: Any, deployments: Sequence[Mapping[str, Any]], kwargs: Mapping[str, Any]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the deployments of a group that LiteLLM's own filter by tags keeps.
+
+    Raises ValueError where it refuses the request.
+    """
+    name = get_metadata_variable_name_from_kwargs(kwargs)
+    metadata = kwargs.get(name)
+    if isinstance(metadata, dict):  # it writes what it found there
+        kwargs = {**kwargs, name: dict(metadata)}
+    group = str(deployments[0].get("model_name"))
+    kept: Sequence[Mapping[str, Any]] = await get_deployments_for_tag(
+        router, group, deployments, kwargs, name
+    )
+    return kept
+
+
+def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> int:
+    """Return the tokens of a prompt as LiteLLM counts them for its own check of the context."""
+    counted = router._count_pre_call_check_tokens(
+        messages=messages, input=kwargs.get("input"), request_kwargs=kwargs
+    )
+    return int(counted)
+
+
+def failed_deployment(error: object) -> str | None:
+    """Return LiteLLM's id of the deployment that failed; None where it does not say."""
+    found = getattr(error, "failed_deployment_id", None)
+    return None if found is None else str(found)
 
 
 # What LiteLLM keeps beside an answer, and writes into its id.

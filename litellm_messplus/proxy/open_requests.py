@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.source import Asked
+from litellm_messplus.proxy.deployments.gates import Needs
 from litellm_messplus.records import (
     CallRecord,
     CallStatus,
@@ -90,11 +91,14 @@ METADATA_KEY = "messplus"
 class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
-    known who wrote that. ``secret`` is told to no client."""
+    known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
+    the ids of the deployments that cannot take it. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
     asked: Asked | None = None
+    needs: Needs | None = None
+    barred: frozenset[str] = frozenset()
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None

@@ -6,6 +6,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_messplus.proxy import litellm_seam
 from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments.deployment import ranked
 from litellm_messplus.proxy.router import MissedDeadlineError
 
 
@@ -50,6 +51,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
+            if missed.barred:
+                return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
@@ -78,6 +81,15 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             await self.parts.served.succeeded(kwargs, response_obj)
         except Exception:
             self.counters.failure("outcome_failures", "a served call was not recorded")
+
+    async def async_log_failure_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Learn from an attempt that has failed; a retry or a fallback may follow."""
+        try:
+            self.parts.served.attempt_failed(kwargs)
+        except Exception:
+            self.counters.failure("gate_failures", "a refusal was not learned from")
 
     async def async_post_call_failure_hook(
         self,

@@ -1,7 +1,7 @@
 """Reading one request before it is decided: its promise, its words, its features in time."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from litellm_messplus.engine import Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of
+from litellm_messplus.proxy.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.runtime import Counters
@@ -57,12 +59,15 @@ decide."""
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
     """A request, and the question that it asks the engine; ``encoding`` is None where its features
-    did not come in time, for which it waited ``encode_seconds``."""
+    did not come in time, for which it waited ``encode_seconds``. ``needs`` is what the gates ask
+    for, None in a zoo without, and ``admission`` their answer."""
 
     request: IncomingRequest
     question: Question
     encoding: Encoding | None
     encode_seconds: float
+    needs: Needs | None
+    admission: Admission
 
     @property
     def features(self) -> Features | None:
@@ -76,20 +81,26 @@ class RequestReader:
         self,
         features: FeatureService,
         prompt_tokens: PromptTokens,
+        gates: Gates,
         counters: Counters,
         *,
         deadline_seconds: float,
     ) -> None:
         self._features = features
         self._prompt_tokens = prompt_tokens
+        self._gates = gates
         self._counters = counters
         self._deadline_seconds = deadline_seconds
 
     async def read(
-        self, zoo: Zoo, request: IncomingRequest, request_id: str, healthy: frozenset[str]
+        self,
+        zoo: Zoo,
+        request: IncomingRequest,
+        request_id: str,
+        deployments: Sequence[Deployment],
     ) -> ReadRequest:
-        """Read a request. Any of the ``healthy`` candidates may serve it; where there are none, all
-        are asked for, since a retry may find a deployment after all."""
+        """Read a request. Any candidate with a healthy deployment that can take it may serve it;
+        where there are none, all are asked for, since a retry may find a deployment after all."""
         started = time.perf_counter()
         level = service_level(zoo, request.metadata, self._counters)
         conversation = request.conversation
@@ -98,13 +109,17 @@ class RequestReader:
         allowed = FEATURES_SHARE * self._deadline_seconds - (waiting - started)
         encoding = await self._features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
+        needs = self._gates.needs(request) if zoo.settings.gates else None
+        admission = await self._gates.admit(request, needs, deployments)
+        able = admission.eligible or frozenset(map(candidate_of, deployments))
         question = Question(
             request_id,
             level,
             Prompt(None if encoding is None else encoding.features, read_surface(conversation)),
             length,
-            tuple(name for name in zoo.candidates if name in healthy or not healthy),
+            tuple(name for name in zoo.candidates if name in able or not able),
             request.most_completion_tokens,
             self._prompt_tokens.count(zoo.name, conversation),
+            is_gated=admission.eligible is not None,
         )
-        return ReadRequest(request, question, encoding, encode_seconds)
+        return ReadRequest(request, question, encoding, encode_seconds, needs, admission)

@@ -14,9 +14,10 @@ from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
-from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
+from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.explorer import Explorer, exploration_target
+from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
@@ -30,12 +31,18 @@ from litellm_messplus.proxy.surfaces.request import (
 )
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason, Situation
+from litellm_messplus.routing.gates import baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 
 
 class MissedDeadlineError(Exception):
-    """The decision took longer than the operator allows."""
+    """The decision took longer than the operator allows; ``barred`` are the ids of the deployments
+    that cannot take the request, as far as that is known."""
+
+    def __init__(self, message: str, barred: frozenset[str]) -> None:
+        super().__init__(message)
+        self.barred = barred
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,11 @@ class RequestRouter:
         explorer: Explorer,
         desk: LabelDesk,
         feedback: NextTurnFeedback,
+        gates: Gates,
         counters: Counters,
         buyers: Mapping[str, Buyer],
     ) -> None:
+        self._gates = gates
         self._buyers = buyers
         self._settings = settings
         self._index = index
@@ -95,7 +104,7 @@ class RequestRouter:
         self._index.see(deployments, engine.zoo.settings)
         target = exploration_target.get()
         if target is not None:
-            return deployment.only(deployments, target)
+            return deployment.only(deployments, target, exploration_barred.get())
         request = read_request(messages, kwargs)
         if request is None:
             return _continued(deployments, kwargs)
@@ -104,17 +113,18 @@ class RequestRouter:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        order = target_order(request.kwargs)
+            opened.barred = (await self._gates.admit(request, opened.needs, deployments)).barred
+        order, barred = target_order(request.kwargs), opened.barred
         if order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, order)
-        return deployment.ranked(deployments, opened.ranking, opened.tried)
+            return deployment.best_of_order(deployments, opened.ranking, order, barred)
+        return deployment.ranked(deployments, opened.ranking, opened.tried, barred)
 
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
         """Decide once: where a second attempt comes while the first still waits, it gets the same
         decision."""
-        if engine.encoder.is_fast:  # nobody waits
+        if engine.encoder.is_fast and not engine.zoo.settings.gates:  # nobody waits
             return await self._decide(engine, deployments, request)
         key = (request.litellm_call_id, id(request.metadata))
         async with self._deciding.setdefault(key, asyncio.Lock()):
@@ -126,12 +136,11 @@ class RequestRouter:
     ) -> OpenRequest:
         """Read, decide, record, announce."""
         started = time.perf_counter()
-        healthy = frozenset(map(candidate_of, deployments))
-        read = await self._reader.read(engine.zoo, request, new_id(), healthy)
+        read = await self._reader.read(engine.zoo, request, new_id(), deployments)
         choice, bought = self._choose(engine, read)
         seconds = time.perf_counter() - started
         self._hold_the_deadline(engine, read, seconds)
-        decided = DecidedRequest(read, choice, seconds, not healthy, bought)
+        decided = DecidedRequest(read, choice, seconds, not deployments, bought)
         return self._announce(decided, self._record(engine, decided))
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
@@ -158,7 +167,7 @@ class RequestRouter:
         waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
         if seconds - waited > self._settings.deadline_seconds:
             engine.forget(read.question.request_id)
-            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
+            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms", read.admission.barred)
 
     def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
         """Build the record of a decision for the log."""
@@ -184,7 +193,7 @@ class RequestRouter:
             estimated_satisfaction={e.candidate: e.satisfaction for e in situation.estimates},
             queue=situation.queue,
             chosen=decision.chosen,
-            largest=engine.zoo.largest,
+            largest=baseline(situation) if question.is_gated else engine.zoo.largest,
             is_exploration=decision.is_exploration,
             exploration_probability=decision.exploration_probability,
             reason=decision.reason,
@@ -201,15 +210,21 @@ class RequestRouter:
             surface_version=VERSION,
             is_within_reach=decision.is_within_reach,
             label_probability=decided.bought,
+            eligible=question.candidates if question.is_gated else None,
+            gated_by=read.admission.why if question.is_gated else None,
         )
         return _refused(record) if decided.is_refused else record
 
     def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
         """Tell everyone who has to do with the request from now on."""
-        request, decision = decided.read.request, decided.choice.decision
-        if decided.read.encoding is None:
+        read, decision = decided.read, decided.choice.decision
+        request = read.request
+        if read.encoding is None:
             self._counters.add("features_late")
-        opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
+        # A retry may find a deployment after all.
+        opened = OpenRequest(
+            record, decision.ranking, needs=read.needs, barred=read.admission.barred
+        )
         if self._desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
         self._open.add(opened, request.metadata)

@@ -63,6 +63,14 @@ class ServedCalls:
         opened.response_id = opened.response_id or call.response_id
         self._authors.wrote(opened.record.zoo, call)
 
+    def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
+        """Take LiteLLM's log event of an attempt that failed."""
+        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        if opened is not None:
+            payload = kwargs.get("standard_logging_object") or {}
+            error = kwargs.get("exception")
+            self._sink.attempt_failed(payload.get("model_id"), error, opened.needs)
+
     def failed(self, data: dict[str, Any], error: BaseException) -> None:
         """End a request whose user got an error, after every retry and fallback."""
         opened = self._opened(data, data)
@@ -142,6 +150,7 @@ def answered_end(
         ended_at=_ended_at(payload),
         seconds=seconds,
         said=Said(response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))),
+        needs=opened.needs,
     )
 
 

@@ -24,6 +24,7 @@ from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.proxy.buying import idle_reasons
 from litellm_messplus.proxy.checking import honoured
 from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments import capabilities
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.litellm_seam import proxy_configuration
 from litellm_messplus.proxy.plugin import MessplusPlugin
@@ -224,6 +225,9 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     database = create_engine(settings.database)
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
+    capabilities.warm_up(
+        [each for each in config.get("model_list") or [] if each.get("model_name") in zoos]
+    )
     plugin = MessplusPlugin(
         Parts(
             settings,

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     EXPLORATION = "exploration"
     NO_DEBT = "no_debt"
     LEAST_PENALTY = "least_penalty"
+    FORCED = "forced"
     NONE_HEALTHY = "none_healthy"
 
 
@@ -50,7 +51,7 @@ class Situation:
     randomness comes in as numbers, so that the same situation always gives the same decision.
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
-    label; None where nobody knows before.
+    label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
     """
 
     t: int
@@ -63,6 +64,7 @@ class Situation:
     choice_draw: float
     outlook: Outlook | None = None
     is_labelled: bool | None = None
+    is_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

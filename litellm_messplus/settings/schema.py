@@ -104,6 +104,11 @@ class ZooSettings(PolicySettings):
         description="The candidate whose answer the user gets when all are called, and against "
         "which savings are stated.",
     )
+    gates: bool = Field(
+        default=True,
+        description="Whether the models that cannot take a request are ranked last: its images, "
+        "its tools, its length, its region, its tags.",
+    )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Where labels come from beside the users' feedback, and whose word counts.",

@@ -3,7 +3,7 @@
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing import adaptive
+from litellm_messplus.routing import adaptive, gates
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled
+from litellm_messplus.state.forced import ForcedRequests
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -50,7 +51,7 @@ class Account:
     """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
     expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
     requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
-    one of a common draw."""
+    one of a common draw; ``forced`` are the requests that a single candidate could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -60,6 +61,7 @@ class Account:
     expected: float = 0.0
     stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
+    forced: ForcedRequests = field(default_factory=ForcedRequests)
 
     @property
     def queue(self) -> float:
@@ -98,8 +100,16 @@ class Account:
         once."""
         return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
 
+    def counted(self, given: Given) -> Label:
+        """Return a label that counts as often as it is ``weighed``."""
+        label = given.label
+        return Label(label.value, self.weighed(label.weight, given.stands_for))
+
     def plain(self) -> dict[str, Any]:
-        return {
+        """Return it as JSON; forced requests only where there were any, else it is what it always
+        was."""
+        forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
+        return forced | {
             "shortfall": self.shortfall,
             "answered_share": self.answered_share,
             "seen": self.seen,
@@ -114,7 +124,8 @@ class Account:
     def of(cls, plain: Mapping[str, Any]) -> "Account":
         """Rebuild the account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
-        return cls(**{**plain, "pending": pending})
+        forced = ForcedRequests.of(plain.get("forced", ()))
+        return cls(**{**plain, "pending": pending, "forced": forced})
 
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
@@ -205,8 +216,13 @@ class AdaptivePolicy:
         return self.account(level).answered_requests
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        account = self.account(level.name)
+        if situation.is_forced:
+            (only,) = situation.estimates
+            return gates.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
-        return adaptive.decide(situation, known, self.account(level.name).answered_share)
+        aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
+        return adaptive.decide(aimed, known, account.answered_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -218,12 +234,21 @@ class AdaptivePolicy:
         shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
             account.answered(entry.request_id, shortfall, verdict.stands_for)
+            judged = account.answered_requests
+            account.forced.answered(
+                account.counted(verdict),
+                judged,
+                is_forced=entry.is_forced,
+                counts=account.weighed(1.0, verdict.stands_for),
+            )
             return
         replaced = -previous.label.residual(entry.alpha)
         account.revised(
             account.weighed(shortfall, verdict.stands_for)
             - account.weighed(replaced, previous.stands_for)
         )
+        if entry.is_forced:
+            account.forced.revised(account.counted(previous), account.counted(verdict))
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

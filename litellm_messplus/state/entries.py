@@ -71,7 +71,8 @@ class Rule:
 class Example:
     """The example that can be learned from: the features of a prompt, under the encoder that made
     them, or None where they came too late to decide by; and its surface, or None where none was
-    logged."""
+    logged. A forced one, which no other candidate could have taken, says nothing of what a choice
+    is worth."""
 
     request_id: str
     encoder: str
@@ -79,6 +80,7 @@ class Example:
     candidate: str
     is_exploration: bool
     surface: Surface | None = None
+    is_forced: bool = False
 
     @property
     def prompt(self) -> Prompt:
@@ -130,6 +132,7 @@ class Labelled:
 
     ``example`` is None while the call has not ended, so that nobody knows yet which model served,
     and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
+    ``is_forced`` where a single candidate could take the request.
     """
 
     position: int
@@ -143,6 +146,7 @@ class Labelled:
     earlier: tuple[Given, ...]
     example: Example | None
     is_bought: bool = False
+    is_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, Label, fill
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
-from litellm_messplus.routing import decision, paper
+from litellm_messplus.routing import decision, gates, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled
@@ -137,6 +137,8 @@ class PaperPolicy:
         return 0
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
+        if situation.is_forced:
+            return gates.forced(situation, situation.estimates[0].satisfaction)
         return paper.decide(situation, V=level.V, c=level.c)
 
     def decided(self, entry: Decided) -> None:

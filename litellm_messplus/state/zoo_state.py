@@ -143,7 +143,7 @@ class ZooState:
                 None if entry.seconds is None else entry.seconds / multiple,
             )
         verdict = self.rule.verdict(entry.given)
-        if verdict is not None and self._can_teach(entry.example):
+        if verdict is not None and self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, None)
 
     def _multiple(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
@@ -172,7 +172,7 @@ class ZooState:
             return
         if not entry.is_served and not entry.is_bought:
             self.policy.unseen_answered(previous)
-        if self._can_teach(entry.example):
+        if self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, previous)
 
     def _learn(
@@ -186,6 +186,12 @@ class ZooState:
     @property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.estimators)}
+
+    def _may_judge(self, example: Example | None) -> TypeGuard[Example]:
+        """Return whether its verdict tells what the candidate is worth to requests that may go
+        elsewhere. Of a forced one it does not: the hard requests that only one can take would make
+        that one look bad, or the easy ones good."""
+        return self._can_teach(example) and not example.is_forced
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
         """Tell whether the example is of a candidate that there is, under the encoder that is in

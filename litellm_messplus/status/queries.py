@@ -21,6 +21,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    null,
     or_,
     select,
     table,
@@ -200,8 +201,13 @@ async def calls_without_cost(connection: AsyncConnection, start: Start) -> dict[
     return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
 
 
+LONG_AGO = 10_000
+"""Positions in the log that are looked back."""
+
+
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
-    """Read the newest request of every service level."""
+    """Read the newest request of every service level; its candidates and the largest are those of
+    the newest that all could take, if that is not long ago."""
     asked, levels = requests.c, _levels()
     last = (
         select(func.max(asked.position))
@@ -209,10 +215,25 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
         .correlate(levels)
         .scalar_subquery()
     )
-    query = select(
-        *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
-        *(asked.estimated_cost, asked.largest),
-    ).join_from(levels, requests, asked.position == last)
+    usual = requests.alias("usual")
+    free = (
+        select(func.max(usual.c.position))
+        .where(
+            *(usual.c.zoo == levels.c.zoo, usual.c.service_level == levels.c.service_level),
+            *(usual.c.eligible.is_(null()), usual.c.position > last - LONG_AGO),
+        )
+        .correlate(levels)
+        .scalar_subquery()
+    )
+    shown = requests.alias("shown")
+    query = (
+        select(
+            *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
+            *(shown.c.estimated_cost, shown.c.largest),
+        )
+        .join_from(levels, requests, asked.position == last)
+        .join(shown, shown.c.position == func.coalesce(free, last))
+    )
     return {
         (row.zoo, row.service_level): Newest(
             row.alpha, row.queue, row.price, tuple(row.estimated_cost), row.largest

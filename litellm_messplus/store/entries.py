@@ -25,6 +25,7 @@ from litellm_messplus.records import (
     LessonRecord,
     Record,
     RequestRecord,
+    is_forced,
     request_of,
 )
 from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
@@ -142,6 +143,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface,
             requests.c.surface_version,
             requests.c.is_exploration,
+            requests.c.eligible,
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
         .where(calls.c.position > after, calls.c.position <= upto)
@@ -207,6 +209,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface_version,
             requests.c.is_exploration,
             requests.c.label_probability,
+            requests.c.eligible,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -229,6 +232,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         earlier=earlier,
         example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
         is_bought=found.label_probability is not None,
+        is_forced=is_forced(found.eligible),
     )
 
 
@@ -274,6 +278,7 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         candidate=candidate,
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
+        is_forced=is_forced(request.eligible),
     )
 
 

@@ -68,18 +68,25 @@ requests = Table(
         "Features of the prompt: little-endian float32; NULL where they came too late.",
     ),
     required("prompt_characters", Integer, "Length of the prompt's text."),
-    required("estimated_cost", JSON, "Expected cost per healthy candidate, in the zoo's unit."),
+    required(
+        "estimated_cost",
+        JSON,
+        "Expected cost per healthy candidate that could take it, in the zoo's unit.",
+    ),
     required(
         "estimated_satisfaction",
         JSON,
-        "Predicted probability of satisfaction per healthy candidate.",
+        "Predicted probability of satisfaction per healthy candidate that could take it.",
     ),
-    optional(
-        "estimated_cost_largest", Float, "Expected cost of the largest candidate, for savings."
-    ),
+    optional("estimated_cost_largest", Float, "Expected cost of `largest`, for savings."),
     required("queue", Float, "The virtual queue at the decision."),
     required("chosen", String(255), "The candidate that was to serve."),
-    required("largest", String(255), "The zoo's largest candidate at that time."),
+    required(
+        "largest",
+        String(255),
+        "What savings compare with: the zoo's largest candidate, or the most expensive that could "
+        "take the request where that one could not.",
+    ),
     required(
         "is_exploration",
         Boolean,
@@ -142,6 +149,17 @@ requests = Table(
         Float,
         "The probability of the draw that bought labels of its answers; NULL where none are "
         "bought.",
+    ),
+    optional(
+        "eligible",
+        JSON(none_as_null=True),
+        "The healthy candidates that could take the request, where not all could: the others were "
+        "ranked last. With one of them alone the request was forced.",
+    ),
+    optional(
+        "gated_by",
+        JSON(none_as_null=True),
+        "What told them apart, in words, such as `images`; NULL where all could.",
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),

@@ -14,10 +14,11 @@ DOCUMENTED = {"litellm", "litellm.integrations.custom_logger"}
 """Modules that LiteLLM's docs import from."""
 PUBLIC = {
     *("token_counter", "get_llm_provider", "get_model_info", "model_cost"),
+    *("get_supported_openai_params", "drop_params"),
     *("ContextWindowExceededError", "ContentPolicyViolationError"),
     *("BadRequestError", "UnprocessableEntityError"),
 }
-"""What the docs use of the package itself: functions, the price map, and the errors."""
+"""What the docs use of the package itself: functions, the price map, a setting, the errors."""
 OUR_OWN = re.compile(r"self|cls|os")
 PRIVATE = re.compile(r"_[a-z]\w*")
 

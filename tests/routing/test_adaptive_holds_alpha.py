@@ -4,7 +4,8 @@ from statistics import mean
 
 import pytest
 
-from tests.support.closed_loop import Model, Run, run
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from tests.support.closed_loop import Forced, Model, Run, run
 
 ALPHA = 0.75
 REQUESTS = 1500
@@ -81,3 +82,47 @@ def test_where_nobody_holds_alpha_a_plan_keeps_the_price_bounded_too() -> None:
     zoo = (Model("small", 0.8, 1.0, on_long=0.2), Model("large", 0.82, 100.0, on_long=0.22))
     ended = [run(zoo, alpha=0.95, requests=800, seed=seed) for seed in SEEDS]
     assert mean(each.cost for each in ended) < 0.5 * 800 * 100.0
+
+
+@pytest.mark.parametrize(
+    ("alpha", "forced_rate"),
+    [(0.75, 0.6), (0.75, 0.9), (0.65, 0.5)],
+    ids=["harder", "easier", "much harder"],
+)
+def test_with_forty_percent_forced_requests_alpha_is_held(alpha: float, forced_rate: float) -> None:
+    """The large model alone can take them, and satisfies another share than of the others. Without
+    the correction of the aim the hardest ended 2.7 points below alpha."""
+    forced = Forced(0.4, forced_rate)
+    ended = [run(ZOO, alpha=alpha, requests=REQUESTS, seed=seed, forced=forced) for seed in SEEDS]
+    assert mean(each.rate for each in ended) >= alpha - 0.005
+    assert all(each.rate > alpha - 0.02 for each in ended)
+    assert mean(each.cost for each in ended) < 0.95 * ALWAYS_LARGEST
+
+
+def test_forced_requests_do_not_make_the_model_that_takes_them_look_bad() -> None:
+    ended = run(ZOO, alpha=0.65, requests=REQUESTS, seed=0, forced=Forced(0.4, 0.3))
+    policy = ended.engine.state.policy
+    assert isinstance(policy, AdaptivePolicy)
+    known = policy.predictor
+    assert known.rate[known.index["large"]] == pytest.approx(0.9, abs=0.05)
+    assert policy.account("default").forced.rate == pytest.approx(0.3, abs=0.06)
+    assert policy.account("default").forced.share == pytest.approx(0.4, abs=0.08)
+
+
+def test_forced_requests_are_neither_explored_nor_given_to_another() -> None:
+    ended = run(ZOO, alpha=ALPHA, requests=300, seed=1, forced=Forced(0.4, 0.9))
+    forced = [each for each, it in zip(ended.decisions, ended.forced, strict=True) if it]
+    assert len(forced) > 90
+    assert {(each.ranking, each.explored, each.propensity) for each in forced} == {
+        (("large",), (), 1.0)
+    }
+
+
+def test_without_forced_requests_the_state_has_no_word_of_them() -> None:
+    """A log of before folds into the same bytes as before."""
+    ended = run(ZOO, alpha=ALPHA, requests=60, seed=1)
+    accounts = ended.engine.state.policy.plain()["accounts"]
+    assert list(accounts["default"]) == [
+        *("shortfall", "answered_share", "seen", "answered_requests", "requests"),
+        *("expected", "stand_for", "pending"),
+    ]

@@ -47,6 +47,10 @@ POLICIES = get_args(ZooSettings.model_fields["policy"].annotation)
 """What holds for every policy is tested with each of them."""
 
 
+ELIGIBLE = {0: (LARGE,), 3: (MEDIUM, LARGE)}
+"""Of some requests of the made-up traffic: one is forced, one has less of a choice."""
+
+
 class PairEncoder:
     """An encoder of dimension 2: the text `1 -0.5` is the vector (1, -0.5)."""
 
@@ -299,6 +303,8 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             is_exploration=explores,
             service_level=level,
             expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),
+            eligible=ELIGIBLE.get(number % 7),
+            gated_by=("images",) if number % 7 in ELIGIBLE else None,
         )
         call = served_call(
             request_id,

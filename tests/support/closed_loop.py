@@ -40,6 +40,15 @@ class Model:
         return float(drawn < share)
 
 
+@dataclass(frozen=True)
+class Forced:
+    """A share of requests that the last model alone can take, of which it satisfies ``rate``."""
+
+    share: float
+    rate: float
+
+
+FREE = Forced(0.0, 0.0)
 SURFACES = tuple(
     read_surface(Conversation.of_text(" + ".join(["17"] * terms))) for terms in (3, 30)
 )
@@ -54,6 +63,7 @@ class Run:
     decisions: list[Decision] = field(default_factory=list)
     satisfied: list[float] = field(default_factory=list)
     cost: float = 0.0
+    forced: list[bool] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -73,6 +83,7 @@ def run(
     delay: int = 0,
     unit: float = 1.0,
     answered: float = 1.0,
+    forced: Forced = FREE,
 ) -> Run:
     """Serve ``requests`` prompts; labels come ``delay`` requests late, to a share ``answered``.
 
@@ -82,7 +93,7 @@ def run(
     engine = build_engine(build_zoo(prices, alpha=alpha), seed)
     known = {model.name: model for model in models}
     differ = any(model.on_long is not None for model in models)
-    random = Random(f"closed loop {seed}")
+    random, forcing = Random(f"closed loop {seed}"), Random(f"forced {seed}")
     outcome, waiting = Run(engine), deque[list[Labelled]]()
     for number in range(1, requests + 1):
         # What each would answer does not depend on who is asked.
@@ -91,7 +102,13 @@ def run(
         surface = SURFACES[is_long] if differ else None
         verdicts = {model.name: model.satisfies(random.random(), is_long) for model in models}
         answers = random.random() < answered
-        request_id, decision = _decide(engine, Prompt(features, surface), number)
+        is_forced = forcing.random() < forced.share
+        if is_forced:
+            verdicts[models[-1].name] = float(forcing.random() < forced.rate)
+        able = [model.name for model in models[-1:]] if is_forced else engine.zoo.candidates
+        request_id, decision = _decide(
+            engine, Prompt(features, surface), number, able, is_forced=is_forced
+        )
         labels = []
         for place, name in enumerate((decision.chosen, *decision.explored)):
             call_id = f"{request_id}.{place}"
@@ -103,6 +120,7 @@ def run(
                 features=features,
                 is_exploration=decision.is_exploration,
                 surface=surface,
+                is_forced=is_forced,
             )
             labels.append(
                 labelled(
@@ -112,10 +130,12 @@ def run(
                     call_id=call_id,
                     is_served=place == 0,
                     example=seen,
+                    is_forced=is_forced,
                 )
             )
         outcome.decisions.append(decision)
         outcome.satisfied.append(verdicts[decision.chosen])
+        outcome.forced.append(is_forced)
         waiting.append(labels if answers else [])
         if len(waiting) > delay:
             for label in waiting.popleft():
@@ -123,10 +143,12 @@ def run(
     return outcome
 
 
-def _decide(engine: Engine, prompt: Prompt, number: int) -> tuple[str, Decision]:
+def _decide(
+    engine: Engine, prompt: Prompt, number: int, candidates: Sequence[str], *, is_forced: bool
+) -> tuple[str, Decision]:
     level = engine.zoo.levels["default"]
     request_id = f"r{number}"
-    question = Question(request_id, level, prompt, 40, engine.zoo.candidates)
+    question = Question(request_id, level, prompt, 40, tuple(candidates), is_gated=is_forced)
     decision = engine.decide(question).decision
     shortfall = level.alpha - decision.expected_satisfaction
     engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))

@@ -64,18 +64,26 @@ RANKS = 10_000
 
 
 def ranked(
-    deployments: Sequence[Deployment], ranking: Sequence[str], tried: Collection[str]
+    deployments: Sequence[Deployment],
+    ranking: Sequence[str],
+    tried: Collection[str],
+    barred: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """Copy all deployments, best first by `order`; those ``tried`` before come last.
+    """Copy all deployments, best first by `order`; those ``tried`` before come last, and behind
+    them those that are ``barred``, whatever the user's own order of them.
 
-    ``tried`` holds deployment ids. A deployment of a candidate outside the ranking keeps its place
-    behind the ranked ones.
+    ``tried`` and ``barred`` hold deployment ids. A deployment of a candidate outside the ranking
+    keeps its place behind the ranked ones.
     """
     place = {candidate: rank for rank, candidate in enumerate(ranking, start=1)}
+    orders = [_user_order(deployment) for deployment in deployments] if barred else [0]
+    behind = max(orders) - min(orders) + 1
     return [
         _with_order(
             deployment,
-            _user_order(deployment) * 2 * RANKS
+            (_user_order(deployment) + (behind if deployment_id(deployment) in barred else 0))
+            * 2
+            * RANKS
             + (RANKS if deployment_id(deployment) in tried else 0)
             + place.get(candidate_of(deployment), len(place) + 1),
         )
@@ -84,11 +92,20 @@ def ranked(
 
 
 def best_of_order(
-    deployments: Sequence[Deployment], ranking: Sequence[str], order: int
-) -> list[Deployment]:
-    """Return the best candidate within one of the user's own orders, to which LiteLLM falls
-    back."""
-    allowed = [deployment for deployment in deployments if _user_order(deployment) == order]
+    deployments: Sequence[Deployment],
+    ranking: Sequence[str],
+    order: int,
+    barred: Collection[str] = (),
+) -> Sequence[Deployment]:
+    """Return the best candidate within one of the user's own orders, to which LiteLLM falls back.
+
+    Where all of that order are ``barred``, those that are not are given it: a request must not go
+    to what cannot take it because another failed.
+    """
+    able = [deployment for deployment in deployments if deployment_id(deployment) not in barred]
+    allowed = [deployment for deployment in able if _user_order(deployment) == order]
+    if barred and not allowed:
+        return [_with_order(deployment, order) for deployment in able]
     for candidate in ranking:
         own = [deployment for deployment in allowed if candidate_of(deployment) == candidate]
         if own:
@@ -96,9 +113,15 @@ def best_of_order(
     return list(deployments)
 
 
-def only(deployments: Sequence[Deployment], candidate: str) -> list[Deployment]:
-    """Return the deployments of one candidate, for an exploration call."""
-    return [deployment for deployment in deployments if candidate_of(deployment) == candidate]
+def only(
+    deployments: Sequence[Deployment], candidate: str, barred: Collection[str] = ()
+) -> list[Deployment]:
+    """Return the deployments of one candidate, for an exploration call; none that is ``barred``."""
+    return [
+        deployment
+        for deployment in deployments
+        if candidate_of(deployment) == candidate and deployment_id(deployment) not in barred
+    ]
 
 
 def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[Deployment]:

@@ -41,7 +41,7 @@ def read_conversation(
     spelling, and the ``answer_formats`` asked for."""
     turns = [*_turns(system, "system"), *_turns(messages, "user")]
     descriptions = [text for given in tools for text in _tools(given)]
-    attached = list(_attached(messages, DEEPEST))
+    attached = [_word(part, "type") for part in attached_parts(messages)]
     return Conversation(
         tuple(turns),
         tuple(descriptions),
@@ -51,22 +51,22 @@ def read_conversation(
     )
 
 
-def _attached(content: object, depth: int) -> Iterator[str]:
-    """Yield the types of all images and other attachments in any nesting of messages and parts."""
+def attached_parts(content: object, depth: int = DEEPEST) -> Iterator[Mapping[str, Any]]:
+    """Yield all images and other attachments in any nesting of messages and parts."""
     if isinstance(content, str) or depth == 0:
         return
     if isinstance(content, Mapping):
         kind = _word(content, "type")
         if kind in IMAGES or kind in ATTACHMENTS:
-            yield kind
+            yield content
         else:
             for name in WORDS:
                 inner = content.get(name)
                 if inner is not None and not isinstance(inner, str):
-                    yield from _attached(inner, depth - 1)
+                    yield from attached_parts(inner, depth - 1)
     elif _is_list(content):
         for part in _items(content):
-            yield from _attached(part, depth - 1)
+            yield from attached_parts(part, depth - 1)
 
 
 def _is_json(wanted: object) -> bool:

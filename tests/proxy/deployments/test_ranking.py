@@ -112,3 +112,24 @@ def test_what_is_pinned_stays_on_its_deployment_while_that_is_there() -> None:
     replicas = [*ZOO, deployment("4", "a")]
     assert pinned(replicas, "4") == [replicas[3]]
     assert pinned(replicas, "gone") == pinned(replicas, None) == replicas
+
+
+def test_what_is_barred_comes_behind_all_else_even_what_was_tried_and_any_order() -> None:
+    own = [
+        deployment("1", "a", order=-1),
+        deployment("2", "b", order=2),
+        deployment("3", "c", order=5),
+    ]
+    found = ranked(own, ["a", "b", "c"], tried={"2", "3"}, barred={"1"})
+    assert by_order(found) == ["2", "3", "1"]
+
+
+def test_in_a_fallback_to_an_order_of_barred_ones_the_others_take_their_place() -> None:
+    own = [deployment("1", "a", order=1), deployment("2", "b", order=2)]
+    found = [dict(each) for each in best_of_order(own, ["b", "a"], 1, barred={"1"})]
+    assert orders(found) == {"2": 1}
+
+
+def test_an_exploration_passes_a_barred_replica_by() -> None:
+    replica = deployment("4", "a")
+    assert only([*ZOO, replica], "a", barred={"1"}) == [replica]
