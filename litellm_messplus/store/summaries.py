@@ -32,6 +32,8 @@ from litellm_messplus.store.tables import (
     calls,
     grading_sums,
     gradings,
+    hourly_call_sums,
+    hourly_request_sums,
     label_sums,
     labels,
     request_sums,
@@ -87,7 +89,10 @@ def remembered(database: Engine) -> Remembered:
     return _OF_DATABASES.setdefault(database, Remembered())
 
 
-SUMS = (request_sums, call_sums, label_sums, grading_sums)
+SUMS = (
+    *(request_sums, call_sums, label_sums, grading_sums),
+    *(hourly_request_sums, hourly_call_sums),
+)
 HIGHEST = "newest_graded"
 """The one column that is no sum: the higher of two stays."""
 _NO_FIGURES: Figures = {}

@@ -367,6 +367,56 @@ grading_sums = Table(
     comment="Gradings added up by day and judge, written together with the log.",
 )
 
+hourly_request_sums = Table(
+    "hourly_request_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of its requests, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
+    Column("alpha", Float, primary_key=True, comment="The share promised at that time."),
+    _required("requests", Integer, "Requests decided."),
+    _required("answered", Integer, "Those with a verdict."),
+    _required("weight", Float, "Sum of the verdicts' weights."),
+    _required("weight_squared", Float, "Sum of the squares of these weights."),
+    _required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    _required("cost", Float, "What all cost as far as it is known, explorations included."),
+    _required(
+        "compared", Integer, "Successful requests of known cost, the largest's being known too."
+    ),
+    _required("compared_cost", Float, "What those cost, explorations included."),
+    _required("compared_cost_largest", Float, "What they would have cost at the largest alone."),
+    _required("queue", Float, "Sum of the virtual queue at their decisions."),
+    comment="Requests added up by hour and promise, written together with the log, for the page's "
+    "charts.",
+)
+
+hourly_call_sums = Table(
+    "hourly_call_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
+    Column("candidate", String(255), primary_key=True, comment="The candidate; empty for NULL."),
+    Column("role", String(16), primary_key=True, comment="`served` or `exploration`."),
+    _required("calls", Integer, "Calls ended."),
+    _required("failures", Integer, "Those of them that failed."),
+    comment="Calls added up by hour, promise and model, written together with the log, for the "
+    "page's charts.",
+)
+
+page_sign_ins = Table(
+    "page_sign_ins",
+    metadata,
+    Column(
+        "token_hash", String(64), primary_key=True, comment="SHA-256 of what the browser holds."
+    ),
+    _required("kind", String(16), "`code` (opens one session) or `session`."),
+    _required("expires_at", UtcDateTime, "Until when it is taken, UTC."),
+    comment="Who may see the page: one-time codes and the sessions that they opened.",
+)
+
 SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
 
 snapshots = Table(
