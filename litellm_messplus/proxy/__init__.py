@@ -14,6 +14,7 @@ feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
 http              the routes and headers of our own
 authentication    LiteLLM's keys, for these routes
+page              the page of `page/` on this proxy, and who may see it
 monitoring        the status on demand, alerts and metrics by the minute
 shared_counters   what all workers counted, as one sum
 retention         old requests leave the log, once a day

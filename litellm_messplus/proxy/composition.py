@@ -23,6 +23,7 @@ from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
+from litellm_messplus.proxy.page import Page
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.served_call import OtherWorkers
@@ -118,13 +119,16 @@ class Parts:
         )
         self._shared_counters = SharedCounters(database, counters, self._encoder_did)
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
+        self._page = Page(database, self.watch, counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
         self._database = database
 
     def routes(self) -> APIRouter:
         """The endpoints under `/messplus`."""
-        return build_routes(self._feedback_desk, self.counters, self.watch)
+        routes = build_routes(self._feedback_desk, self.counters, self.watch)
+        routes.include_router(self._page.routes())
+        return routes
 
     def begin_at(self, position: int) -> None:
         """The engines have been restored up to there, since all this was made."""
@@ -148,6 +152,7 @@ class Parts:
             await self.joining.close()
             await self._retention.close()
             await self.watch.close()
+            await self._page.close()
             await self._judges.close()
             await self._response_bias.close()
             await self._features.close()

@@ -18,7 +18,12 @@ from litellm_messplus.errors import (
     TooOftenError,
     UnknownRequestError,
 )
-from litellm_messplus.proxy.authentication import Caller, administrator, caller
+from litellm_messplus.proxy.authentication import (
+    Caller,
+    administrator,
+    administrator_or_page,
+    caller,
+)
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.records import RequestRecord
@@ -86,7 +91,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
             "labels": [_shown(label) for label in found.labels],
         }
 
-    @router.get("/messplus/status", dependencies=[Depends(administrator)])
+    @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> dict[str, Any]:

@@ -183,6 +183,20 @@ class StatusWatch:
 
         return await self._readings.get(("status", window), status)
 
+    async def figures(self) -> Status:
+        """The status without what takes long: the calibration."""
+
+        async def figures() -> Status:
+            return await read_status(
+                self._database,
+                WINDOW,
+                self._live(),
+                await self._running(),
+                with_calibration=False,
+            )
+
+        return await self._readings.get("figures", figures)
+
     async def learned(self) -> Learned:
         """What reading the prompts has taught every zoo, as it stands.
 
@@ -205,7 +219,7 @@ class StatusWatch:
 
     async def metrics(self) -> str:
         """The status, the counters and the encoders' own in Prometheus's text format."""
-        status = await self._figures()
+        status = await self.figures()
         zoos = {name: engine.zoo for name, engine in self._engines.items()}
         found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
         counts = (await self._shared.sums()).everyone
@@ -219,23 +233,9 @@ class StatusWatch:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                self._alerts.update((await self._figures()).alerts)
+                self._alerts.update((await self.figures()).alerts)
             except Exception:
                 self._counters.failure("watch_failures", "alerts were not looked for")
-
-    async def _figures(self) -> Status:
-        """The status without what takes long."""
-
-        async def figures() -> Status:
-            return await read_status(
-                self._database,
-                WINDOW,
-                self._live(),
-                await self._running(),
-                with_calibration=False,
-            )
-
-        return await self._readings.get("figures", figures)
 
     async def _running(self) -> dict[str, int]:
         """Of the workers that run: an alert is over when the worker that had the failure is."""

@@ -102,7 +102,7 @@ def contribution(logged: Logged, ranks: Ranks) -> Sums:
         key = (*promise, candidate, call["model"] or "", role)
         of_call = _of_call(logged, call, verdicts.get(call["call_id"]))
         _add(sums, (call_sums, key), of_call)
-        counts = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
+        counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
         _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
     if logged.labels:
         for source, figures in _of_labels(logged, verdicts):

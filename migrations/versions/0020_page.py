@@ -1,7 +1,7 @@
 """Sums by hour, for the page's charts, and who is signed in to it.
 
-As the sums by day, those by hour are kept in the transaction that writes the log, and each table has
-a view beside it, `logged_` and its name, that adds the same up from the log.
+As the sums by day, those by hour are kept in the transaction that writes the log, and each table
+has a view beside it, `logged_` and its name, that adds the same up from the log.
 """
 
 from typing import Any

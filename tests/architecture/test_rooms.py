@@ -39,6 +39,7 @@ ALLOWED = {
     },
     "retention": {"errors", "store"},
     "inspecting": {"store", "prediction", "errors"},
+    "page": {"inspecting", "records", "runtime", "status", "store"},
     "cli": {
         *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
