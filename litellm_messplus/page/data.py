@@ -1,7 +1,7 @@
 """What the page's JSON routes answer: each reading is bounded, however long the log is."""
 
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +14,8 @@ from litellm_messplus.page.listing import Wanted, list_requests
 from litellm_messplus.page.newest import read_newest
 from litellm_messplus.page.series import read_label_costs, read_points
 from litellm_messplus.page.span import span_of
+from litellm_messplus.status.calibration import Prequential
+from litellm_messplus.status.queries import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import one_moment
 
@@ -34,11 +36,10 @@ class Share(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """``status`` is without what takes long, ``whole_status`` with it; both may be shared."""
+    """``status`` is that of the proxy, without the calibration."""
 
     database: AsyncEngine
     status: Callable[[], Awaitable[Status]]
-    whole_status: Callable[[], Awaitable[Status]]
     share: Share
 
     async def overview(self) -> dict[str, Any]:
@@ -49,7 +50,7 @@ class PageData:
 
     async def calibration(self) -> dict[str, Any]:
         """The predictions against the verdicts, by zoo."""
-        return {"calibration": (await self.whole_status()).as_dict()["calibration"]}
+        return await self.share("calibration", self._calibration)
 
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         """One promise over so many days; without, over its newest requests."""
@@ -71,6 +72,16 @@ class PageData:
         """One request explained. Raises NotFoundError."""
         found = explain(await logged_from(self.database, given))
         return {"sentences": sentences(found), **found.as_dict()}
+
+    async def _calibration(self) -> dict[str, Any]:
+        prequential = Prequential()
+        async with (
+            self.database.connect() as connection,
+            one_moment(connection, LONGEST_SECONDS),
+        ):
+            async for call in judged_calls(connection):
+                prequential.add(call)
+        return {"calibration": [asdict(each) for each in prequential.calibration()]}
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))

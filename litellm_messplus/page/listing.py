@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.tables import log_head, requests
 
-SHOWN = 50
+SHOWN = 25
 """Requests in one answer."""
 LOOK_BACK = 10_000
 """Positions of the log that one answer looks through: then it says where to go on, so a filter that
@@ -37,10 +37,10 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which requests; None is any. ``key`` is how the hash of a key begins."""
+    """Which requests of a promise; None is any. ``key`` is how the hash of a key begins."""
 
-    zoo: str | None = None
-    service_level: str | None = None
+    zoo: str
+    service_level: str
     model: str | None = None
     verdict: Given | None = None
     key: str | None = None
@@ -51,8 +51,8 @@ class Wanted:
         """As a query asks them."""
         asked, found = requests.c, OUTCOME.c
         return [
-            *([] if self.zoo is None else [asked.zoo == self.zoo]),
-            *([] if self.service_level is None else [asked.service_level == self.service_level]),
+            asked.zoo == self.zoo,
+            asked.service_level == self.service_level,
             *([] if self.key is None else [asked.key_hash.startswith(self.key, autoescape=True)]),
             *([] if self.is_exploration is None else [asked.is_exploration == self.is_exploration]),
             *(

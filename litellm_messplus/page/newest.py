@@ -73,7 +73,7 @@ async def _read(connection: AsyncConnection, zoo: str, level: str) -> list[_Requ
 
 
 def _sums(own: Sequence[_Request], recent: Sequence[_Request]) -> Sums:
-    sums = Sums(alpha=own[-1].row.alpha)
+    sums = Sums(alphas={each.row.alpha for each in recent})
     for each in own:
         _add(sums, each)
     for each in recent:

@@ -132,15 +132,15 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
 
     @router.get("/data/requests", dependencies=allowed)
     async def requests(
-        zoo: Filter = None,
-        service_level: Filter = None,
+        zoo: Name,
+        service_level: Name,
         model: Filter = None,
         verdict: Given | None = None,
         key: Filter = None,
         exploration: bool | None = None,
         before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     ) -> JSONResponse:
-        """The newest requests that pass the filters, and where to go on."""
+        """The newest requests of a promise that pass the filters, and where to go on."""
         wanted = Wanted(zoo, service_level, model, verdict, key, exploration, before)
         with _refusals(counters):
             return _json(await data.requests(wanted))

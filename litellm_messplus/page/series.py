@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, Table, literal, select
+from sqlalchemy import Row, Select, Table, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.page.span import Span
@@ -36,7 +36,7 @@ class Sums:
     weight_squared: float = 0.0
     weighted_satisfaction: float = 0.0
     weighted_alpha: float = 0.0
-    alpha: float | None = None
+    alphas: set[float] = field(default_factory=set)
     cost: float = 0.0
     compared: int = 0
     compared_cost: float = 0.0
@@ -46,6 +46,13 @@ class Sums:
     served: Counter[str] = field(default_factory=Counter)
     explored: Counter[str] = field(default_factory=Counter)
     failures: int = 0
+
+    @property
+    def promised(self) -> float | None:
+        """Alpha; where it changed, its mean over the verdicts, which rounds one that did not."""
+        if len(self.alphas) == 1:
+            return next(iter(self.alphas))
+        return self.weighted_alpha / self.weight if self.weight else None
 
     def add_call(self, candidate: str, role: str, calls: int, failures: int) -> None:
         """Count calls of one candidate; what nobody knows the candidate of has an empty name."""
@@ -141,7 +148,7 @@ def point(at: datetime, sums: Sums, number: int | None = None) -> Point:
         at=at,
         requests=sums.requests,
         answered=sums.answered,
-        promised=sums.weighted_alpha / sums.weight if sums.weight else sums.alpha,
+        promised=sums.promised,
         rate=rate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
@@ -168,7 +175,7 @@ def _add_requests(steps: list[Sums], span: Span, row: Row[Any]) -> None:
     sums.weight_squared += row.weight_squared
     sums.weighted_satisfaction += row.weighted_satisfaction
     sums.weighted_alpha += row.weight * row.alpha
-    sums.alpha = row.alpha
+    sums.alphas.add(row.alpha)
     sums.cost += row.cost
     sums.compared += row.compared
     sums.compared_cost += row.compared_cost
@@ -186,8 +193,20 @@ def _calls(table: Table, zoo: str, level: str, span: Span) -> Select[Any]:
 
 
 def _queues(zoo: str, level: str, span: Span) -> Select[Any]:
-    """Those are kept by hour alone, in at most 24 rows a day."""
-    return _of(hourly_request_sums, ("queue", "requests"), zoo, level, span)
+    """Those are kept by hour alone, so days are added up by the database."""
+    if span.is_hourly:
+        return _of(hourly_request_sums, ("queue", "requests"), zoo, level, span)
+    of = hourly_request_sums.c
+    return (
+        select(
+            of.day,
+            literal(0).label("hour"),
+            func.sum(of.queue).label("queue"),
+            func.sum(of.requests).label("requests"),
+        )
+        .where(of.day.in_(span.days), of.zoo == zoo, of.service_level == level)
+        .group_by(of.day)
+    )
 
 
 def _of(table: Table, names: Iterable[str], zoo: str, level: str, span: Span) -> Select[Any]:

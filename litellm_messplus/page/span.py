@@ -57,7 +57,7 @@ def span_of(days: int, until: datetime) -> Span:
     if not 1 <= days <= LONGEST_DAYS:
         raise ValueError(f"a span of {days} days; allowed: 1 to {LONGEST_DAYS}")
     step = next(step for most, step in STEPS if days <= most)
-    grain = HOUR if step < DAY else DAY
+    grain = min(step, DAY)
     midnight = until.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     end = midnight + ((until - midnight) // grain + 1) * grain
     count = -(-timedelta(days=days) // step)

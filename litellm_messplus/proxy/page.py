@@ -41,7 +41,7 @@ class Page:
         """The page's, or none where it is switched off."""
         if is_switched_off():
             return APIRouter()
-        data = PageData(self._database, self._watch.figures, self._watch.read, self._readings.get)
+        data = PageData(self._database, self._watch.figures, self._readings.get)
         sign_ins = SignIns(self._database)
         return build_page_routes(
             data, sign_ins, self._counters, administrator=administrator, viewer=Viewer(sign_ins)

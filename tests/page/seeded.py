@@ -120,7 +120,7 @@ def _request(
         largest=LARGE,
         is_exploration=is_probe,
         exploration_probability=0.05,
-        reason=hostile or ("probe" if is_probe else "the least cost − price · satisfaction"),
+        reason=hostile or ("probe" if is_probe else "the least cost for its satisfaction"),
         decision_seconds=0.0006,
         encode_seconds=0.0002,
         price=price,

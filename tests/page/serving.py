@@ -60,15 +60,12 @@ class ServedPage:
         database = create_engine(self.database_url, connections=3)
         self.sign_ins = SignIns(database)
 
-        async def whole() -> Status:
-            return await read_status(database, live=self.live)
-
-        async def short() -> Status:
+        async def status() -> Status:
             return await read_status(database, live=self.live, with_calibration=False)
 
         app = FastAPI()
         routes = build_page_routes(
-            PageData(database, short, whole, apart),
+            PageData(database, status, apart),
             self.sign_ins,
             self.counters,
             administrator=administrator,

@@ -25,7 +25,7 @@ const troubleLine = document.getElementById("trouble");
 const state = { status: null, level: null, range: null, calibration: [], shown: 0 };
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
-const list = requestsPanel({ trouble, explain: explanation.open });
+const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
 const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), calibration: el("div", {}) };
 
 await start();
@@ -65,7 +65,10 @@ async function load(said = null) {
 
 function showDoor(said) {
   setSignedIn(false);
-  showSignIn(content, said, () => load());
+  showSignIn(content, said, async () => {
+    await load();
+    document.getElementById("main").focus(); // the button that had the focus is gone
+  });
   content.removeAttribute("aria-busy");
 }
 

@@ -23,10 +23,10 @@ export function explanationDialog(trouble) {
       dialog.close(); // beside it
     }
   });
-  const open = async (id) => {
+  const open = async (id, unit) => {
     try {
       const found = await request(id);
-      replace(body, ...content(found));
+      replace(body, ...content(found, unit));
       dialog.showModal();
     } catch (error) {
       trouble(error);
@@ -35,13 +35,13 @@ export function explanationDialog(trouble) {
   return { dialog, open };
 }
 
-function content(found) {
+function content(found, unit) {
   return [
-    summary(found),
+    summary(found, unit),
     el("p", { class: "reason" }, el("b", {}, "Reason: "), found.request.reason),
-    found.candidates.length ? candidates(found) : null,
+    found.candidates.length ? candidates(found, unit) : null,
     words("Prompt", found.request.prompt),
-    found.calls.length ? calls(found) : null,
+    found.calls.length ? calls(found, unit) : null,
     ...found.calls.map((call) => words(`Answer of ${candidateName(call.candidate)}`, call.answer)),
     found.labels.length ? labels(found) : null,
     found.prices.length ? prices(found) : null,
@@ -54,13 +54,13 @@ function content(found) {
   ];
 }
 
-function summary({ request: asked, outcome }) {
+function summary({ request: asked, outcome }, unit) {
   const facts = [
     ["decided", moment(asked.created_at, "full")],
     ["promise", `${promiseName(asked)}, alpha ${number(asked.alpha)}`],
     ["served by", modelName(outcome.served ?? "")],
     ["verdict", isKnown(outcome.satisfaction) ? `${percent(outcome.satisfaction, 0)}, by ${outcome.satisfaction_kind}` : "none"],
-    ["cost", cost(outcome.cost)],
+    ["cost", cost(outcome.cost, unit)],
     ["price", number(asked.price)],
     ["queue", number(asked.queue)],
     ["exploration", asked.is_exploration ? "yes" : "no"],
@@ -84,14 +84,14 @@ function words(title, text) {
   );
 }
 
-function candidates(found) {
+function candidates(found, unit) {
   return table(
     "What was expected of each model",
     [{ name: "model" }, { name: "satisfied", number: true }, { name: "cost", number: true }, { name: "score", number: true }, { name: "in the choice" }],
     found.candidates.map((each) => [
       modelName(each.candidate),
       percent(each.satisfaction),
-      cost(each.cost),
+      cost(each.cost, unit),
       number(each.score),
       el(
         "span",
@@ -103,7 +103,7 @@ function candidates(found) {
   );
 }
 
-function calls(found) {
+function calls(found, unit) {
   return table(
     "Calls",
     [{ name: "model" }, { name: "role" }, { name: "tokens", number: true }, { name: "cost", number: true }, { name: "seconds", number: true }, { name: "end", words: true }],
@@ -111,7 +111,7 @@ function calls(found) {
       modelName(call.candidate ?? call.model ?? ""),
       call.role,
       `${number(call.prompt_tokens)} + ${number(call.completion_tokens)}`,
-      `${cost(call.cost)}, ${call.cost_source}`,
+      `${cost(call.cost, unit)}, ${call.cost_source}`,
       number(call.seconds),
       call.error ?? call.status,
     ]),
