@@ -135,8 +135,8 @@ def _greet(url: str) -> None:
         f"  master key  {keys.VARIABLE if os.environ.get(keys.VARIABLE) else keys.FILE}\n"
         "  database    var/messplus.db\n"
         f"  try it      .venv/bin/messplus demo{where}   (in a second terminal)\n"
-        f"  page        {url}/messplus/ui   (.venv/bin/messplus ui{where} prints a link that signs "
-        "in)\n"
+        f"  page        {url}/messplus/ui\n"
+        f"  sign in     .venv/bin/messplus ui{where}   (prints a link to the page)\n"
         "  stop        Ctrl-C\n"
     )
 
