@@ -22,10 +22,13 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
-    # Asked for each time, and answered with 304 while nothing has changed.
     "cache-control": "no-cache",
 }
 """Of every answer under the page: no script or style but its own, and no data to anywhere else."""
+
+
+KEPT_LONG = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
+"""Of a file under the address of its version, which never changes: it is asked for once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +37,30 @@ class File:
 
     content: bytes
     kind: str
-    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """All of them by name. ``version`` is of their contents, and part of the address of each but
+    the index, which names it."""
+
+    version: str
+    by_name: dict[str, File]
 
 
 @cache
-def files() -> dict[str, File]:
-    """All of them by name."""
+def files() -> Files:
+    """Read them."""
     folder = resources.files("litellm_messplus.page") / "static"
-    return {
-        each.name: _read(each.name, each.read_bytes())
+    contents = {
+        each.name: each.read_bytes()
         for each in folder.iterdir()
         if each.name.rpartition(".")[2] in KINDS
     }
-
-
-def _read(name: str, content: bytes) -> File:
-    kind = KINDS[name.rpartition(".")[2]]
-    return File(content, kind, f'"{sha256(content).hexdigest()[:16]}"')
+    everything = b"".join(contents[name] for name in sorted(contents))
+    version = sha256(everything).hexdigest()[:16]
+    contents[INDEX] = contents[INDEX].replace(b'"static/', f'"static/{version}/'.encode())
+    return Files(
+        version,
+        {name: File(content, KINDS[name.rpartition(".")[2]]) for name, content in contents.items()},
+    )

@@ -1,6 +1,6 @@
 """The routes under `/messplus/ui`: the page's files, signing in, and its data as JSON."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.inspecting.logged import NotFoundError
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.files import HEADERS, INDEX, files
+from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, files
 from litellm_messplus.page.listing import Given, Wanted
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
 from litellm_messplus.page.span import LONGEST_DAYS
@@ -59,14 +59,14 @@ def _add_files(router: APIRouter) -> None:
         return RedirectResponse("ui/", headers=HEADERS)
 
     @router.get("/", include_in_schema=False)
-    async def index(request: Request) -> Response:
+    async def index() -> Response:
         """The page without data."""
-        return _file(INDEX, request)
+        return _file(INDEX, HEADERS)
 
-    @router.get("/static/{name}", include_in_schema=False)
-    async def static(name: str, request: Request) -> Response:
-        """A script or style of the page."""
-        return _file(name, request)
+    @router.get("/static/{version}/{name}", include_in_schema=False)
+    async def static(version: str, name: str) -> Response:
+        """A script or style of the page. A worker of another version has its own."""
+        return _file(name, KEPT_LONG if version == files().version else HEADERS)
 
 
 def _add_signing_in(
@@ -172,14 +172,11 @@ def _json(content: dict[str, Any]) -> JSONResponse:
     return JSONResponse(content, headers={**HEADERS, "cache-control": "no-store"})
 
 
-def _file(name: str, request: Request) -> Response:
-    found = files().get(name)
+def _file(name: str, headers: Mapping[str, str]) -> Response:
+    found = files().by_name.get(name)
     if found is None:
         raise HTTPException(404, "the page has no such file")
-    headers = {**HEADERS, "etag": found.etag}
-    if request.headers.get("if-none-match") == found.etag:
-        return Response(status_code=304, headers=headers)
-    return Response(found.content, media_type=found.kind, headers=headers)
+    return Response(found.content, media_type=found.kind, headers=dict(headers))
 
 
 def _signed_in(session: str, request: Request) -> Response:

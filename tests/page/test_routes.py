@@ -54,7 +54,9 @@ def test_its_address_leads_to_it(page: ServedPage) -> None:
     assert answer.headers["location"] == "ui/"
 
 
-@pytest.mark.parametrize("name", ["", *(f"static/{name}" for name in files())])
+@pytest.mark.parametrize(
+    "name", ["", *(f"static/{files().version}/{name}" for name in files().by_name)]
+)
 def test_every_file_goes_to_anybody_under_a_strict_policy(client: httpx.Client, name: str) -> None:
     answer = client.get(name)
 
@@ -67,20 +69,26 @@ def test_every_file_goes_to_anybody_under_a_strict_policy(client: httpx.Client, 
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
 
 
-def test_a_file_that_has_not_changed_is_not_sent_again(client: httpx.Client) -> None:
-    first = client.get("static/main.js")
-    again = client.get("static/main.js", headers={"if-none-match": first.headers["etag"]})
+def test_a_file_is_asked_for_once_and_the_index_each_time(client: httpx.Client) -> None:
+    index = client.get("")
+    script = client.get(f"static/{files().version}/main.js")
+    other = client.get("static/another/main.js")
 
-    assert (again.status_code, again.content) == (304, b"")
+    assert f'src="static/{files().version}/main.js"' in index.text
+    assert 'static/main.js"' not in index.text
+    assert index.headers["cache-control"] == "no-cache"
+    assert "immutable" in script.headers["cache-control"]
+    assert other.headers["cache-control"] == "no-cache"
+    assert other.content == script.content
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2froutes.py", "../routes.py", "%2e%2e/data.py"])
 def test_there_are_no_other_files(client: httpx.Client, name: str) -> None:
-    assert client.get(f"static/{name}").status_code == 404
+    assert client.get(f"static/{files().version}/{name}").status_code == 404
 
 
 def test_all_that_lies_there_is_served() -> None:
-    assert {path.name for path in STATIC.iterdir()} == set(files())
+    assert {path.name for path in STATIC.iterdir()} == set(files().by_name)
     assert {path.suffix.removeprefix(".") for path in STATIC.iterdir()} == set(KINDS)
 
 

@@ -12,13 +12,21 @@ const STANDS = {
 };
 
 export function promisesPanel(levels, chosen, choose) {
-  const cards = levels.map((level, place) => promiseCard(level, place, level === chosen, choose));
+  const isUsed = (level) => level.overall.satisfaction.requests > 0;
+  const cards = (kind) =>
+    levels.flatMap((level, place) => (isUsed(level) === kind ? [promiseCard(level, place, level === chosen, choose)] : []));
   return el(
     "section",
     { id: "promises", "aria-labelledby": "promises-title" },
     el("h2", { id: "promises-title" }, "Promises"),
     levels.length
-      ? el("fieldset", { class: "promises" }, el("legend", { class: "unseen" }, "Show the details of"), ...cards)
+      ? el(
+          "fieldset",
+          { class: "all-promises" },
+          el("legend", { class: "unseen" }, "Show the details of"),
+          el("div", { class: "promises" }, ...cards(true)),
+          el("div", { class: "promises unused" }, ...cards(false)),
+        )
       : el("p", { class: "card empty" }, "No zoo is configured."),
   );
 }
@@ -32,8 +40,8 @@ export function verdictChip(satisfaction) {
 
 function promiseCard(level, place, isChosen, choose) {
   const id = `promise-${place}`;
-  const { satisfaction, savings, cost: paid } = level.overall;
-  const name = promiseName(level);
+  const { satisfaction } = level.overall;
+  const isUnused = satisfaction.requests === 0;
   return el(
     "div",
     { class: "promise" },
@@ -47,25 +55,39 @@ function promiseCard(level, place, isChosen, choose) {
     el(
       "label",
       { for: id, class: "card" },
-      el("span", { class: "promise-head" }, el("span", { class: "promise-name" }, name), verdictChip(satisfaction)),
       el(
         "span",
-        { class: "promise-rate" },
-        el("strong", {}, isKnown(satisfaction.rate) ? percent(satisfaction.rate) : "–"),
-        el("span", {}, ` satisfied, promised ${percent(satisfaction.promised, 0)}`),
+        { class: "promise-head" },
+        el("span", { class: "promise-name" }, promiseName(level)),
+        isUnused ? el("span", { class: "chip" }, "no requests yet") : verdictChip(satisfaction),
       ),
-      gauge(satisfaction),
-      el("span", { class: "note" }, `${interval(satisfaction.low, satisfaction.high)}, ${count(satisfaction.answered)} of ${count(satisfaction.requests)} with a verdict`),
-      el(
-        "span",
-        { class: "facts" },
-        fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
-        fact("cost", cost(paid.total, level.cost_unit), isKnown(paid.per_request) ? `${cost(paid.per_request, level.cost_unit)} a request` : ""),
-        fact("queue", isKnown(level.queue) ? number(level.queue) : "–", level.queue > 0 ? "requests owed" : "nothing owed"),
-        fact("requests", compact(satisfaction.requests), level.is_within_reach ? "" : "out of reach"),
-      ),
+      ...(isUnused ? [el("span", { class: "note" }, `promised ${percent(satisfaction.promised, 0)}`)] : inUse(level)),
     ),
   );
+}
+
+function inUse(level) {
+  const { satisfaction, savings, cost: paid } = level.overall;
+  const unit = level.cost_unit;
+  const verdicts = `${count(satisfaction.answered)} of ${count(satisfaction.requests)} with a verdict`;
+  return [
+    el(
+      "span",
+      { class: "promise-rate" },
+      el("strong", {}, isKnown(satisfaction.rate) ? percent(satisfaction.rate) : "–"),
+      el("span", {}, ` satisfied, promised ${percent(satisfaction.promised, 0)}`),
+    ),
+    gauge(satisfaction),
+    el("span", { class: "note" }, `${interval(satisfaction.low, satisfaction.high)}, ${verdicts}`),
+    el(
+      "span",
+      { class: "facts" },
+      fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
+      fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
+      fact("queue", isKnown(level.queue) ? number(level.queue) : "–", level.queue > 0 ? "requests owed" : "nothing owed"),
+      fact("requests", compact(satisfaction.requests), level.is_within_reach ? "" : "out of reach"),
+    ),
+  ];
 }
 
 function fact(name, value, note) {
@@ -80,13 +102,15 @@ function fact(name, value, note) {
 
 /** The interval on a line from 0 to 100 %, with a mark where alpha is. */
 function gauge({ rate, low, high, promised }) {
-  const at = (share) => 4 + 192 * share;
+  const at = (share) => `${(1 + 98 * share).toFixed(2)}%`;
+  const mark = (kind, share, reach) => svg("line", { class: kind, x1: at(share), x2: at(share), y1: 9 - reach, y2: 9 + reach });
+  const bar = (kind, from, to) => svg("line", { class: kind, x1: at(from), x2: at(to), y1: 9, y2: 9 });
   return svg(
     "svg",
-    { class: "gauge", viewBox: "0 0 200 18", preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
-    svg("rect", { class: "gauge-track", x: 4, y: 7, width: 192, height: 4, rx: 2 }),
-    isKnown(low) ? svg("rect", { class: "gauge-band", x: at(low), y: 5, width: Math.max(2, at(high) - at(low)), height: 8, rx: 3 }) : null,
-    isKnown(rate) ? svg("rect", { class: "gauge-rate", x: at(rate) - 1.5, y: 2, width: 3, height: 14, rx: 1.5 }) : null,
-    svg("rect", { class: "gauge-alpha", x: at(promised) - 1, y: 0, width: 2, height: 18 }),
+    { class: "gauge", "aria-hidden": "true", focusable: "false" },
+    bar("gauge-track", 0, 1),
+    isKnown(low) ? bar("gauge-band", low, high) : null,
+    isKnown(rate) ? mark("gauge-rate", rate, 6) : null,
+    mark("gauge-alpha", promised, 9),
   );
 }

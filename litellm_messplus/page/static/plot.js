@@ -2,9 +2,10 @@
 
 import { svg } from "./dom.js";
 
-const MARGIN = { top: 10, right: 10, bottom: 26, left: 52 };
+const MARGIN = { top: 10, right: 10, bottom: 26 };
 export const HEIGHT = 220;
 const TICK_WIDTH = 84;
+const LETTER_WIDTH = 6.8;
 
 /**
  * Draw a model of `width` pixels, and say where its points are.
@@ -14,9 +15,10 @@ const TICK_WIDTH = 84;
  * `format` for values, `tick` for the place of a point. Null values are gaps.
  */
 export function draw(drawing, model, width) {
-  const inner = { width: Math.max(60, width - MARGIN.left - MARGIN.right), height: HEIGHT - MARGIN.top - MARGIN.bottom };
+  const left = 14 + LETTER_WIDTH * Math.max(5, ...ticks(model.domain).map((value) => model.format(value).length));
+  const inner = { left, width: Math.max(60, width - left - MARGIN.right), height: HEIGHT - MARGIN.top - MARGIN.bottom };
   const step = inner.width / Math.max(1, model.size);
-  const x = (place) => MARGIN.left + (place + 0.5) * step;
+  const x = (place) => left + (place + 0.5) * step;
   const [least, most] = model.domain;
   const y = (value) => MARGIN.top + inner.height * (1 - (value - least) / (most - least || 1));
   drawing.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
@@ -30,7 +32,7 @@ export function draw(drawing, model, width) {
     ...(model.lines ?? []).flatMap((line) => linePaths(line, x, y)),
     svg("line", { class: "cursor", y1: MARGIN.top, y2: MARGIN.top + inner.height, visibility: "hidden" }),
   );
-  return { x, step, left: MARGIN.left };
+  return { x, step, left };
 }
 
 /** Round numbers between which all values lie, the axis of a chart. */
@@ -70,12 +72,12 @@ function grid(model, inner, y) {
   return ticks(model.domain).flatMap((value) => [
     svg("line", {
       class: Math.abs(value) < 1e-12 ? "axis" : "grid",
-      x1: MARGIN.left,
-      x2: MARGIN.left + inner.width,
+      x1: inner.left,
+      x2: inner.left + inner.width,
       y1: y(value),
       y2: y(value),
     }),
-    svg("text", { class: "tick", x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" }, model.format(value)),
+    svg("text", { class: "tick", x: inner.left - 8, y: y(value) + 4, "text-anchor": "end" }, model.format(value)),
   ]);
 }
 
