@@ -55,7 +55,7 @@ async def test_answers_go_on_where_the_last_ended(database: AsyncEngine) -> None
         ({"is_exploration": True}, lambda row: row["is_exploration"]),
         ({"is_exploration": False}, lambda row: not row["is_exploration"]),
     ],
-    ids=str,
+    ids=["model", "satisfied", "unsatisfied", "no verdict", "key", "exploration", "no exploration"],
 )
 async def test_a_filter_gives_all_that_it_names_and_no_other(
     database: AsyncEngine, wanted: dict[str, Any], holds: Any
