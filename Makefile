@@ -13,9 +13,10 @@ UNIT := $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
 LONG := \
 	tests/replay/test_encoders.py \
 	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \
-	tests/unit/test_adaptive_holds_alpha.py \
-	tests/unit/test_key_influence.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
-	tests/unit/test_snapshot.py::test_a_snapshot_stays_small
+	tests/routing/test_adaptive_holds_alpha.py \
+	tests/conversations/test_lines.py::test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten \
+	tests/labels/test_key_influence.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
+	tests/state/test_snapshot.py::test_a_snapshot_stays_small
 FIRST := tests/end_to_end/test_serving.py tests/end_to_end/test_feedback.py
 
 # The least share of lines, in percent, that the unit tests of `make test` reach; COVER=yes holds it.

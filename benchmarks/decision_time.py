@@ -28,6 +28,7 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy import startup
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import restore
@@ -42,7 +43,7 @@ PROMPT = "Please answer the question below as a careful expert would, step by st
 
 
 def configuration(folder: Path, models: int) -> dict[str, Any]:
-    """Of a zoo of so many models, the first of which has two replicas."""
+    """Write the configuration of a zoo of so many models, the first of which has two replicas."""
     named = [("model-0", 1e-7), *((f"model-{place}", 1e-7 * 3**place) for place in range(models))]
     return {
         "model_list": [
@@ -65,8 +66,8 @@ def configuration(folder: Path, models: int) -> dict[str, Any]:
 
 
 def teach(engine: Engine, lessons: int) -> None:
-    """Of each model by turns, on prompts of 1 to 40 numbers: the later in the zoo, the more it can
-    do."""
+    """Teach each model in turn, on prompts of 1 to 40 numbers: the later in the zoo, the more it
+    can do."""
     models = engine.zoo.candidates
     for number in range(lessons):
         length, place = 1 + number * 7 % 40, number % len(models)
@@ -88,7 +89,7 @@ def teach(engine: Engine, lessons: int) -> None:
 
 
 async def measure(folder: Path, models: int, lessons: int) -> list[float]:
-    """Milliseconds of each decision."""
+    """Measure the milliseconds of each decision."""
     config = configuration(folder, models)
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
@@ -98,9 +99,9 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     database = create_engine(settings.database)
     await migrate(database)
     position = await restore(database, engines)
-    plugin = MessplusPlugin(settings, encoder, engines, database, position)
+    plugin = MessplusPlugin(Parts(settings, encoder, engines, database, position))
     plugin.start()
-    startup.spare()  # as a start of the proxy does
+    startup.freeze_startup_objects()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
         messages = [{"role": "user", "content": f"{PROMPT} {number}"}]

@@ -45,7 +45,8 @@ MONITORED = {
 
 
 def save_modernbert_base(folder: Path, layers: int) -> Path:
-    """The configuration of answerdotai/ModernBERT-base is the default one of transformers."""
+    """Save a model of the shape of answerdotai/ModernBERT-base, whose configuration is the default
+    one of transformers."""
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=build_tokenizer(), pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
     )
@@ -55,7 +56,7 @@ def save_modernbert_base(folder: Path, layers: int) -> Path:
 
 
 def measure_encoder(folder: Path) -> None:
-    """Prints the time of a batch, alone on the machine."""
+    """Print the time of a batch, alone on the machine."""
     encoder = load_encoder(str(folder))
     device = "a GPU" if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
     for size in BATCHES:
@@ -89,7 +90,7 @@ def start(url: str, folder: Path, encoder: str) -> Proxy:
 
 
 def compare(slow: Path, rounds: int, folder: Path) -> list[list[Slice]]:
-    """Slices of both proxies, a pair a round; the first round warms up."""
+    """Measure slices of both proxies, a pair a round; the first round warms up."""
     with upstream(NICENESS) as url:
         encoders = {"slow": str(slow), "embedded": "hashed-ngrams"}
         proxies = [start(url, folder / name, encoder) for name, encoder in encoders.items()]
@@ -117,7 +118,7 @@ def _print_metrics(proxy: Proxy) -> None:
 
 
 def report(folder: Path) -> None:
-    """Prints how long decisions took and what they kept the event loop from."""
+    """Print how long decisions took and what they kept the event loop from."""
     database = sqlite3.connect(folder / "messplus.db")
     found = database.execute("SELECT decision_seconds, features IS NULL FROM requests").fetchall()
     database.close()

@@ -7,7 +7,8 @@ EDGES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 class Histogram:
-    """Counts between the edges, the longest of all in milliseconds, and all together in seconds."""
+    """The counts between the edges, the longest of all in milliseconds, and all together in
+    seconds."""
 
     def __init__(self) -> None:
         self.counts = [0] * (len(EDGES) + 1)

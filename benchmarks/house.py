@@ -32,7 +32,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Figures:
-    """What is said of a set of modules."""
+    """The figures of a set of modules."""
 
     modules: int
     re_exports: int

@@ -34,9 +34,9 @@ from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.feedback import Feedback
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.startup import open_database
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.settings.load import load_settings
@@ -44,7 +44,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
-from tests.docs.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document
 
 ZOO = "zoo"
 MODELS = 3
@@ -79,7 +79,7 @@ class Proxy:
         return {name: Engine(zoo, encoder, self.settings.seed) for name, zoo in zoos.items()}
 
     async def snapshot(self, database: AsyncEngine, position: int) -> None:
-        """Of what a fold of the first records gives, as if it had come so far."""
+        """Save a snapshot of what a fold of the first records gives, as if it had come so far."""
         async for entry in read_entries(database, 0, BLOCK):
             fold(self.engines, entry)
         engine = self.engines[ZOO]
@@ -88,13 +88,13 @@ class Proxy:
         await snapshots.save(database, snapshots.Snapshot(ZOO, position, fingerprint, state))
 
     async def start(self) -> int:
-        """Everything that a start does before the first request."""
+        """Do everything that a start does before the first request."""
         self.engines = self._engines()
         return await open_database(self.settings, self.engines)
 
 
 async def measure(url: str, count: int) -> dict[str, Any]:
-    """All figures of a log of that length, made in the empty database at the URL."""
+    """Measure all figures of a log of that length, made in the empty database at the URL."""
     database = create_engine(url)
     await migrate(database)
     if database.dialect.name == "sqlite":
@@ -109,7 +109,7 @@ async def measure(url: str, count: int) -> dict[str, Any]:
 
 
 async def figures(url: str, scaled: Scaled) -> dict[str, Any]:
-    """What is read of the log that was made there."""
+    """Measure the reading of the log that was made there."""
     proxy, database = Proxy(url), create_engine(url)
     await proxy.snapshot(database, scaled.position - TAIL)
     found: dict[str, Any] = {"start_seconds": await _timed(proxy.start)}
@@ -121,7 +121,7 @@ async def figures(url: str, scaled: Scaled) -> dict[str, Any]:
 
 
 async def _make_haste(database: AsyncEngine) -> None:
-    """Nobody needs this file after a crash."""
+    """Turn off waiting for the disk: nobody needs this file after a crash."""
     async with database.connect() as connection:
         await connection.exec_driver_sql("PRAGMA journal_mode = OFF")
 
@@ -134,14 +134,15 @@ async def _make_haste(database: AsyncEngine) -> None:
 
 
 async def _analyze(database: AsyncEngine) -> None:
-    """As autovacuum would have done long before."""
+    """Analyse the tables, as autovacuum would have done long before."""
     async with database.connect() as connection:
         found = await connection.execution_options(isolation_level="AUTOCOMMIT")
         await found.exec_driver_sql("VACUUM ANALYZE")
 
 
 async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
-    """The median; what a reading found serves others for as long as it took, so each waits that."""
+    """Measure the median time; what a reading found serves others for as long as it took, so each
+    waits that."""
     took = []
     for _ in range(TIMES):
         began = time.perf_counter()
@@ -152,14 +153,14 @@ async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
 
 
 async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
-    """What is asked of it, and the longest step of its event loop meanwhile."""
+    """Measure what is asked of it, and the longest step of its event loop meanwhile."""
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
-    plugin = MessplusPlugin(
+    parts = Parts(
         proxy.settings, proxy.engines[ZOO].encoder, proxy.engines, database, scaled.position
     )
-    steps, parts = Steps(), plugin.parts
-    startup.spare()  # as the proxy does
+    steps = Steps()
+    startup.freeze_startup_objects()  # as the proxy does
     asked = iter(range(BLOCK))
 
     async def feedback() -> None:
@@ -168,7 +169,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
         await parts._feedback_desk.accept(given, Caller("key-0", is_admin=True))
 
     with steps.watched():
-        plugin.start()
+        parts.start()
         while parts.journal.position < await log.head(database):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         found = {
@@ -176,15 +177,15 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
             "status_seconds": await _timed(parts.watch.read),
             "feedback_seconds": await _timed(feedback),
         }
-    await plugin.close()
-    failed = {name: count for name, count in plugin.counters.as_dict().items() if count}
+    await parts.close()
+    failed = {name: count for name, count in parts.counters.as_dict().items() if count}
     if failed:
         raise SystemExit(f"not a measurement: {failed}")
     return {**found, "longest_step_seconds": steps.longest}
 
 
 async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
-    """By another worker, so that the proxy follows."""
+    """Judge one answer by another worker, so that the proxy follows."""
     said = [
         LabelRecord(
             label_id=new_id(),
@@ -202,7 +203,8 @@ async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
 
 
 async def _questions(database: AsyncEngine) -> dict[str, Any]:
-    """Those of `docs/sql.md`, as they stand there; each once, for it fills no cache by itself."""
+    """Ask the questions of `docs/sql.md`, as they stand there; each once, for it fills no cache by
+    itself."""
     took: dict[str, float] = {}
     async with database.connect() as connection:
         await _as_the_page_says(connection)

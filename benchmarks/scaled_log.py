@@ -28,6 +28,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store import log, summaries
 from litellm_messplus.store.contribution import Figures
 from litellm_messplus.store.summaries import HIGHEST, SUMS
@@ -55,7 +56,7 @@ TIMES = ("created_at", "ended_at")
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """So many requests, the id of the newest, and where the log ends."""
+    """A log of so many requests, with the id of the newest, and where the log ends."""
 
     requests: int
     newest: str
@@ -88,7 +89,7 @@ def _prefix(copy: int) -> str:
 
 
 async def _copy(connection: AsyncConnection, copy: int, size: int, days: int) -> None:
-    """All rows of the block once more, so many days later."""
+    """Copy all rows of the block once more, so many days later."""
     for table in (requests, calls, labels, gradings):
         changed = {name: f"'{_prefix(copy)}' || {name}" for name in OWN_IDS[table.name]}
         changed |= {"position": f"position + {copy * size}"}
@@ -109,7 +110,7 @@ def _later(connection: AsyncConnection, column: str, days: int) -> str:
 
 
 async def _copy_sums(connection: AsyncConnection, days: Sequence[int], size: int) -> None:
-    """Of every copy but the block itself, whose sums the log has kept."""
+    """Write the sums of every copy but the block itself, whose sums the log has kept."""
     copies, last = Counter(days), {day: copy for copy, day in enumerate(days)}
     copies[0] -= 1
     for table in SUMS:
@@ -135,7 +136,7 @@ def _multiplied(
 
 
 def _block(zoo: str, ending: datetime) -> Iterator[Record]:
-    """The requests of a day until then, each followed by all that happens to it."""
+    """Make the requests of a day until then, each followed by all that happens to it."""
     random = Random(0)
     for number in range(BLOCK):
         at = ending - timedelta(minutes=1 + BLOCK - number)
@@ -177,7 +178,7 @@ def _request(zoo: str, number: int, at: datetime, random: Random) -> RequestReco
         largest=MODELS[-1],
         is_exploration=random.random() < 0.1,
         exploration_probability=0.1,
-        reason="cheapest expected to hold alpha",
+        reason=Reason.AHEAD,
         decision_seconds=random.uniform(1e-4, 1e-3),
         encode_seconds=1e-4,
     )

@@ -1,9 +1,11 @@
 """Throughput of one proxy worker with the plugin, over that of the same proxy without it.
 
+LiteLLM's own adaptive router takes its turns too, as what a learned choice costs elsewhere.
+
     python -m benchmarks.throughput [ROUNDS] [--shared]
 
-Two real proxies over one upstream take turns in short slices, so that a drift of the machine hits
-both (seen: from 10 to 18 ms of CPU a request within a minute); the ratio is taken slice by slice.
+Three real proxies over one upstream take turns in short slices, so that a drift of the machine hits
+all (seen: from 10 to 18 ms of CPU a request within a minute); the ratio is taken slice by slice.
 Two processes of the very same proxy differ by up to 7 % of CPU for as long as they live (where
 their memory lies, how their hashes fall), so each of the PAIRS is started anew. The budget is a
 median ratio of 0.9 over all of them.
@@ -24,8 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -45,7 +47,7 @@ SAME = repeat(PROMPT)
 
 @contextmanager
 def upstream(niceness: int = 0) -> Iterator[str]:
-    """Its URL. With a niceness, it gives way to the proxies."""
+    """Start the upstream, and give its URL. With a niceness, it gives way to the proxies."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
     process = subprocess.Popen(["nice", "-n", str(niceness), *command])
@@ -59,7 +61,7 @@ def upstream(niceness: int = 0) -> Iterator[str]:
 
 @contextmanager
 def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Where what is started in the block runs, and this process meanwhile."""
+    """Bind this process, and what is started in the block, to these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -69,7 +71,7 @@ def on_cores(cores: Collection[int]) -> Iterator[None]:
 
 
 def cores_of(is_shared: bool) -> tuple[set[int], set[int]]:
-    """Of the worker, and of client and upstream."""
+    """Choose the cores of the worker, and those of client and upstream."""
     every = os.sched_getaffinity(0)
     if is_shared:
         return every, every
@@ -92,16 +94,32 @@ def without_plugin(config: Config) -> Config:
     return plain
 
 
+def with_adaptive_router(config: Config) -> Config:
+    """Put the same models behind LiteLLM's own adaptive router, without the plugin."""
+    members = without_plugin(config)
+    for tier, member in enumerate(members["model_list"], 1):
+        member["model_name"] = member["litellm_params"]["model"].rsplit("/", 1)[1]
+        member["model_info"] |= {"adaptive_router_preferences": {"quality_tier": tier}}
+    names = [member["model_name"] for member in members["model_list"]]
+    router = {
+        "model": "auto_router/adaptive_router",
+        "adaptive_router_default_model": names[-1],
+        "adaptive_router_config": {"available_models": names},
+    }
+    members["model_list"].append({"model_name": "zoo", "litellm_params": router})
+    return members
+
+
 @dataclass(frozen=True)
 class Slice:
-    """Of one proxy: requests a second, and its CPU seconds a request."""
+    """The figures of one proxy: requests a second, and its CPU seconds a request."""
 
     rate: float
     cpu: float
 
 
 def cpu_seconds(proxy: Proxy) -> float:
-    """User and system time of the proxy's process so far."""
+    """Read the user and system time of the proxy's process so far."""
     fields = Path(f"/proc/{proxy.process_id}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -109,7 +127,7 @@ def cpu_seconds(proxy: Proxy) -> float:
 async def slice_of(
     proxy: Proxy, prompts: Iterator[str] = SAME, seconds: float = SLICE_SECONDS
 ) -> Slice:
-    """Load on one proxy for a slice's time."""
+    """Put load on one proxy for a slice's time."""
     headers = {"authorization": f"Bearer {proxy.master_key}"}
     started = time.perf_counter()
     ends = started + seconds
@@ -131,33 +149,43 @@ async def slice_of(
     return Slice(answered / took, (cpu_seconds(proxy) - before) / answered)
 
 
-def compare(rounds: int, folder: Path, *, is_shared: bool = False) -> list[tuple[Slice, Slice]]:
-    """Slices (with, without) the plugin of one pair of processes, one a round after a warm-up."""
+ARMS = {
+    "with": lambda config: config,
+    "without": without_plugin,
+    "adaptive": with_adaptive_router,
+}
+"""By the name that is printed: what becomes of the configuration."""
+Round = Mapping[str, Slice]
+
+
+def compare(rounds: int, folder: Path, *, is_shared: bool = False) -> list[Round]:
+    """Measure slices of each arm by its name, one a round after a warm-up, of one process each."""
     workers, others = cores_of(is_shared)
-    with on_cores(others), upstream() as url:
+    with on_cores(others), upstream() as url, ExitStack() as stack:
         config = zoo_config(url, folder, zoo={"alpha": 0.8})
-        proxies = []
-        for name, chosen in (("with", config), ("without", without_plugin(config))):
-            own = folder / name
-            own.mkdir()
+        proxies = {}
+        for name, arm in ARMS.items():
+            (folder / name).mkdir()
             with on_cores(workers):
-                proxies.append(Proxy(chosen, own).start())
-        try:
-            pairs = []
-            for number in range(rounds + 1):
-                order = proxies if number % 2 else proxies[::-1]
-                slices = {id(proxy): asyncio.run(slice_of(proxy)) for proxy in order}
-                ours, plain = (slices[id(proxy)] for proxy in proxies)
-                pairs.append((ours, plain))
-                print(f"  with {shown(ours)}   without {shown(plain)}", flush=True)
-            return pairs[1:]
-        finally:
-            for proxy in proxies:
-                proxy.stop()
+                proxies[name] = Proxy(arm(config), folder / name).start()
+            stack.callback(proxies[name].stop)
+        measured: list[Round] = []
+        for number in range(rounds + 1):
+            order = list(ARMS)[number % len(ARMS) :] + list(ARMS)[: number % len(ARMS)]
+            slices = {name: asyncio.run(slice_of(proxies[name])) for name in order}
+            measured.append(slices)
+            print("   ".join(f"{name} {shown(slices[name])}" for name in ARMS), flush=True)
+        return measured[1:]
 
 
 def shown(measured: Slice) -> str:
     return f"{measured.rate:6.1f}/s {measured.cpu * 1000:5.2f} ms CPU"
+
+
+def ratios(rounds: Sequence[Round], arm: str) -> tuple[list[float], float]:
+    """Compare an arm with the one without the plugin: all ratios of rates, the median of CPU."""
+    rates = [each[arm].rate / each["without"].rate for each in rounds]
+    return rates, statistics.median(each[arm].cpu / each["without"].cpu for each in rounds)
 
 
 def main() -> None:
@@ -165,16 +193,17 @@ def main() -> None:
     parser.add_argument("rounds", type=int, nargs="?", default=16)
     parser.add_argument("--shared", action="store_true", help="all processes on all cores")
     given = parser.parse_args()
-    slices = []
+    rounds: list[Round] = []
     for number in range(1, PAIRS + 1):
-        print(f"pair {number} of {PAIRS}", flush=True)
+        print(f"set {number} of {PAIRS}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            slices += compare(given.rounds, Path(folder), is_shared=given.shared)
-    ratios = [ours.rate / plain.rate for ours, plain in slices]
-    low, median, high = statistics.quantiles(ratios, n=4)
-    cpu = statistics.median(ours.cpu / plain.cpu for ours, plain in slices)
-    print(f"CPU seconds a request: median ratio {cpu:.3f}")
-    print(f"ratio: median {median:.3f} (budget {BUDGET}), half of all in {low:.3f} to {high:.3f}")
+            rounds += compare(given.rounds, Path(folder), is_shared=given.shared)
+    for arm in ("adaptive", "with"):
+        rates, cpu = ratios(rounds, arm)
+        low, median, high = statistics.quantiles(rates, n=4)
+        print(f"{arm}: CPU seconds a request, median ratio {cpu:.3f}")
+        print(f"{arm}: ratio {median:.3f}, half of all in {low:.3f} to {high:.3f}")
+    print(f"budget of the plugin's ratio: {BUDGET}")
     raise SystemExit(median < BUDGET)
 
 

@@ -23,8 +23,8 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.history import history
-from tests.unit.builders import build_engine, label, request, served_call
-from tests.unit.folding import only_zoo
+from tests.support.builders import build_engine, label, request, served_call
+from tests.support.folding import only_zoo
 
 VERDICTS = 10_000
 MORE = 24
@@ -96,12 +96,13 @@ async def main(folder: str) -> int:
         database,
         only_zoo(engine),
         Counters(),
+        store_text=False,
         flush_seconds=0.1,
         snapshot_every=10**9,
         position=position,
     )
     await judge(database, "another-worker-", FOLLOWED)
-    startup.spare()  # as the proxy does
+    startup.freeze_startup_objects()  # as the proxy does
 
     async def follow() -> None:
         journal.start()

@@ -28,8 +28,8 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from tests.support.builders import build_engine, build_zoo, label, request, served_call
 from tests.support.postgres import missing, postgres_server
-from tests.unit.builders import build_engine, build_zoo, label, request, served_call
 
 WORKERS = (1, 2, 4)
 SECONDS = 5.0
@@ -44,7 +44,7 @@ DATABASES = ("sqlite", "postgres")
 
 @dataclass(frozen=True)
 class Load:
-    """What one worker is to do, and when all begin; ``rate`` None is as fast as it goes."""
+    """The work of one worker, and when all begin; ``rate`` None is as fast as it goes."""
 
     database: str
     worker: int
@@ -55,7 +55,8 @@ class Load:
 
 @dataclass
 class Told:
-    """Of one worker: moments by request, in seconds since 1970, and durations in seconds."""
+    """The times of one worker: moments by request, in seconds since 1970, and durations in
+    seconds."""
 
     acknowledged: dict[str, float] = field(default_factory=dict)
     folded: dict[str, float] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of all workers together; times in milliseconds."""
+    """The figures of all workers together; times in milliseconds."""
 
     database: str
     workers: int
@@ -84,7 +85,7 @@ class Figures:
 
 
 class Worker:
-    """Drives a journal, and takes the times."""
+    """A worker that drives a journal, and takes the times."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -99,6 +100,7 @@ class Worker:
             database,
             {self._engine.zoo.name: self._engine},
             counters := Counters(),
+            store_text=False,
             flush_seconds=0.5,
             snapshot_every=10_000,
             position=0,
@@ -164,12 +166,12 @@ class Worker:
 
 
 def work(load: Load) -> Told:
-    """Be one worker, in a process of its own."""
+    """Work as one worker, in a process of its own."""
     return asyncio.run(Worker(load).run())
 
 
 def measure(database: str, url: str, workers: int, seconds: float, rate: float | None) -> Figures:
-    """So many workers at once, on a database that is there."""
+    """Measure so many workers at once, on a database that is there."""
     begins = time.time() + START_SECONDS
     loads = [Load(url, worker, begins, seconds, rate) for worker in range(workers)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -181,7 +183,7 @@ def measure(database: str, url: str, workers: int, seconds: float, rate: float |
 
 
 def figures(database: str, told: Sequence[Told], seconds: float, *, is_paced: bool) -> Figures:
-    """What the workers' times come to."""
+    """Compute what the workers' times come to."""
     if any(here.acknowledged.keys() - each.folded.keys() for each in told for here in told):
         raise RuntimeError("the machine is too busy: a worker had not read the log at the end")
     requests = sum(len(each.acknowledged) for each in told)
@@ -217,7 +219,7 @@ def _milliseconds(found: list[float], share: float) -> float:
 
 @contextmanager
 def databases(kind: str) -> Iterator[Iterator[str]]:
-    """URLs of empty logs, one after another."""
+    """Yield URLs of empty logs, one after another."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield (f"sqlite+aiosqlite:///{Path(folder)}/{n}.db" for n in range(100))
@@ -255,7 +257,7 @@ def main() -> None:
 
 
 def line(found: Figures) -> str:
-    """The figures of one measurement, for people."""
+    """Write the figures of one measurement, for people."""
     stale = (
         ""
         if found.stale_median is None

@@ -18,7 +18,8 @@ AGAIN_SECONDS = 1.0
 
 
 class Arrivals:
-    """Bounded: whoever comes on top is refused, whatever it asks for."""
+    """The look-ups that wait for an id, a bounded number: whoever comes on top is refused, whatever
+    it asks for."""
 
     def __init__(self, most: int = MOST_WAITING, most_of_one: int = MOST_OF_ONE) -> None:
         self._most = most
@@ -28,7 +29,8 @@ class Arrivals:
 
     @contextmanager
     def expecting(self, given: str) -> Iterator[asyncio.Event]:
-        """What is set when a record with that id has become part of the log, from now on."""
+        """Give an event that is set when a record with that id becomes part of the log, from now
+        on."""
         name, arrived = storable(given), asyncio.Event()
         self._expected[name].add(arrived)
         try:
@@ -40,7 +42,7 @@ class Arrivals:
 
     @contextmanager
     def waiting(self, who: str | None) -> Iterator[None]:
-        """A place among those who wait. Raises TooOftenError where there is none."""
+        """Hold a place among those who wait. Raises TooOftenError where there is none."""
         if self._waiting[who] >= self._most_of_one or self._waiting.total() >= self._most:
             raise TooOftenError("too many look-ups of unknown ids are waiting", AGAIN_SECONDS)
         self._waiting[who] += 1
@@ -57,19 +59,19 @@ class Arrivals:
         return frozenset(self._expected)
 
     def came(self, records: Iterable[Record]) -> None:
-        """These are in the log, and folded in."""
+        """Wake those who wait for these records: they are in the log, and folded in."""
         if self._expected:
             self.arrived(_ids(records))
 
     def arrived(self, ids: Iterable[str]) -> None:
-        """Records with these ids are in the log, and folded in."""
+        """Wake those who wait for these ids: their records are in the log, and folded in."""
         for name in ids:
             for arrived in self._expected.get(name, ()):
                 arrived.set()
 
 
 def _ids(records: Iterable[Record]) -> Iterator[str]:
-    """By which a client may know its request."""
+    """Give the ids by which a client may know its request."""
     for record in records:
         match record:
             case RequestRecord():

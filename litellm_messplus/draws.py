@@ -7,6 +7,6 @@ from hashlib import blake2b
 
 
 def uniform(seed: int, stream: str, place: int | str) -> float:
-    """A number in [0, 1): that of ``place`` in the stream of draws that ``stream`` names."""
+    """Return a number in [0, 1): that of ``place`` in the stream of draws that ``stream`` names."""
     digest = blake2b(f"{seed}\0{stream}\0{place}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / float(1 << 53)

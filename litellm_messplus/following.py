@@ -19,7 +19,8 @@ and a busy worker commits up to a hundred times a second."""
 
 
 class Following:
-    """One a journal, which ``wake`` wakes. ``upto`` is the newest position that was told of."""
+    """The wait for what others write, one a journal, which ``wake`` wakes. ``upto`` is the newest
+    position that was told of."""
 
     def __init__(self, database: AsyncEngine, counters: Counters, wake: Callable[[], None]) -> None:
         self.upto = 0
@@ -34,7 +35,7 @@ class Following:
 
     @property
     def seconds(self) -> float:
-        """How long to wait before looking without having been told."""
+        """The seconds to wait before looking without having been told."""
         is_told = self._notices is not None and self._notices.is_listening
         return SELDOM_SECONDS if is_told else FOLLOW_SECONDS
 
@@ -67,4 +68,6 @@ class Following:
         self._wake()
 
     def _lost(self, error: Exception) -> None:
-        self._counters.failure("log_notices_lost", f"other workers are heard of late: {error!r}")
+        self._counters.failure(
+            "log_notices_lost", f"records of other workers are noticed late: {error!r}"
+        )

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError
 from litellm_messplus.following import Following
-from litellm_messplus.records import Record, RequestRecord
+from litellm_messplus.records import Record, RequestRecord, without_text
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
@@ -57,7 +57,8 @@ class _Waiting:
 
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
-    ``arrivals`` are told of what it has written and folded in."""
+    ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
+    words of a user go past its door, whoever hands them over; ``saw`` is told of what did."""
 
     def __init__(
         self,
@@ -65,6 +66,8 @@ class Journal:
         engines: Mapping[str, Engine],
         counters: Counters,
         *,
+        store_text: bool,
+        saw: Callable[[Record], None] | None = None,
         flush_seconds: float,
         snapshot_every: int,
         position: int,
@@ -74,6 +77,8 @@ class Journal:
         self._database = database
         self._engines = engines
         self._counters = counters
+        self._store_text = store_text
+        self._saw = saw
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
@@ -90,7 +95,8 @@ class Journal:
         self._closing = False
 
     def begin_at(self, position: int) -> None:
-        """The engines have been restored up to there, since the journal was made."""
+        """Begin at a position: the engines have been restored up to there, since the journal was
+        made."""
         self.position = self._snapshot_position = position
 
     def start(self) -> None:
@@ -100,7 +106,7 @@ class Journal:
 
     def write(self, record: Record) -> None:
         """Hand over a record; it is written within the flush interval."""
-        self._add(_Waiting(record))
+        self._add(record)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(
                 self._flush_seconds, self._write_now
@@ -113,7 +119,7 @@ class Journal:
         DatabaseFileGoneError where its file was deleted.
         """
         written = asyncio.get_running_loop().create_future()
-        self._add(_Waiting(record, written, is_durable=True))
+        self._add(record, written)
         self._write_now()
         await asyncio.shield(written)
 
@@ -144,11 +150,16 @@ class Journal:
         except SQLAlchemyError:  # the log is written; a start will fold it
             self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
-    def _add(self, waiting: _Waiting) -> None:
+    def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> None:
+        """Queue a record, as it may be kept. Whoever hands over a future waits for the disk."""
+        kept = record if self._store_text else without_text(record)
+        waiting = _Waiting(kept, written, is_durable=written is not None)
         if len(self._backlog) >= LONGEST_BACKLOG:
             self._drop(waiting, JournalFullError(f"{LONGEST_BACKLOG} records are waiting"))
         else:
             self._backlog.append(waiting)
+            if self._saw is not None:
+                self._saw(kept)
 
     def _write_now(self) -> None:
         self._is_due = True
@@ -168,12 +179,14 @@ class Journal:
                 self._write_now()
             except Exception:
                 waiting = len(self._backlog)
-                self._counters.failure("journal_failures", f"the log fails; {waiting} waiting")
+                self._counters.failure(
+                    "journal_failures", f"the log cannot be written; {waiting} records wait"
+                )
                 await asyncio.sleep(RETRY_SECONDS)
                 self._write_now()
 
     async def _woken(self) -> bool:
-        """Wait for something to do; whether that is no more than what others wrote.
+        """Wait for something to do, and tell whether that is no more than what others wrote.
 
         A notice writes nothing: records that wait keep their flush interval.
         """
@@ -195,7 +208,8 @@ class Journal:
             await self._save_due_snapshots()
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
-        """Nobody waits for a file that may never come back; what is handed over is kept for it."""
+        """Refuse the durable records: nobody waits for a file that may never come back; what was
+        handed over is kept for it."""
         self._counters.failure("database_file_gone", str(error))
         for waiting in self._backlog:
             if waiting.is_durable:
@@ -216,7 +230,7 @@ class Journal:
         await self._save_due_snapshots()
 
     async def _write_batch(self, size: int) -> None:
-        """One transaction. What it holds stays in the backlog until it is committed."""
+        """Write one transaction. What it holds stays in the backlog until it is committed."""
         batch = [self._backlog[index] for index in range(size)]
         try:
             appended = await self._append(batch)
@@ -230,7 +244,8 @@ class Journal:
         await self._fold_written(batch, appended)
 
     async def _write_singly(self, batch: Sequence[_Waiting]) -> None:
-        """One record that the database will never take must not hold up the others."""
+        """Write records one by one: one that the database will never take must not hold up the
+        others."""
         for waiting in batch:
             try:
                 appended = await self._append([waiting])
@@ -276,14 +291,17 @@ class Journal:
         waiting.refuse(error)
 
     async def _begun_anew(self, start: int) -> bool:
-        """Whether the engines had to be restored: the log starts later now, and what they had yet
-        to read of it is gone. A worker that was away for longer than a prune takes meets that."""
+        """Tell whether the engines had to be restored: the log starts later now, and what they
+        had yet to read of it is gone. A worker that was away for longer than a prune takes meets
+        that."""
         if start == self._log_start:
             return False
         bases = await base.positions(self._database)
         is_behind = any(bases.get(name, 0) > self.position for name in self._engines)
         if is_behind:
-            self._counters.failure("restored_after_pruning", "the log was pruned ahead of here")
+            self._counters.failure(
+                "restored_after_pruning", "the log was pruned beyond what this worker had read"
+            )
             self.position = await restore(self._database, self._engines)
         self._log_start = start
         return is_behind
@@ -321,7 +339,7 @@ class Journal:
             await self._save_snapshots()
 
     async def _save_snapshots(self) -> None:
-        """Of every zoo, as of now."""
+        """Save a snapshot of every zoo, as of now."""
         position = self.position
         for engine in self._engines.values():
             await keep(self._database, engine, position)

@@ -5,13 +5,14 @@ router is the fold of the records in that order."""
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.routing.decision import Reason
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -23,7 +24,7 @@ _tails: list[bytes] = []
 
 
 def new_id() -> str:
-    """32 hexadecimal digits: the time in nanoseconds, then 64 random bits.
+    """Make an id of 32 hexadecimal digits: the time in nanoseconds, then 64 random bits.
 
     In order of time, so that a row goes to the end of every index on it: random ids touch a page
     of their own for each row and index, which took more CPU than the rest of the writing.
@@ -44,29 +45,37 @@ os.register_at_fork(after_in_child=_tails.clear)  # or two processes would give 
 
 
 class CallRole(StrEnum):
-    """Whether the user saw the answer."""
+    """The roles of a call: whether the user saw the answer."""
 
     SERVED = "served"
     EXPLORATION = "exploration"
 
 
 class CallStatus(StrEnum):
-    """How a call ended."""
+    """The ways in which a call ends."""
 
     SUCCESS = "success"
     FAILURE = "failure"
 
 
 class GradingStatus(StrEnum):
-    """What became of a grading."""
+    """The ways in which a grading ends."""
 
     GRADED = "graded"
     NONSENSE = "nonsense"
     FAILURE = "failure"
 
 
+class Preferred(StrEnum):
+    """The one of two answers that a judge found better, by the place in which it was shown."""
+
+    FIRST = "first"
+    SECOND = "second"
+    NEITHER = "neither"
+
+
 class CostSource(StrEnum):
-    """Where a call's cost comes from. Unmeasured is not zero."""
+    """The sources of a call's cost. Unmeasured is not zero."""
 
     MEASURED = "measured"
     COUNTED = "counted"
@@ -82,6 +91,8 @@ class RequestRecord:
     ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
     None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
     having them, ``encode_joules`` their energy above idle, where it is measured.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought.
     """
 
     request_id: str
@@ -106,7 +117,7 @@ class RequestRecord:
     largest: str
     is_exploration: bool
     exploration_probability: float
-    reason: str
+    reason: Reason
     decision_seconds: float
     aim: float | None = None
     expected_satisfaction: float | None = None
@@ -118,6 +129,8 @@ class RequestRecord:
     prompt: str | None = None
     surface: Surface | None = None
     surface_version: str | None = None
+    is_within_reach: bool = True
+    label_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +153,7 @@ class CallRecord:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    written_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
     cost_source: CostSource = CostSource.UNKNOWN
@@ -151,8 +165,9 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """What a source says of one call; a later label of the same source replaces it. ``weight`` 0
-    keeps it in the log alone."""
+    """A source's word on one call; a later label of the same source replaces it. ``weight`` 0
+    keeps it in the log alone. ``probability`` is that of the draw that bought it; None of one that
+    nobody drew."""
 
     label_id: str
     call_id: str
@@ -163,13 +178,15 @@ class LabelRecord:
     value: float
     weight: float = 1.0
     comment: str | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GradingRecord:
     """A judge was asked to grade the answers to one request; what it said of them are labels.
 
-    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it.
+    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it. ``preferred``
+    is of a comparison of two answers, and None of a grading of each on its own.
     """
 
     grading_id: str
@@ -183,11 +200,12 @@ class GradingRecord:
     completion_tokens: int | None = None
     seconds: float | None = None
     error: str | None = None
+    preferred: Preferred | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyRecord:
-    """What a call took, measured above idle, known some time after its end.
+    """The energy of a call, measured above idle, known some time after its end.
 
     ``cost`` is in the zoo's unit; None where the deployment's price is not one of energy.
     """
@@ -201,7 +219,8 @@ class EnergyRecord:
 
 @dataclass(frozen=True, slots=True)
 class LessonRecord:
-    """What a model made of a prompt, known from elsewhere: it teaches, and counts as no request.
+    """A lesson: what a model made of a prompt, known from elsewhere. It teaches, and counts as no
+    request.
 
     ``batch`` names where it comes from. ``completion_tokens`` need not be whole: of a recording
     they are told by its cost; None where nobody knows.
@@ -222,23 +241,44 @@ class LessonRecord:
 
     @property
     def request_id(self) -> str:
-        """Of the prompt, which several models may have answered."""
+        """The id of the prompt, which several models may have answered."""
         return request_of(self.lesson_id)
 
 
 Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord | LessonRecord
 
 
+def without_text(record: Record) -> Record:
+    """Drop what may quote a user: the prompt, the answer, and what a judge says of them.
+
+    What a user writes as the comment of feedback is sent to be kept, and stays.
+    """
+    match record:
+        case RequestRecord():
+            return without_prompt(record)
+        case CallRecord(answer=str()):
+            return replace(record, answer=None)
+        case LabelRecord(kind=LabelKind.JUDGE, comment=str()):
+            return replace(record, comment=None)
+    return record
+
+
+def without_prompt(record: RequestRecord) -> RequestRecord:
+    """Drop the text of the prompt."""
+    return record if record.prompt is None else replace(record, prompt=None)
+
+
 def served_call_id(request_id: str) -> str:
-    """The id of the call that the user saw: known before it has ended, so it can be labelled."""
+    """Return the id of the call that the user saw: known before it has ended, so it can be
+    labelled."""
     return f"{request_id}.0"
 
 
 def exploration_call_id(request_id: str, number: int) -> str:
-    """The id of the ``number``-th exploration call of a request, counted from 1."""
+    """Return the id of the ``number``-th exploration call of a request, counted from 1."""
     return f"{request_id}.{number}"
 
 
 def request_of(call_id: str) -> str:
-    """The id of the request that a call was made for."""
+    """Return the id of the request that a call was made for."""
     return call_id.rpartition(".")[0]

@@ -52,8 +52,8 @@ async def _newest_snapshot(database: AsyncEngine, engine: Engine) -> snapshots.S
 async def _load(
     database: AsyncEngine, engine: Engine, found: snapshots.Snapshot | None, ends: log.Ends
 ) -> int:
-    """Up to where the engine's state has come by its snapshot, which was read before the head, or
-    by what the log begins with."""
+    """Load the engine's state from its snapshot, which was read before the head, or from what the
+    log begins with, and return the position that it has come to."""
     if found is not None and await _resumed(database, engine, found, ends.head):
         return found.position
     return begin(engine, await base.read(database, engine.zoo.name), ends.start)
@@ -62,7 +62,8 @@ async def _load(
 async def _resumed(
     database: AsyncEngine, engine: Engine, found: snapshots.Snapshot, head: int
 ) -> bool:
-    """Whether the snapshot is what the log says up to there, as far as can be told."""
+    """Resume from the snapshot, and tell whether it is what the log says up to there, as far as can
+    be told."""
     if found.position > head:
         logger.warning(
             "the snapshot of %s at %d is ahead of the log, which ends at %d (was an older copy of "
@@ -107,7 +108,7 @@ def begin(engine: Engine, found: Base | None, start: int) -> int:
 
 
 def _other_settings(engine: Engine, found: Base) -> ConfigurationError:
-    """Names the settings that were changed since the log was pruned, and what to do."""
+    """Name the settings that were changed since the log was pruned, and what to do."""
     now = snapshot.settings_of(engine.zoo, engine.encoder.name)
     then = found.settings or {}
     changed = [name for name in now if name in then and now[name] != then[name]]
@@ -121,7 +122,7 @@ def _other_settings(engine: Engine, found: Base) -> ConfigurationError:
 
 
 def _key(zoo: str, name: str) -> str:
-    """Where an operator finds the setting."""
+    """Name the setting as an operator finds it."""
     match name:
         case "encoder":
             return "messplus.encoder"

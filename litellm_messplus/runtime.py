@@ -21,7 +21,7 @@ LOG_SECONDS = 60.0
 
 
 class Counters:
-    """Counts by name; the same failure is logged at most once a minute."""
+    """The counts by name; the same failure is logged at most once a minute."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -41,7 +41,7 @@ class Counters:
         logger.warning("%s (%s so far: %d)", message, name, self._counts[name], exc_info=True)
 
     def as_dict(self) -> dict[str, int]:
-        """Every count by name."""
+        """Return every count by name."""
         return dict(sorted(self._counts.items()))
 
 
@@ -51,7 +51,7 @@ DOTTED_PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 def load_attribute(path: str) -> Any:
-    """What a module has under a name, or under a name within it (`module:Class.member`).
+    """Load what a module has under a name, or under a name within it (`module:Class.member`).
 
     Raises whatever importing it raises: ImportError, AttributeError, or any error of that code.
     """
@@ -68,7 +68,7 @@ PACKAGE = "litellm-messplus"
 
 
 def version() -> str:
-    """As its package says it."""
+    """Return the version of the installed package."""
     return metadata.version(PACKAGE)
 
 
@@ -76,7 +76,7 @@ def version() -> str:
 
 
 class Background:
-    """Holds the task; one that was never started is closed at once."""
+    """The holder of a background task; one that was never started is closed at once."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None

@@ -20,7 +20,7 @@ class Zoo:
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
-        """In the order of the configuration."""
+        """The candidates, in the order of the configuration."""
         return tuple(self.prices)
 
     @cached_property

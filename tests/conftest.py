@@ -1,21 +1,31 @@
 """For every test: one thread of BLAS, as in the proxy and the replay; LiteLLM's prices as they are
-installed, not fetched; tables as wide as a terminal that shows them whole.
+installed, not fetched; tables as wide as a terminal that shows them whole; property tests that draw
+the same examples each time. And what most rooms ask for: a database in a file, a zoo.
 
 With `--postgres`, the proxies of the end-to-end tests keep their history on a real Postgres.
 """
 
 import os
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.zoo import Zoo
+from tests.support.builders import POLICIES, build_zoo
 from tests.support.postgres import missing, postgres_server
 from tests.support.proxy import POSTGRES
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ["COLUMNS"] = "120"
 threadpool_limits(limits=1, user_api="blas")
+settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.load_profile("same")
 
 SERVER = pytest.StashKey[ExitStack]()
 
@@ -37,3 +47,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[SERVER].close()
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
+    """An empty log in a file, at this code's version."""
+    engine = create_engine(database_url)
+    await migrate(engine)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture(params=POLICIES)
+def zoo(request: pytest.FixtureRequest) -> Zoo:
+    """The same zoo under each policy in turn."""
+    return build_zoo(policy=request.param)

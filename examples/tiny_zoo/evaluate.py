@@ -16,7 +16,7 @@ LONGEST_ANSWER = 32  # tokens
 
 @torch.inference_mode()
 def replies(folder: Path, tasks: Sequence[Task]) -> list[str]:
-    """The saved model's greedy reply to every task, in order."""
+    """Return the saved model's greedy reply to every task, in order."""
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     alike: dict[int, list[int]] = defaultdict(list)
@@ -36,7 +36,8 @@ def replies(folder: Path, tasks: Sequence[Task]) -> list[str]:
 
 
 def evaluate(folder: Path, tasks: Sequence[Task]) -> dict[str, float]:
-    """The share of ``tasks`` the saved model satisfies: per family, then ``overall``."""
+    """Compute the share of ``tasks`` that the saved model satisfies: per family, then
+    ``overall``."""
     verdicts: dict[str, list[bool]] = {name: [] for name in (*FAMILIES, "overall")}
     for task, reply in zip(tasks, replies(folder, tasks), strict=True):
         satisfied = is_satisfactory(task, reply)
@@ -46,7 +47,7 @@ def evaluate(folder: Path, tasks: Sequence[Task]) -> dict[str, float]:
 
 
 def table(shares: dict[str, dict[str, float]]) -> str:
-    """A Markdown table with a row per family and a column per model."""
+    """Write a Markdown table with a row per family and a column per model."""
     rows = [["family", *shares], ["---"] + ["---:"] * len(shares)]
     for family in (*FAMILIES, "overall"):
         rows.append([family, *(f"{share[family]:.1%}" for share in shares.values())])

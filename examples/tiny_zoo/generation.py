@@ -24,14 +24,14 @@ class Message(BaseModel):
     content: str | list[TextPart] | None = None
 
     def text(self) -> str:
-        """The content as one string."""
+        """Return the content as one string."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
         return self.content or ""
 
 
 class StreamOptions(BaseModel):
-    """What a stream carries besides the text."""
+    """The options of a stream: what it carries besides the text."""
 
     include_usage: bool = False
 
@@ -49,7 +49,7 @@ class Sampling(BaseModel):
     stream_options: StreamOptions | None = None
 
     def token_limit(self) -> int:
-        """The most tokens to generate, 64 unless the request says otherwise."""
+        """Return the most tokens to generate, 64 unless the request says otherwise."""
         return self.max_completion_tokens or self.max_tokens or 64
 
 
@@ -74,7 +74,7 @@ class RequestError(Exception):
 
 
 def bad_request(message: str) -> RequestError:
-    """A RequestError for a request whose content does not make sense."""
+    """Build a RequestError for a request whose content does not make sense."""
     return RequestError(HTTPStatus.BAD_REQUEST, "invalid_request", message)
 
 
@@ -87,12 +87,12 @@ class TinyModel:
         self.network.eval()
 
     def parameter_count(self) -> int:
-        """How large the model is."""
+        """Count the model's parameters."""
         count: int = self.network.num_parameters()
         return count
 
     def chat_prompt(self, messages: list[Message]) -> str:
-        """The text a chat is turned into; raises RequestError without a user message."""
+        """Write the text that a chat is turned into; raises RequestError without a user message."""
         if not any(message.role == "user" for message in messages):
             raise bad_request("messages must hold a user message")
         plain = [{"role": message.role, "content": message.text()} for message in messages]
@@ -101,7 +101,7 @@ class TinyModel:
 
     @torch.inference_mode()
     def next_scores(self, tokens: list[int], cache: DynamicCache) -> torch.Tensor:
-        """Scores [vocabulary] of what follows ``tokens``, which are added to ``cache``."""
+        """Score what follows ``tokens``, which are added to ``cache``."""
         output = self.network(
             input_ids=torch.tensor([tokens]),
             past_key_values=cache,
@@ -152,7 +152,7 @@ class Generation:
         return int(torch.multinomial(chances, 1, generator=source))
 
     def usage(self) -> dict[str, int]:
-        """Token counts in OpenAI's form."""
+        """Count the tokens in OpenAI's form."""
         prompt_count = len(self.prompt_tokens)
         return {
             "prompt_tokens": prompt_count,

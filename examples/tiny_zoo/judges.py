@@ -8,7 +8,8 @@ answer. They reply as its schema asks.
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from examples.tiny_zoo.generation import (
     ChatRequest,
@@ -28,6 +29,9 @@ FALSE_UNSATISFIED = 0.05
 _BLOCK = re.compile(r"^<(\w+) (\w+)>\n(.*?)\n</\1 \2>$", re.DOTALL | re.MULTILINE)
 _LAST_QUESTION = re.compile(r".*^\[user\]\n(.*)", re.DOTALL | re.MULTILINE)
 
+COMPARING = '"better"'
+"""In the instructions of a comparison: the key of its reply."""
+
 Grade = tuple[bool, str]
 """Whether an answer satisfies, and the reason."""
 Judge = Callable[[str, Sequence[str]], list[Grade]]
@@ -35,7 +39,7 @@ Judge = Callable[[str, Sequence[str]], list[Grade]]
 
 
 def scripted_judge(task: str, answers: Sequence[str]) -> list[Grade]:
-    """Works the task out, then errs at random: always alike on the same task and answer."""
+    """Work the task out, then err at random: always alike on the same task and answer."""
     try:
         right = solve(task)
     except ValueError as error:
@@ -50,7 +54,8 @@ def _scripted(task: str, answer: str, is_right: bool) -> Grade:
 
 
 class LargestJudge:
-    """Answers the task itself, and is satisfied with the same answer; it cannot read a rubric.
+    """A judge that answers the task itself, and is satisfied with the same answer; it cannot read a
+    rubric.
 
     So it is wrong where the model is, and never finds fault with what that model wrote.
     """
@@ -77,21 +82,18 @@ class Grading:
         self.finish_reason = "stop"
         self._judge = judge
         self._task, self._answers = read(request.messages)
+        self._compares = any(COMPARING in m.text() for m in request.messages if m.role == "system")
         self._written = 0
 
     def __iter__(self) -> Iterator[str]:
         grades = self._judge(self._task, list(self._answers.values()))
-        reply = json.dumps(
-            {
-                name: {"reason": reason, "satisfied": satisfied}
-                for name, (satisfied, reason) in zip(self._answers, grades, strict=True)
-            }
-        )
+        said = dict(zip(self._answers, grades, strict=True))
+        reply = json.dumps(_better(said) if self._compares else _each(said))
         self._written = len(reply)
         yield reply
 
     def usage(self) -> dict[str, int]:
-        """Token counts in OpenAI's form."""
+        """Count the tokens in OpenAI's form."""
         sent = sum(len(message.text()) for message in self.request.messages)
         return {
             "prompt_tokens": sent,
@@ -100,8 +102,23 @@ class Grading:
         }
 
 
+def _each(said: Mapping[str, Grade]) -> dict[str, Any]:
+    """Return a verdict on each answer."""
+    return {
+        name: {"reason": reason, "satisfied": satisfied}
+        for name, (satisfied, reason) in said.items()
+    }
+
+
+def _better(said: Mapping[str, Grade]) -> dict[str, Any]:
+    """Name the only satisfactory one of two answers, or neither."""
+    satisfying = [name for name, (satisfied, _) in said.items() if satisfied]
+    better = satisfying[0] if len(satisfying) == 1 else "neither"
+    return {"reason": "; ".join(reason for _, reason in said.values()), "better": better}
+
+
 def read(messages: Sequence[Message]) -> tuple[str, dict[str, str]]:
-    """The task of a grading, and the answers by their names in it.
+    """Read the task of a grading, and the answers by their names in it.
 
     Raises RequestError where there is no task or no answer.
     """

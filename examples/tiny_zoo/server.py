@@ -55,7 +55,7 @@ class Writing(Protocol):
 
 
 class Answer:
-    """Shapes a reply as OpenAI's JSON: a chat's or a plain completion's."""
+    """The shape of a reply as OpenAI's JSON: a chat's or a plain completion's."""
 
     def __init__(self, generation: Writing, chat: bool) -> None:
         self.generation, self.chat = generation, chat
@@ -86,7 +86,7 @@ class Answer:
         return self._body(kind, [choice])
 
     def chunks(self) -> Iterator[Body]:
-        """The streaming bodies, each as soon as its token is generated."""
+        """Yield the streaming bodies, each as soon as its token is generated."""
         if self.chat:
             yield self._chunk({"role": "assistant", "content": ""})
         for piece in self.generation:
@@ -120,21 +120,21 @@ class Zoo:
         )
 
     def model(self, name: str) -> TinyModel:
-        """The model of that name; raises RequestError (404) where there is none."""
+        """Find the model of that name; raises RequestError (404) where there is none."""
         if name not in self.models:
             message = f"The model `{name}` does not exist."
             raise RequestError(HTTPStatus.NOT_FOUND, "model_not_found", message)
         return self.models[name]
 
     def chat(self, request: ChatRequest) -> Writing:
-        """The reply of the model or judge that the request names."""
+        """Return the reply of the model or judge that the request names."""
         if request.model in self.judges:
             return Grading(self.judges[request.model], request)
         model = self.model(request.model)
         return Generation(model, model.chat_prompt(request.messages), request)
 
     def complete(self, request: CompletionRequest) -> Writing:
-        """The model's continuation of the prompt."""
+        """Return the model's continuation of the prompt."""
         return Generation(self.model(request.model), request.prompt, request)
 
     async def respond(self, writing: Writing, chat: bool) -> Response:
@@ -153,14 +153,14 @@ class Zoo:
 
 
 def error_response(status: HTTPStatus, code: str, message: str) -> JSONResponse:
-    """A failure in OpenAI's form."""
+    """Describe a failure in OpenAI's form."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
     return JSONResponse({"error": error}, status)
 
 
 def build_app(models_directory: Path, instance: str = "") -> FastAPI:
-    """The server's application; loads every model in ``models_directory``. Its health names the
-    ``instance``, by which whoever started it knows it."""
+    """Build the server's application; loads every model in ``models_directory``. Its health names
+    the ``instance``, by which whoever started it knows it."""
     app, zoo = FastAPI(title="tiny zoo"), Zoo(models_directory)
 
     @app.exception_handler(RequestError)

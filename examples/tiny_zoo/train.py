@@ -63,7 +63,7 @@ RECIPES = {
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
-    """A tokenizer with one token per character; unknown characters become ``<unk>``."""
+    """Build a tokenizer with one token per character; unknown characters become ``<unk>``."""
     vocabulary = {token: index for index, token in enumerate((*SPECIAL_TOKENS, *CHARACTERS))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
@@ -81,7 +81,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
-    """A freshly initialised Llama of the recipe's shape."""
+    """Build a freshly initialised Llama of the recipe's shape."""
     head_count = recipe.hidden_size // 32
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -103,7 +103,8 @@ def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForC
 def encode(
     tasks: Sequence[Task], tokenizer: PreTrainedTokenizerFast
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and labels, both [tasks, longest]; only the answer and its end carry a label."""
+    """Encode to token ids and labels, both [tasks, longest]; only the answer and its end carry a
+    label."""
     end, padding = tokenizer.eos_token_id, tokenizer.pad_token_id
     prompts = tokenizer([f"{task.prompt}=" for task in tasks])["input_ids"]
     answers = tokenizer([task.answer for task in tasks])["input_ids"]
@@ -119,7 +120,7 @@ def encode(
 
 
 def micro_batches(tasks: list[Task], count: int) -> Iterator[list[Task]]:
-    """``tasks`` in ``count`` parts of like length, which keeps padding small."""
+    """Split ``tasks`` into ``count`` parts of like length, which keeps padding small."""
     ordered = sorted(tasks, key=lambda task: len(task.prompt) + len(task.answer))
     size = -(-len(ordered) // count)
     for start in range(0, len(ordered), size):
@@ -129,7 +130,8 @@ def micro_batches(tasks: list[Task], count: int) -> Iterator[list[Task]]:
 def summed_loss(
     model: LlamaForCausalLM, tokens: torch.Tensor, labels: torch.Tensor
 ) -> torch.Tensor:
-    """Cross-entropy in nats, averaged over each task's answer and summed over the tasks.
+    """Compute the cross-entropy in nats, averaged over each task's answer and summed over the
+    tasks.
 
     The average lets a one-digit answer weigh as much as a long one.
     """

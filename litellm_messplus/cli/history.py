@@ -28,7 +28,7 @@ def explain(
         bool, typer.Option("--json", help="One JSON object in place of the text.")
     ] = False,
 ) -> None:
-    """Explain one request: who served and why, what was expected, what it cost, what was said."""
+    """Explain one request: which model served it and why, what was expected, what it cost."""
     import json
 
     from rich.console import Console
@@ -54,7 +54,8 @@ def explain(
 def _logged(given: str, database: str | None, url: str | None, key: str | None) -> "Logged":
     import asyncio
 
-    from litellm_messplus.inspecting.logged import logged_by, logged_in
+    from litellm_messplus.inspecting.asking import logged_by
+    from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.status.build import default_database
 
     if url is not None:
@@ -67,13 +68,14 @@ def _logged(given: str, database: str | None, url: str | None, key: str | None) 
 
 def requests(
     database: HistoryDatabase = None,
-    last: Annotated[int, typer.Option(help="How many at most, from 1 to 1000.")] = 20,
-    zoo: Annotated[str | None, typer.Option(help="Only those of this zoo.")] = None,
+    last: Annotated[int, typer.Option(help="How many requests to list, from 1 to 1000.")] = 20,
+    zoo: Annotated[str | None, typer.Option(help="List only requests of this zoo.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Only those that this candidate was chosen for, or served.")
+        str | None,
+        typer.Option(help="List only requests that this candidate was chosen for, or served."),
     ] = None,
     unsatisfied: Annotated[
-        bool, typer.Option("--unsatisfied", help="Only those with a verdict below 0.5.")
+        bool, typer.Option("--unsatisfied", help="List only requests with a verdict below 0.5.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON list in place of the table.")
@@ -114,15 +116,20 @@ def feedback(
     ],
     satisfied: Annotated[
         bool | None,
-        typer.Option("--satisfied/--unsatisfied", help="Whether the answer satisfied; give one."),
+        typer.Option(
+            "--satisfied/--unsatisfied",
+            help="Whether the answer satisfied; one of the two is required.",
+        ),
     ] = None,
-    comment: Annotated[str | None, typer.Option(help="Why, in your words.")] = None,
-    url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
+    comment: Annotated[str | None, typer.Option(help="The reason, in your own words.")] = None,
+    url: Annotated[
+        str, typer.Option(help="The address of the running proxy.")
+    ] = "http://127.0.0.1:4000",
     key: ProxyKey = None,
 ) -> None:
     """Say whether an answer satisfied. The proxy replies when the verdict is durable."""
     from litellm_messplus.errors import MessplusError
-    from litellm_messplus.inspecting.logged import send_feedback
+    from litellm_messplus.inspecting.asking import send_feedback
 
     if satisfied is None:
         raise SystemExit("messplus: no verdict given; allowed: --satisfied or --unsatisfied")

@@ -15,7 +15,7 @@ HistoryDatabase = Annotated[
     str | None,
     typer.Option(
         help="Where the history is kept: the value of messplus.database, or a SQLite file. "
-        "Left out: var/messplus.db if it exists, else messplus.db."
+        "Default: var/messplus.db if it exists, else messplus.db."
     ),
 ]
 ProxyUrl = Annotated[
@@ -24,12 +24,12 @@ ProxyUrl = Annotated[
 ]
 ProxyKey = Annotated[
     str | None,
-    typer.Option(help=f"A key of that proxy; left out, {VARIABLE}, else {FILE}."),
+    typer.Option(help=f"A key of that proxy. Default: {VARIABLE}, else {FILE}."),
 ]
 
 
 def find_or_make() -> str:
-    """The key of the environment, else of the file, which is made on the first start."""
+    """Return the key of the environment, else of the file, which is made on the first start."""
     known = _known()
     if known is not None:
         return known
@@ -42,7 +42,7 @@ def find_or_make() -> str:
 
 
 def find() -> str:
-    """The key of the environment, else of the file.
+    """Return the key of the environment, else of the file.
 
     Raises SystemExit with what to do where there is neither.
     """

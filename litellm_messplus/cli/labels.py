@@ -8,12 +8,12 @@ import typer
 
 # `messplus labels`: its sub-commands and their options.
 
-app = typer.Typer(help="Labels from elsewhere.", no_args_is_help=True)
+app = typer.Typer(help="Import labels from other systems.", no_args_is_help=True)
 
 
 @app.callback()
 def labels() -> None:
-    """Bring labels from elsewhere into the log."""
+    """Import labels from other systems."""
 
 
 @app.command("import")
@@ -22,50 +22,53 @@ def import_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Of labels: .csv, .jsonl, .json or .parquet, with the columns id, and satisfied "
-            "or score; or an export of Open WebUI or Langfuse.",
+            help="A file of labels (.csv, .jsonl, .json or .parquet) with the columns id, and "
+            "satisfied or score; or an export of Open WebUI or Langfuse.",
         ),
     ],
     config: Annotated[
         Path | None,
         typer.Option(
-            help="Of the proxy: it names the database, and each zoo's response_bias. Left out, "
-            "with --database too: proxy_config.yaml."
+            help="The proxy's configuration, which names the database and each zoo's "
+            "response_bias. Default, without --database: proxy_config.yaml."
         ),
     ] = None,
     database: Annotated[
         str | None,
         typer.Option(
-            help="In place of --config: the value of messplus.database, or a SQLite file. Every "
-            "label then weighs 1."
+            help="Used in place of --config: the value of messplus.database, or a SQLite file. "
+            "Every label then has the weight 1."
         ),
     ] = None,
     form: Annotated[
         Literal["auto", "rows", "openwebui", "langfuse"],
-        typer.Option("--format", help="Of the file; `auto` tells it from the first row."),
+        typer.Option(
+            "--format", help="The format of the file; `auto` finds it out from the first row."
+        ),
     ] = "auto",
     source: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who judged, where a row does not say: the log has it as import:NAME. Left out, "
-            "the format's name.",
+            help="Who judged, for rows that do not say it; logged as import:NAME. Default: the "
+            "name of the format.",
         ),
     ] = None,
     score: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Of a Langfuse export with several scores: the one to import."
+            metavar="NAME", help="The score to import, for a Langfuse export that has several."
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check and show, and write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Check the input and show the result, but write nothing."),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the lines.")
     ] = False,
 ) -> None:
-    """Import what users said elsewhere of answers that the log knows.
+    """Import what users of another system said about answers that the log knows.
 
     Exits with status 1 where every row was refused.
     """
@@ -104,29 +107,30 @@ def teach(
         ),
     ] = None,
     config: Annotated[
-        Path, typer.Option(help="Of the proxy: it names the database, the encoder and the zoo.")
+        Path, typer.Option(help="The proxy's configuration: database, encoder and zoo.")
     ] = Path("proxy_config.yaml"),
     rename: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MODEL=CANDIDATE",
-            help="A model of the file and the candidate that it is; give it once for each.",
+            help="A model of the file, and the candidate that it is; repeat it for each model.",
         ),
     ] = None,
     from_zoo: Annotated[
-        str | None, typer.Option(help="Of a database: the zoo whose log teaches.")
+        str | None, typer.Option(help="The zoo whose log teaches, where FILE is a database.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check and show, and write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Check the input and show the result, but write nothing."),
     ] = False,
     forget: Annotated[
         bool,
         typer.Option(
-            "--forget", help="Take back what these files taught; all lessons where none is named."
+            "--forget", help="Take back what these files taught; without a file, all lessons."
         ),
     ] = False,
 ) -> None:
-    """Teach a zoo what is known of its models: it then begins as if it had seen those requests."""
+    """Teach a zoo from recorded requests: it then starts as if it had seen them itself."""
     # LiteLLM would ask the network for prices when it is imported; its package has them too.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from litellm_messplus.errors import MessplusError
@@ -134,7 +138,8 @@ def teach(
 
     pairs = [pair.partition("=") for pair in rename or ()]
     if any(not model or not candidate for model, _, candidate in pairs):
-        raise typer.BadParameter("allowed: MODEL=CANDIDATE", param_hint="--rename")
+        given = ", ".join(rename or ())
+        raise typer.BadParameter(f"given {given}; allowed: MODEL=CANDIDATE", param_hint="--rename")
     if not sources and not forget:
         raise typer.BadParameter("given none; allowed: at least one", param_hint="FILE...")
     try:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from litellm_messplus.cli import keys, labels
+from litellm_messplus.cli import keys, labels, simulate
+from litellm_messplus.cli.certificate import certificate
 from litellm_messplus.cli.history import explain, feedback, requests
 from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
@@ -35,7 +36,7 @@ def messplus(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show it, and nothing else."
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -44,9 +45,9 @@ def messplus(
 
 @app.command()
 def up(
-    port: Annotated[int, typer.Option(help="Of the LiteLLM proxy.")] = 4000,
-    zoo_port: Annotated[int, typer.Option(help="Of the tiny zoo's server.")] = 8001,
-    folder: Annotated[Path, typer.Option(help="The tiny zoo's folder.")] = Path(
+    port: Annotated[int, typer.Option(help="The port of the LiteLLM proxy.")] = 4000,
+    zoo_port: Annotated[int, typer.Option(help="The port of the tiny zoo's server.")] = 8001,
+    folder: Annotated[Path, typer.Option(help="The folder of the tiny zoo.")] = Path(
         "examples/tiny_zoo"
     ),
 ) -> None:
@@ -56,6 +57,7 @@ def up(
     raise typer.Exit(run(folder, port=port, zoo_port=zoo_port))
 
 
+app.command()(certificate)
 app.command()(check)
 app.command()(replay)
 app.command()(encoders)
@@ -69,38 +71,47 @@ app.command()(teach)
 app.command()(ui)
 app.command()(verify)
 app.add_typer(labels.app, name="labels")
+app.add_typer(simulate.app, name="simulate")
 
 
 @app.command()
 def demo(
     requests: Annotated[int, typer.Option(min=1, help="How many requests to send.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of the tasks, and of who gives feedback.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="The seed of the tasks, and of who gives feedback.")
+    ] = 0,
     labels: Annotated[
         str,
         typer.Option(
             help="Where labels come from: `all` (feedback on everything), `checks` (against the "
-            "answer in the request's metadata), `judge` or `judge:largest` (a model), or "
-            "`feedback:SHARE` (of that share of users, the unsatisfied three times as often)."
+            "answer in the request's metadata), `judge` or `judge:largest` (a model), "
+            "`auto` (a model, where labels are needed), or "
+            "`feedback:SHARE` (feedback from that share of users, the unsatisfied three times as "
+            "often)."
         ),
     ] = "all",
     concurrent: Annotated[
         int, typer.Option(min=1, max=64, help="How many requests to send at once.")
     ] = 1,
-    url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
+    url: Annotated[
+        str, typer.Option(help="The address of the running proxy.")
+    ] = "http://127.0.0.1:4000",
     model: Annotated[
         str | None,
-        typer.Option(help="The zoo's model name; left out, that of the tiny zoo for --labels."),
+        typer.Option(
+            help="The model name of the zoo. Default: that of the tiny zoo that fits --labels."
+        ),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help=f"A key of the proxy; left out, {keys.VARIABLE}, else {keys.FILE}."),
+        typer.Option(help=f"A key of the proxy. Default: {keys.VARIABLE}, else {keys.FILE}."),
     ] = None,
     ask_all: Annotated[
         bool,
         typer.Option(
             "--ask-all",
-            help="Then ask every model for every task too, past the zoo's routing, and say what "
-            "the cheapest fixed mix that meets alpha and an oracle would have cost.",
+            help="Also ask every model for every task, past the zoo's routing, and show what the "
+            "cheapest fixed mix of models that meets alpha, and an oracle, would have cost.",
         ),
     ] = False,
     as_json: Annotated[

@@ -16,56 +16,60 @@ def _numbers(option: str, given: str) -> tuple[int, ...]:
 
 
 def profile(
-    url: Annotated[
-        str, typer.Option(help="Of the model's endpoint, such as http://gpu-1:8001/v1.")
-    ],
-    model: Annotated[str, typer.Option(help="Its name there.")],
-    out: Annotated[Path, typer.Option(help="The profile to write, such as llama-1b.energy.yaml.")],
+    url: Annotated[str, typer.Option(help="The model's endpoint, such as http://gpu-1:8001/v1.")],
+    model: Annotated[str, typer.Option(help="The name of the model at that endpoint.")],
+    out: Annotated[Path, typer.Option(help="The file to write, such as llama-1b.energy.yaml.")],
     gpu: Annotated[
         str | None,
         typer.Option(
             metavar="0,1",
-            help="The GPUs that serve the model, by index; left out, all of the host.",
+            help="The GPUs that serve the model, by index. Default: all GPUs of the host.",
         ),
     ] = None,
     cpu: Annotated[
-        bool, typer.Option("--cpu", help="Count processors and memory too (RAPL), all of the host.")
+        bool, typer.Option("--cpu", help="Count all processors and memory of the host too (RAPL).")
     ] = False,
     zeusd: Annotated[
         str | None,
         typer.Option(
             metavar="HOST[:PORT]",
-            help="Measure through the zeusd daemon there, in place of this host.",
+            help="Measure on another host, through its zeusd daemon.",
         ),
     ] = None,
     meter: Annotated[
         str | None,
-        typer.Option(
-            metavar="package.module:attribute", help="Measure with a meter of your own instead."
-        ),
+        typer.Option(metavar="package.module:attribute", help="Measure with a meter of your own."),
     ] = None,
     concurrency: Annotated[
-        str, typer.Option(metavar="1,4,16", help="Requests at a time; each is fitted by itself.")
+        str,
+        typer.Option(
+            metavar="1,4,16", help="How many requests run at once; each number is fitted by itself."
+        ),
     ] = "1,4,16",
     serving_concurrency: Annotated[
         int | None,
         typer.Option(
-            help="Which of them the profile holds for: what the model usually has in service. Left "
-            "out: the middle one."
+            help="The number of --concurrency that is usual in service, and so the profile's. "
+            "Default: the middle one."
         ),
     ] = None,
     prompt_tokens: Annotated[
-        str, typer.Option(metavar="64,256,1024", help="Lengths of the prompts, about.")
+        str, typer.Option(metavar="64,256,1024", help="Lengths of the prompts, approximately.")
     ] = "64,256,1024",
     completion_tokens: Annotated[
         str, typer.Option(metavar="16,64,256", help="Lengths of the completions.")
     ] = "16,64,256",
-    repeats: Annotated[int, typer.Option(help="Windows for each combination of the three.")] = 2,
-    seconds: Annotated[float, typer.Option(help="How long a window lasts, at least.")] = 5.0,
-    idle_windows: Annotated[int, typer.Option(help="Windows without a request, before.")] = 5,
-    key: Annotated[str | None, typer.Option(help="Of the endpoint, if it asks for one.")] = None,
+    repeats: Annotated[
+        int, typer.Option(help="Measurements of each combination of the three.")
+    ] = 2,
+    seconds: Annotated[float, typer.Option(help="The least duration of a measurement.")] = 5.0,
+    idle_windows: Annotated[
+        int, typer.Option(help="Measurements without requests, made first.")
+    ] = 5,
+    key: Annotated[str | None, typer.Option(help="A key of the endpoint, if it needs one.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="The profile as a JSON object in place of the table.")
+        bool,
+        typer.Option("--json", help="Print the profile as a JSON object in place of the table."),
     ] = False,
 ) -> None:
     """Measure what a call to a model costs in joules, next to the GPUs that serve it."""

@@ -20,17 +20,22 @@ def replay(
     alpha: Annotated[
         list[float],
         typer.Option(
-            help="The share of requests that must be satisfied; for several files, one for all of "
-            "them, or given once for each in their order."
+            help="The share of requests that must be satisfied. For several files, give it once, "
+            "or once for each file in their order."
         ),
     ],
-    policy: Annotated[str, typer.Option(help="`adaptive` or `paper`.")] = "adaptive",
+    policy: Annotated[
+        str, typer.Option(help="The policy to replay: `adaptive` or `paper`.")
+    ] = "adaptive",
     seeds: Annotated[
-        int, typer.Option(min=1, help="Runs: seed s shuffles the requests, and explores, its way.")
+        int,
+        typer.Option(min=1, help="The number of runs; each shuffles and explores by its own seed."),
     ] = 20,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="A JSON object, or a list of one for each file, and no table."),
+        typer.Option(
+            "--json", help="One JSON object in place of the table; a list for several files."
+        ),
     ] = False,
     in_order: Annotated[
         bool, typer.Option("--in-order", help="Keep the order of the requests in a file.")
@@ -39,11 +44,11 @@ def replay(
         bool,
         typer.Option(
             "--concatenate",
-            help="One stream: a file after the other, each shuffled within itself.",
+            help="Make one stream: one file after the other, each shuffled within itself.",
         ),
     ] = False,
     mix: Annotated[
-        bool, typer.Option("--mix", help="One stream: all files shuffled together.")
+        bool, typer.Option("--mix", help="Make one stream: all files shuffled together.")
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the runs (needs the extra `plot`).")
@@ -51,56 +56,65 @@ def replay(
     feedback: Annotated[
         float,
         typer.Option(
-            min=0.0, max=1.0, help="Probability that a satisfied user answers; so for every call."
+            min=0.0, max=1.0, help="The probability that a satisfied user gives feedback."
         ),
     ] = 1.0,
     feedback_bias: Annotated[
         float,
         typer.Option(
             min=0.001,
-            help="Unsatisfied users answer so many times as often; where that is more than always, "
-            "they always answer, and satisfied ones so many times less often.",
+            help="How many times as often unsatisfied users give feedback. Where that would be "
+            "more than always, they always do, and satisfied users that many times less often.",
         ),
     ] = 1.0,
-    delay: Annotated[int, typer.Option(min=0, help="A label arrives that many requests late.")] = 0,
+    delay: Annotated[int, typer.Option(min=0, help="How many requests late a label arrives.")] = 0,
     flip: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Probability that a label says the opposite.")
+        float,
+        typer.Option(min=0.0, max=1.0, help="The probability that a label says the opposite."),
     ] = 0.0,
     degrade: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL=OTHER@START",
-            help="From the share START of a run on, half of MODEL's answers, drawn at random, are "
-            "as good as OTHER's.",
+            help="After the share START of a run, half of MODEL's answers, drawn at random, are "
+            "only as good as OTHER's.",
         ),
     ] = None,
     window: Annotated[
-        int | None, typer.Option(min=1, help="Also report satisfaction over that many requests.")
+        int | None,
+        typer.Option(min=1, help="Also report satisfaction over windows of that many requests."),
     ] = None,
     V: Annotated[
         float,
         typer.Option(
-            "--V", help="Of policy `paper`, also as a baseline: weight of cost, per unit."
+            "--V", help="The weight of cost, per unit, in policy `paper` and in the baseline of it."
         ),
     ] = 1e-4,
     c: Annotated[
         float,
         typer.Option(
-            "--c", help="Of policy `paper`, also as a baseline: it explores with c / t^(1/4)."
+            "--c", help="Policy `paper`, and the baseline of it, explore with c / t^(1/4)."
         ),
     ] = 0.1,
     teach: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Before each run the policy is taught that recording, as by `messplus teach`.",
+            help="A recording that the policy is taught before each run, as by `messplus teach`.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Of policy `adaptive`: raise the aim so that the certificate says `kept` at that "
+            "confidence, and report in how many runs it does."
         ),
     ] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Whether to run them too.")
+        bool, typer.Option("--baselines/--no-baselines", help="Whether to run the baselines too.")
     ] = True,
 ) -> None:
-    """Replay recorded requests through the router: what would it have cost, and held?"""
+    """Replay recorded requests through the router: at what cost would it have kept alpha?"""
     # Before numpy is imported: its matrices are small here, and more threads only wait in turn.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from litellm_messplus.errors import MessplusError
@@ -110,7 +124,11 @@ def replay(
     from litellm_messplus.replay.stress import Stress
 
     if mix and (concatenate or in_order):
-        raise typer.BadParameter("--mix shuffles all files: give neither of the others with it")
+        raise typer.BadParameter("given with --concatenate or --in-order; allowed: --mix alone")
+    if confidence is not None and policy == "paper":
+        raise typer.BadParameter(
+            "given with --policy paper; allowed: with adaptive", param_hint="--confidence"
+        )
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     try:
         plan = Plan(
@@ -123,6 +141,7 @@ def replay(
             in_order=in_order,
             window=window,
             with_baselines=baselines,
+            confidence=confidence,
             lessons=teach,
         )
         status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
@@ -139,35 +158,39 @@ def encoders(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Recorded zoos, as `messplus replay` reads them; of a database, the requests "
-            "whose text was kept.",
+            help="Recorded zoos, as `messplus replay` reads them. From a database, the requests "
+            "whose text was stored are read.",
         ),
     ],
     alpha: Annotated[
         list[float],
         typer.Option(
-            help="The share of requests that must be satisfied in the replay; for several files, "
-            "one for all of them, or given once for each in their order."
+            help="The share of requests that must be satisfied in the replay. For several files, "
+            "give it once, or once for each file in their order."
         ),
     ],
     encoder: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A value of the setting `encoder`; give it once for each encoder. Left out: "
+            help="A value of the setting `encoder`; repeat it for each encoder. Default: "
             "hashed-ngrams, and none, which does not read the prompt.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs: seed s shuffles the requests.")] = 5,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="The number of runs, each in another order.")
+    ] = 5,
     mix: Annotated[
-        bool, typer.Option("--mix", help="One stream: all files shuffled together.")
+        bool, typer.Option("--mix", help="Make one stream: all files shuffled together.")
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="A JSON object, or a list of one for each file, and no table."),
+        typer.Option(
+            "--json", help="One JSON object in place of the table; a list for several files."
+        ),
     ] = False,
 ) -> None:
-    """Compare encoders on recorded requests: does reading the prompt pay, and with which?"""
+    """Compare encoders on recorded requests: which of them saves cost by reading the prompt?"""
     # Before numpy is imported: its matrices are small here, and more threads only wait in turn.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from litellm_messplus.errors import MessplusError

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,16 +12,17 @@ from litellm_messplus.cli.keys import HistoryDatabase, ProxyKey, ProxyUrl
 if TYPE_CHECKING:
     from litellm_messplus.status.report import Status
 
-SECONDS = 60.0
-"""How long the proxy may take to answer."""
-
 
 def status(
     database: HistoryDatabase = None,
     url: ProxyUrl = None,
     key: ProxyKey = None,
-    window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
-    full: Annotated[bool, typer.Option("--full", help="Show the tables below the lines.")] = False,
+    window: Annotated[
+        int, typer.Option(min=1, help="How many of the newest requests the last window holds.")
+    ] = 500,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show all tables below the summary.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the lines.")
     ] = False,
@@ -29,7 +30,7 @@ def status(
         bool,
         typer.Option(
             "--learned",
-            help="Show what reading the prompts has taught instead: on which prompts each model is "
+            help="Show instead what was learned from the prompts: on which of them each model is "
             "good, how sure that is, and what it saves.",
         ),
     ] = False,
@@ -66,44 +67,21 @@ def status(
 
 
 def ask_proxy(url: str, key: str, window: int) -> "Status":
-    """What `GET /messplus/status` of a running proxy answers.
+    """Get what `GET /messplus/status` of a running proxy answers.
 
-    Raises NoStatusError where it answers something else, or not at all.
+    Raises NoAnswerError where it answers something else, or not at all.
     """
     from pydantic import ValidationError
 
-    from litellm_messplus.status.build import NoStatusError
+    from litellm_messplus.inspecting.asking import NoAnswerError, ask
     from litellm_messplus.status.report import Status
 
     try:
-        return Status.of(_get(url, key, "status", window=window))
-    except (ValueError, ValidationError) as error:
-        raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
-
-
-def _get(url: str, key: str, route: str, **params: int) -> Any:
-    """What a route of the plugin answers. Raises NoStatusError where it is not 200, and ValueError
-    where it is no JSON."""
-    import httpx
-
-    from litellm_messplus.status.build import NoStatusError
-
-    try:
-        answer = httpx.get(
-            f"{url.rstrip('/')}/messplus/{route}",
-            params=params,
-            headers={"authorization": f"Bearer {key}"},
-            timeout=SECONDS,
-        )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NoStatusError(f"no proxy answers on {url}: {error}") from error
-    if answer.status_code in (401, 403):
-        raise NoStatusError(f"the proxy on {url} refuses the key: give another with --key")
-    if answer.status_code == 404:
-        raise NoStatusError(f"the proxy on {url} has no status: it runs without the plugin")
-    if answer.status_code != 200:
-        raise NoStatusError(f"the proxy on {url} answered {answer.status_code}")
-    return answer.json()
+        return Status.of(ask("GET", url, key, "status", window=window))
+    except ValidationError as error:
+        raise NoAnswerError(
+            f"the server on {url} is not a proxy with this version of the plugin"
+        ) from error
 
 
 def _show_learned(url: str | None, key: str | None, database: str | None, *, as_json: bool) -> None:
@@ -112,16 +90,19 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
     from pydantic import ValidationError
     from rich.console import Console
 
-    from litellm_messplus.status.build import NoStatusError, default_database
+    from litellm_messplus.inspecting.asking import NoAnswerError, ask
+    from litellm_messplus.status.build import default_database
     from litellm_messplus.status.learned import Learned, learned_of, render_learned
 
     if url is None:
         found = asyncio.run(learned_of(database or default_database()))
     else:
         try:
-            found = Learned.of(_get(url, key or keys.find(), "learned"))
-        except (ValueError, ValidationError) as error:
-            raise NoStatusError(f"what answers on {url} is no proxy of this version") from error
+            found = Learned.of(ask("GET", url, key or keys.find(), "learned"))
+        except ValidationError as error:
+            raise NoAnswerError(
+                f"the server on {url} is not a proxy with this version of the plugin"
+            ) from error
     if as_json:
         print(json.dumps(found.as_dict()))
     else:

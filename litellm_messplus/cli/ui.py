@@ -24,25 +24,25 @@ def ui(
 
 
 def link(url: str, key: str) -> str:
-    """Make a one-time link. Raises NoStatusError where the proxy gives none.
+    """Make a one-time link. Raises NoAnswerError where the proxy gives none.
 
     The code stands behind the `#`, which browsers send to nobody: no log of a server has it.
     """
     import httpx
 
-    from litellm_messplus.status.build import NoStatusError
+    from litellm_messplus.inspecting.asking import NoAnswerError
 
     headers = {"authorization": f"Bearer {key}"}
     try:
         answer = httpx.post(f"{url}/messplus/ui/codes", headers=headers, timeout=SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NoStatusError(f"no proxy answers on {url}: {error}") from error
+        raise NoAnswerError(f"no proxy answers on {url}: {error}") from error
     if answer.status_code in (401, 403):
-        raise NoStatusError(f"the proxy on {url} refuses the key: give another with --key")
+        raise NoAnswerError(f"the proxy on {url} refuses the key: give another with --key")
     if answer.status_code == 404:
-        raise NoStatusError(
+        raise NoAnswerError(
             f"the proxy on {url} has no page: it runs without the plugin, or with DISABLE_ADMIN_UI"
         )
     if answer.status_code != 200:
-        raise NoStatusError(f"the proxy on {url} answered {answer.status_code}")
+        raise NoAnswerError(f"the proxy on {url} answered {answer.status_code}")
     return f"{url}/messplus/ui/#code={answer.json()['code']}"

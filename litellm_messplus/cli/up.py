@@ -25,10 +25,8 @@ HOST = "127.0.0.1"
 
 
 def require_free(ports: Mapping[str, int]) -> None:
-    """Of each option, its port. Raises SystemExit with the one that cannot be served on.
-
-    LiteLLM would take another at random in place of 4000.
-    """
+    """Check that the port of each option is free. Raises SystemExit with the one that is not:
+    LiteLLM would take another at random in place of 4000."""
     if len(set(ports.values())) < len(ports):
         raise SystemExit(
             f"messplus: {' and '.join(ports)} are both {next(iter(ports.values()))}; allowed: two "
@@ -102,7 +100,7 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
 
 
 def _names(answer: httpx.Response, instance: str) -> bool:
-    """Whether the answer is of the server that was started under this name."""
+    """Tell whether the answer is of the server that was started under this name."""
     try:
         found = answer.json()
     except ValueError:
@@ -111,7 +109,7 @@ def _names(answer: httpx.Response, instance: str) -> bool:
 
 
 def _takes(url: str, key: str) -> bool:
-    """Whether what answers there is a proxy with the plugin, under our key."""
+    """Tell whether a proxy with the plugin answers there, and takes our key."""
     try:
         answer = httpx.get(
             f"{url}/messplus/health", headers={"authorization": f"Bearer {key}"}, timeout=30.0
@@ -157,7 +155,7 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, name: str) -> httpx.Response:
-    """The first answer with status 200, while the process is alive. Raises SystemExit."""
+    """Return the first answer with status 200, while the process is alive. Raises SystemExit."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -14,17 +14,18 @@ from litellm_messplus.cli.keys import ProxyKey
 if TYPE_CHECKING:
     from litellm_messplus.proxy.checking import Checked
     from litellm_messplus.retention.prune import Pruned
-    from litellm_messplus.upkeep.finding import Report
+    from litellm_messplus.upkeep.finding import VerifyReport
 
 # `messplus check`: is this configuration one that the proxy would start with?
 
 
 def check(
     config: Annotated[
-        Path, typer.Option(help="Of the proxy, as `litellm --config` takes it.")
+        Path, typer.Option(help="The proxy's configuration, as for `litellm --config`.")
     ] = Path("proxy_config.yaml"),
     with_encoder: Annotated[
-        bool, typer.Option("--encoder/--no-encoder", help="Whether to load the encoder and try it.")
+        bool,
+        typer.Option("--encoder/--no-encoder", help="Whether to load the encoder and try it out."),
     ] = True,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the tables.")
@@ -88,19 +89,19 @@ def verify(
     database: Annotated[
         str | None,
         typer.Option(
-            help="What to check: the value of messplus.database, or a SQLite file. Left out: that "
+            help="What to check: the value of messplus.database, or a SQLite file. Default: that "
             "of --config, else var/messplus.db if it exists, else messplus.db."
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="Of the proxy: with it the log is folded, and held against snapshots."),
+        typer.Option(help="The proxy's configuration: with it, snapshots are checked too."),
     ] = None,
     url: Annotated[
         str | None,
         typer.Option(
-            help="Of the running proxy, such as http://127.0.0.1:4000: its queues are held against "
-            "the log's. Needs --config."
+            help="A running proxy, such as http://127.0.0.1:4000, whose queues are compared with "
+            "the log. Needs --config."
         ),
     ] = None,
     key: ProxyKey = None,
@@ -108,7 +109,7 @@ def verify(
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,
 ) -> None:
-    """Check that a database is sound, and that the state is what the log says. It is only read."""
+    """Check that a database is undamaged and its state follows from its log. Writes nothing."""
     from litellm_messplus.errors import MessplusError
 
     if url is not None and config is None:
@@ -124,7 +125,7 @@ def verify(
 
 def _verified(
     database: str | None, config: Path | None, url: str | None, key: str | None
-) -> "Report":
+) -> "VerifyReport":
     import asyncio
     from functools import partial
 
@@ -140,7 +141,7 @@ def _verified(
     return asyncio.run(check(database, configured, ask))
 
 
-def _show(report: "Report", *, as_json: bool) -> None:
+def _show(report: "VerifyReport", *, as_json: bool) -> None:
     import json
 
     from rich.console import Console
@@ -165,21 +166,25 @@ def prune(
         datetime | None,
         typer.Option(
             formats=DATES,
-            help="Requests that were decided before then go; at least a day ago, in UTC.",
+            help="Remove the requests decided before this time, in UTC; at least a day ago.",
         ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where their rows go to, as Parquet files."),
+        typer.Option(
+            metavar="FOLDER", help="The folder that their rows are moved to, as Parquet files."
+        ),
     ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Delete them without an archive.")] = False,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Delete their rows without an archive.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would go, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")
     ] = False,
     database: Annotated[
         str | None,
         typer.Option(
-            help="What to prune: the value of messplus.database, or a SQLite file. Left out: "
+            help="What to prune: the value of messplus.database, or a SQLite file. Default: "
             "var/messplus.db if it exists, else messplus.db."
         ),
     ] = None,
@@ -187,23 +192,23 @@ def prune(
         list[str] | None,
         typer.Option(
             metavar="ZOO",
-            help="A zoo that no proxy serves any more, whose state need not be kept; give it once "
-            "for each.",
+            help="A zoo that no proxy serves any more, whose state need not be kept; repeat it for "
+            "each.",
         ),
     ] = None,
     begin_anew: Annotated[
         str | None,
         typer.Option(
             metavar="ZOO",
-            help="Alone: forget what the pruned requests of a zoo taught, so that it can start "
-            "under other settings from those that are left.",
+            help="Forget what the pruned requests of a zoo taught, so that it can start under "
+            "other settings from those that are left. Takes no other option but --database.",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,
 ) -> None:
-    """Move old requests out of the log; what they taught stays. It may run beside a proxy."""
+    """Remove old requests from the log; what they taught stays. A proxy may be running."""
     import asyncio
 
     from litellm_messplus.errors import MessplusError
@@ -217,7 +222,7 @@ def prune(
             return
         ways = (to is not None) + drop
         if before is None or ways > 1 or (ways == 0 and not dry_run):
-            raise SystemExit("messplus: give --before, and one of --to FOLDER and --drop")
+            raise SystemExit("messplus: give --before, and either --to FOLDER or --drop")
         if dry_run:
             found = asyncio.run(pruning.dry_run(place, before, forget_zoo or ()))
         else:

@@ -30,7 +30,7 @@ MILLISECONDS = 5.0
 
 
 def has_its_members(encoder: Encoder) -> None:
-    """A name that fits the log's column, a dimension, and whether it is fast."""
+    """Check for a name that fits the log's column, a dimension, and whether it is fast."""
     assert isinstance(encoder.name, str), f"name must be a str, is {encoder.name!r}"
     assert 0 < len(encoder.name) <= 255, "name must have 1 to 255 characters"
     assert type(encoder.dimension) is int, f"dimension must be an int, is {encoder.dimension!r}"
@@ -39,7 +39,7 @@ def has_its_members(encoder: Encoder) -> None:
 
 
 def gives_finite_rows(encoder: Encoder) -> None:
-    """Any text: a row of finite float32, of the dimension that was stated."""
+    """Check that any text gives a row of finite float32, of the stated dimension."""
     for title, text in TEXTS.items():
         rows = encoder.encode([text])
         _assert_rows(encoder, rows, 1, title)
@@ -47,13 +47,13 @@ def gives_finite_rows(encoder: Encoder) -> None:
 
 
 def accepts_no_texts(encoder: Encoder) -> None:
-    """The empty list gives no rows, of the dimension that was stated."""
+    """Check that the empty list gives no rows, of the stated dimension."""
     _assert_rows(encoder, encoder.encode([]), 0, "no texts")
 
 
 def is_deterministic(encoder: Encoder) -> None:
-    """The same text has the same features, bit for bit, whatever was encoded in between; and what
-    was returned is not written to again."""
+    """Check that the same text has the same features, bit for bit, whatever was encoded in between;
+    and that what was returned is not written to again."""
     for title, text in TEXTS.items():
         first = encoder.encode([text])
         kept = first.tobytes()
@@ -63,7 +63,7 @@ def is_deterministic(encoder: Encoder) -> None:
 
 
 def ignores_the_batch(encoder: Encoder) -> None:
-    """Row i is text i's alone: as if it had been encoded by itself, in any company."""
+    """Check that row i depends on text i alone, as if it had been encoded by itself."""
     texts = list(TEXTS.values())
     alone = np.concatenate([encoder.encode([text]) for text in texts])
     for order in (range(len(texts)), range(len(texts) - 1, -1, -1)):
@@ -75,13 +75,13 @@ def ignores_the_batch(encoder: Encoder) -> None:
 
 
 def tells_texts_apart(encoder: Encoder) -> None:
-    """Two texts that have nothing in common have other features."""
+    """Check that two texts with nothing in common have different features."""
     first, second = encoder.encode([TEXTS["a question"], TEXTS["code"]])
     assert not _close(first, second), "unlike texts must have unlike features"
 
 
 def reads_short_conversations_whole(encoder: Encoder) -> None:
-    """Every turn and every tool is in the text, in order, the last turn at the end."""
+    """Check that every turn and every tool is in the text, in order, the last turn at the end."""
     conversation = Conversation(
         (Turn("system", "Be brief."), Turn("user", "Hello."), Turn("user", LAST)), ("search: web",)
     )
@@ -92,7 +92,7 @@ def reads_short_conversations_whole(encoder: Encoder) -> None:
 
 
 def reads_the_last_turn_whole(encoder: Encoder) -> None:
-    """However much came before, and whatever it was; and it counts in the features."""
+    """Check that the last turn is read whole, whatever came before, and counts in the features."""
     for title, text in TEXTS.items():
         earlier = (Turn("system", "Be brief. " * 5_000), Turn("assistant", text))
         asked = [
@@ -105,7 +105,8 @@ def reads_the_last_turn_whole(encoder: Encoder) -> None:
 
 
 def reads_any_conversation(encoder: Encoder) -> None:
-    """No turns, garbled ones, huge ones; what was read can be encoded, and is read again alike."""
+    """Check that any conversation can be read: without turns, garbled, huge; that what was read can
+    be encoded, and that it is read the same a second time."""
     conversations = {"no turns": Conversation(())}
     for title, text in TEXTS.items():
         conversations[title] = Conversation((Turn("tool", text),), (text,))
@@ -117,7 +118,8 @@ def reads_any_conversation(encoder: Encoder) -> None:
 
 
 def is_as_fast_as_it_says(encoder: Encoder) -> None:
-    """An encoder that runs in the event loop holds it up for no more than 5 ms, by any prompt."""
+    """Check that an encoder that runs in the event loop blocks it for 5 ms at most, on any
+    prompt."""
     if not encoder.is_fast:
         return
     conversation = Conversation.of_text(TEXTS["100,000 characters"])
@@ -140,7 +142,7 @@ CHECKS: tuple[Callable[[Encoder], None], ...] = (
 
 
 def check_same(encoder: Encoder, fresh: Encoder) -> None:
-    """Two that were made alike: the same name, and the same features, as after a restart."""
+    """Check that two encoders made alike have the same name and features, as after a restart."""
     assert fresh.name == encoder.name, f"a fresh one is named {fresh.name}, not {encoder.name}"
     texts = list(TEXTS.values())
     same = np.array_equal(fresh.encode(texts), encoder.encode(texts))
@@ -148,7 +150,7 @@ def check_same(encoder: Encoder, fresh: Encoder) -> None:
 
 
 def check_encoder(make_encoder: Callable[[], Encoder]) -> None:
-    """Every check. ``make_encoder`` is called twice, and must load or build anew each time."""
+    """Run every check. ``make_encoder`` is called twice, and must load or build anew each time."""
     encoder = make_encoder()
     for check in CHECKS:
         check(encoder)

@@ -42,14 +42,15 @@ UNSOUND = {
 
 
 def has_its_members(make_head: MakeHead) -> None:
-    """The candidates in the order given, and the dimension."""
+    """Check for the candidates in the order given, and the dimension."""
     head = make_head(CANDIDATES, DIMENSION)
     assert head.candidates == CANDIDATES, f"candidates must be those given, are {head.candidates}"
     assert head.dimension == DIMENSION, f"dimension must be {DIMENSION}, is {head.dimension}"
 
 
 def gives_a_probability_for_each_candidate(make_head: MakeHead) -> None:
-    """As many as were named, in their order, each a float in [0, 1]; before and after learning."""
+    """Check for one probability per named candidate, in their order, each a float in [0, 1]; before
+    and after learning."""
     for lessons in (0, LESSONS):
         head = _taught(make_head, lessons)
         asked = _prompt(7)
@@ -61,7 +62,7 @@ def gives_a_probability_for_each_candidate(make_head: MakeHead) -> None:
 
 
 def refuses_unknown_candidates(make_head: MakeHead) -> None:
-    """A candidate without a head is a KeyError, and changes nothing."""
+    """Check that a candidate without a head raises KeyError, and changes nothing."""
     head = _taught(make_head)
     with _refused(head, KeyError, "predicting for an unknown candidate"):
         head.predict(_prompt(1), ["gone"])
@@ -72,7 +73,8 @@ def refuses_unknown_candidates(make_head: MakeHead) -> None:
 
 
 def learns_from_one_label(make_head: MakeHead) -> None:
-    """The first label of a candidate moves its prediction for that prompt towards it."""
+    """Check that a candidate's first label moves its prediction for that prompt towards the
+    label."""
     for satisfaction, sign in ((1.0, 1.0), (0.0, -1.0)):
         for name in CANDIDATES:
             head = make_head(CANDIDATES, DIMENSION)
@@ -83,7 +85,8 @@ def learns_from_one_label(make_head: MakeHead) -> None:
 
 
 def follows_the_labels(make_head: MakeHead) -> None:
-    """After other lessons, labels of one kind move the prediction their way, over all steps."""
+    """Check that, after other lessons, labels of one kind move the prediction their way, over all
+    steps."""
     for satisfaction, sign in ((1.0, 1.0), (0.0, -1.0)):
         head = _taught(make_head)
         before = _one(head, CANDIDATES[1])
@@ -94,7 +97,7 @@ def follows_the_labels(make_head: MakeHead) -> None:
 
 
 def follows_a_revision(make_head: MakeHead) -> None:
-    """Second verdicts move the prediction from the first ones to themselves."""
+    """Check that second verdicts move the prediction from the first ones to themselves."""
     for previous, satisfaction, sign in ((0.0, 1.0, 1.0), (1.0, 0.0, -1.0)):
         revised, kept = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
         for number in range(REPEATED):
@@ -106,7 +109,8 @@ def follows_a_revision(make_head: MakeHead) -> None:
 
 
 def weighs_the_labels(make_head: MakeHead) -> None:
-    """A first label of less weight moves the prediction less far, and one of none not at all."""
+    """Check that a first label of less weight moves the prediction less, and one of no weight not
+    at all."""
     moved = []
     for weight in (0.0, 0.3, 1.0):
         head = make_head(CANDIDATES, DIMENSION)
@@ -118,8 +122,8 @@ def weighs_the_labels(make_head: MakeHead) -> None:
 
 
 def leaves_the_others_alone(make_head: MakeHead) -> None:
-    """A candidate whose label is missing keeps what is its own, bit for bit; what is shared may
-    change, and what belongs to the one that was labelled must."""
+    """Check that a candidate without a label keeps what is its own, bit for bit; what is shared may
+    change, and what belongs to the labelled one must."""
     head = _taught(make_head)
     for taught in CANDIDATES:
         before = {name: _bits(head.own(name)) for name in CANDIDATES}
@@ -134,7 +138,7 @@ def leaves_the_others_alone(make_head: MakeHead) -> None:
 
 
 def predicting_changes_nothing(make_head: MakeHead) -> None:
-    """Asking twice gives the same answer, and leaves the head as it was."""
+    """Check that asking twice gives the same answer, and leaves the head as it was."""
     head = _taught(make_head)
     before = _bits(head.arrays())
     first, second = (head.predict(_prompt(5), CANDIDATES) for _ in range(2))
@@ -143,7 +147,8 @@ def predicting_changes_nothing(make_head: MakeHead) -> None:
 
 
 def is_deterministic(make_head: MakeHead) -> None:
-    """The same labels in the same order make the same head, bit for bit, whatever others do."""
+    """Check that the same labels in the same order make the same head, bit for bit, whatever others
+    do."""
     one, other = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
     bystander = make_head(CANDIDATES, DIMENSION)
     _teach(one, 0, LESSONS)
@@ -155,7 +160,8 @@ def is_deterministic(make_head: MakeHead) -> None:
 
 
 def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
-    """What was saved and loaded learns on exactly as what never was; and they share nothing."""
+    """Check that a saved and loaded head learns on exactly as the original does; and that they
+    share nothing."""
     whole, copy = _taught(make_head), make_head(CANDIDATES, DIMENSION)
     copy.load(_through_a_file(whole.arrays()))
     assert _bits(copy.arrays()) == _bits(whole.arrays()), "what is loaded must be what was saved"
@@ -170,8 +176,8 @@ def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
 
 
 def survives_extreme_features(make_head: MakeHead) -> None:
-    """Zeros, and the largest and smallest numbers there are: probabilities stay probabilities,
-    and the head can still learn."""
+    """Check that with zeros, and with the largest and smallest numbers there are, probabilities
+    stay probabilities, and the head can still learn."""
     for title, features in SOUND.items():
         head = _taught(make_head)
         for number in range(LESSONS):
@@ -184,7 +190,8 @@ def survives_extreme_features(make_head: MakeHead) -> None:
 
 
 def refuses_unsound_features(make_head: MakeHead) -> None:
-    """Anything but ``dimension`` finite numbers is a ValueError, and changes nothing."""
+    """Check that anything but ``dimension`` finite numbers raises ValueError, and changes
+    nothing."""
     head = _taught(make_head)
     for title, features in UNSOUND.items():
         with _refused(head, ValueError, f"{title}: predicting"):
@@ -213,19 +220,20 @@ CHECKS: tuple[Callable[[MakeHead], None], ...] = (
 
 
 def check_head(make_head: MakeHead) -> None:
-    """Every check."""
+    """Run every check."""
     for check in CHECKS:
         check(make_head)
 
 
 def _prompt(number: int) -> Features:
-    """The features of one of many prompts, of unit length."""
+    """Draw the features of one of many prompts, of unit length."""
     drawn = np.random.default_rng(number).normal(size=DIMENSION)
     return (drawn / np.linalg.norm(drawn)).astype(np.float32)
 
 
 def _teach(head: Head, start: int, stop: int) -> None:
-    """Lessons of those numbers: another candidate each time, and every fifth label revised."""
+    """Teach the lessons of those numbers: another candidate each time, and every fifth label
+    revised."""
     for number in range(start, stop):
         name, satisfaction = CANDIDATES[number % 3], (0.0, 1.0, 1.0, 0.4)[number % 4]
         head.learn(_prompt(number), {name: Label(satisfaction)})
@@ -258,7 +266,7 @@ def _bits(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[str, tuple[int,
 
 
 def _through_a_file(arrays: Arrays) -> Arrays:
-    """As a snapshot does: without pickling."""
+    """Save and load arrays as a snapshot does: without pickling."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     with np.load(io.BytesIO(buffer.getvalue()), allow_pickle=False) as archive:

@@ -1,9 +1,10 @@
 """The price of a call, in the zoo's unit."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call. ``cached_tokens`` are among those of the prompt, ``reasoning_tokens``
-    among those of the completion. ``is_counted`` where the endpoint did not say, and we counted."""
+    """Tokens of a call. ``cached_tokens`` are among those of the prompt, which the endpoint read
+    from its cache; so are ``written_tokens``, which it wrote there, and ``hour_tokens`` are those
+    of them that it is to keep for an hour. ``reasoning_tokens`` are among those of the completion.
+    ``is_counted`` where the endpoint did not say, and we counted."""
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     is_counted: bool = False
+    written_tokens: int = 0
+    hour_tokens: int = 0
 
 
 # Where dollars and joules meet: what electricity costs, and what it emits.
@@ -29,12 +34,12 @@ JOULES_PER_KWH = 3_600_000.0
 
 
 def dollars_per_joule(price_per_kwh: float) -> float:
-    """Of electricity at so many USD per kWh."""
+    """Convert a price of electricity from USD per kWh."""
     return price_per_kwh / JOULES_PER_KWH
 
 
 def grams_per_joule(carbon_per_kwh: float) -> float:
-    """CO2e of electricity that emits so many grams per kWh."""
+    """Convert the CO2e that electricity emits from grams per kWh."""
     return carbon_per_kwh / JOULES_PER_KWH
 
 
@@ -51,11 +56,15 @@ class CostUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call costs, as a sum over what it uses: tokens, seconds, and the call itself.
+    """The cost of a call, as a sum over what it uses: tokens, seconds, and the call itself.
 
     Zero is a price; an unknown one is no Price. ``cached_discount`` is how much less a prompt
-    token costs that the endpoint read from its cache, ``reasoning_surcharge`` how much more a
-    completion token that was spent on reasoning; it may be negative.
+    token costs that the endpoint read from its cache, ``written_surcharge`` how much more one that
+    it wrote there, and ``hour_surcharge`` one that it is to keep there for an hour;
+    ``reasoning_surcharge`` is how much more a completion token costs that was spent on reasoning.
+    Surcharges may be negative. A prompt shorter than ``cached_from`` tokens is not cached. Longer
+    prompts may cost more: of the ``tiers``, shortest first, the last whose length the prompt
+    exceeds prices the whole call.
     """
 
     prompt: float = 0.0
@@ -64,6 +73,10 @@ class Price:
     reasoning_surcharge: float = 0.0
     request: float = 0.0
     second: float = 0.0
+    written_surcharge: float = 0.0
+    hour_surcharge: float = 0.0
+    cached_from: float = 0.0
+    tiers: tuple["Tier", ...] = ()
 
     def of(
         self,
@@ -71,93 +84,111 @@ class Price:
         completion_tokens: Amount,
         *,
         cached_tokens: float = 0.0,
+        written_tokens: float = 0.0,
+        hour_tokens: float = 0.0,
         reasoning_tokens: float = 0.0,
         seconds: Amount | float = 0.0,
     ) -> Amount:
-        """The cost of a call, or of each of many; cached and reasoning tokens are among the others,
-        not beside them."""
-        return (
-            self.request
-            + self.prompt * prompt_tokens
-            + self.completion * completion_tokens
-            - self.cached_discount * cached_tokens
-            + self.reasoning_surcharge * reasoning_tokens
-            + self.second * seconds
+        """Compute the cost of a call, or of each of many; cached, written and reasoning tokens are
+        among the others, not beside them."""
+
+        def at(price: Price) -> Amount:
+            return (
+                price.request
+                + price.prompt * prompt_tokens
+                + price.completion * completion_tokens
+                - price.cached_discount * cached_tokens
+                + price.written_surcharge * (written_tokens - hour_tokens)
+                + price.hour_surcharge * hour_tokens
+                + price.reasoning_surcharge * reasoning_tokens
+                + price.second * seconds
+            )
+
+        cost = at(self)
+        for tier in self.tiers:
+            if isinstance(prompt_tokens, np.ndarray):
+                cost = np.where(prompt_tokens > tier.above, at(tier.price), cost)
+            elif prompt_tokens > tier.above:
+                cost = at(tier.price)
+        return cost
+
+    def of_usage(self, usage: Usage, seconds: float = 0.0) -> float:
+        """Compute the cost of a call that used so much."""
+        return self.of(
+            float(usage.prompt_tokens),
+            float(usage.completion_tokens),
+            cached_tokens=usage.cached_tokens,
+            written_tokens=usage.written_tokens,
+            hour_tokens=usage.hour_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            seconds=seconds,
         )
 
+    def within(self, prompt_tokens: float) -> "Price":
+        """Find the price, without tiers, of a prompt of so many tokens."""
+        found = self
+        for tier in self.tiers:
+            if prompt_tokens > tier.above:
+                found = tier.price
+        return replace(found, tiers=(), cached_from=self.cached_from)
+
     def lowest(self) -> float:
-        """The lowest of its parts, each by itself: below zero, or NaN, it is no price at all."""
+        """Return the lowest of its parts, each by itself: below zero, or NaN, it is no price at
+        all."""
         parts = (
             self.prompt,
             self.completion,
             self.prompt - self.cached_discount,
+            self.prompt + self.written_surcharge,
+            self.prompt + self.hour_surcharge,
             self.completion + self.reasoning_surcharge,
             self.request,
             self.second,
+            *(tier.price.lowest() for tier in self.tiers),
         )
         return min(parts) if all(part == part for part in parts) else float("nan")
 
     def times(self, factor: float) -> "Price":
-        """The same price in another unit, of which one of this one buys ``factor``."""
-        return Price(*(getattr(self, part.name) * factor for part in fields(self)))
+        """Convert the price to another unit, of which one of this unit buys ``factor``."""
+        return Price(
+            **{name: getattr(self, name) * factor for name in RATES},
+            cached_from=self.cached_from,
+            tiers=tuple(Tier(tier.above, tier.price.times(factor)) for tier in self.tiers),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The price of a call whose prompt has more than ``above`` tokens."""
+
+    above: float
+    price: Price
+
+
+RATES = tuple(part.name for part in fields(Price) if part.name not in ("cached_from", "tiers"))
+"""The parts of a price that are amounts in its unit."""
 
 
 def average(prices: Sequence[Price]) -> Price:
-    """The price of a candidate whose replicas are priced differently: each is as likely to serve.
+    """Average the prices of a candidate's replicas, each of which is as likely to serve. A prompt
+    counts as cached where every replica caches it.
 
     Raises ValueError for an empty sequence.
     """
     if not prices:
         raise ValueError("the average of no prices is undefined")
-    return Price(
-        *(
-            sum(getattr(price, part.name) for price in prices) / len(prices)
-            for part in fields(Price)
-        )
+    limits = sorted({tier.above for price in prices for tier in price.tiers})
+    tiers = tuple(
+        Tier(above, _average([price.within(math.nextafter(above, math.inf)) for price in prices]))
+        for above in limits
+    )
+    return replace(
+        _average(prices), tiers=tiers, cached_from=max(price.cached_from for price in prices)
     )
 
 
-# LiteLLM's names of prices, as its price map and an operator's configuration spell them.
-
-PROMPT, COMPLETION = "input_cost_per_token", "output_cost_per_token"
-CACHED, REASONING = "cache_read_input_token_cost", "output_cost_per_reasoning_token"
-SECOND = ("cost_per_second", "input_cost_per_second", "output_cost_per_second")
-TIERS = "tiered_pricing"
-RATES = (PROMPT, COMPLETION, *SECOND, TIERS)
-"""Any of these makes a price; the price of a cached or a reasoning token alone does not."""
-
-
-def states_a_price(rates: Mapping[str, Any]) -> bool:
-    """Whether there is a price in it. Zero is one; a key that is missing or None is none."""
-    return any(rates.get(name) is not None for name in RATES)
-
-
-def price_of_rates(rates: Mapping[str, Any]) -> Price | None:
-    """In USD, by the rules that LiteLLM charges by; None where no price is stated.
-
-    What is left out beside a stated price is zero, except that cached tokens cost as much as other
-    prompt tokens and reasoning tokens as much as other completion tokens. Seconds count only where
-    tokens cost nothing. Where the price depends on the length of the prompt, it is the one of the
-    shortest. Raises TypeError or ValueError for a price that is no number.
-    """
-    if not states_a_price(rates):
-        return None
-    if rates.get(TIERS):
-        rates = {**rates, **rates[TIERS][0]}
-    prompt, completion = _rate(rates, PROMPT) or 0.0, _rate(rates, COMPLETION) or 0.0
-    cached, reasoning = _rate(rates, CACHED), _rate(rates, REASONING)
-    if not prompt and not completion:
-        seconds = (_rate(rates, name) for name in SECOND)
-        return Price(second=next((rate for rate in seconds if rate is not None), 0.0))
+def _average(prices: Sequence[Price]) -> Price:
+    """Average their rates alone."""
     return Price(
-        prompt,
-        completion,
-        cached_discount=0.0 if cached is None else prompt - cached,
-        reasoning_surcharge=0.0 if reasoning is None else reasoning - completion,
+        **{name: sum(getattr(price, name) for price in prices) / len(prices) for name in RATES}
     )
-
-
-def _rate(rates: Mapping[str, Any], name: str) -> float | None:
-    """YAML reads `3e-7` as text, so text that is a number is one."""
-    found = rates.get(name)
-    return None if found is None else float(found)

@@ -14,7 +14,7 @@ MEMORY = 200
 
 
 @dataclass(slots=True)
-class RunningMean:
+class RecentMean:
     """A mean over all values until ``MEMORY`` of them, an exponential one from there on."""
 
     value: float
@@ -25,9 +25,10 @@ class RunningMean:
         self.value += (value - self.value) / min(self.count, MEMORY)
 
 
-def expected(means: Sequence[RunningMean]) -> list[float]:
-    """The value of each; of one that has seen nothing yet, the mean of the others that have. All
-    models of a zoo are asked the same, and one that says it in a hundred tokens is not alone."""
+def expected(means: Sequence[RecentMean]) -> list[float]:
+    """Return the value of each; for one that has seen nothing yet, the mean of the others that
+    have. All models of a zoo are asked the same, and one that says it in a hundred tokens is not
+    alone."""
     known = [mean.value for mean in means if mean.count > 0]
     usual = sum(known) / len(known) if known else None
     return [mean.value if mean.count > 0 or usual is None else usual for mean in means]
@@ -35,16 +36,17 @@ def expected(means: Sequence[RunningMean]) -> list[float]:
 
 @dataclass(slots=True)
 class TokenEstimator:
-    """Of one candidate. A prompt's tokens are estimated from its characters, by the ratio that the
-    candidate's own usage showed: 6 to 10 % off in the median, on code and English. Counting 2000
-    tokens takes 0.3 to 0.7 ms, longer than routing, and few models' tokenizers are at hand."""
+    """The tokens expected of one candidate. A prompt's tokens are estimated from its characters, by
+    the ratio that the candidate's own usage showed: 6 to 10 % off in the median, on code and
+    English. Counting 2000 tokens takes 0.3 to 0.7 ms, longer than routing, and few models'
+    tokenizers are at hand."""
 
-    characters_per_token: RunningMean = field(
-        default_factory=lambda: RunningMean(CHARACTERS_PER_TOKEN)
+    characters_per_token: RecentMean = field(
+        default_factory=lambda: RecentMean(CHARACTERS_PER_TOKEN)
     )
-    prompt_tokens: RunningMean = field(default_factory=lambda: RunningMean(0.0))
-    completion_tokens: RunningMean = field(default_factory=lambda: RunningMean(COMPLETION_TOKENS))
-    seconds: RunningMean = field(default_factory=lambda: RunningMean(SECONDS))
+    prompt_tokens: RecentMean = field(default_factory=lambda: RecentMean(0.0))
+    completion_tokens: RecentMean = field(default_factory=lambda: RecentMean(COMPLETION_TOKENS))
+    seconds: RecentMean = field(default_factory=lambda: RecentMean(SECONDS))
 
     def observe(
         self,
@@ -62,9 +64,9 @@ class TokenEstimator:
             self.seconds.add(seconds)
 
     def tokens_of(self, prompt_characters: int) -> float:
-        """Tokens expected of a prompt."""
+        """Estimate the tokens of a prompt."""
         return prompt_characters / self.characters_per_token.value
 
-    def means(self) -> tuple[RunningMean, ...]:
-        """All that is remembered, in a fixed order."""
+    def means(self) -> tuple[RecentMean, ...]:
+        """Return all that is remembered, in a fixed order."""
         return self.characters_per_token, self.prompt_tokens, self.completion_tokens, self.seconds

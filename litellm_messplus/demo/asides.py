@@ -18,7 +18,7 @@ AS_ASKED = {"disable_fallbacks": True, "cache": {"no-cache": True}}
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """One of the proxy's, by LiteLLM's id of it; it serves ``candidate`` of ``zoo``."""
+    """A deployment of the proxy, by LiteLLM's id of it; it serves ``candidate`` of ``zoo``."""
 
     zoo: str
     candidate: str
@@ -49,7 +49,8 @@ class Aside:
 
 
 class Models:
-    """Asks the candidates of ``zoo``, of each the first deployment, from any number of threads."""
+    """The candidates of ``zoo``, asked from any number of threads; of each, the first
+    deployment."""
 
     def __init__(self, client: OpenAI, deployments: Sequence[Deployment], zoo: str) -> None:
         self._client = client.with_options(max_retries=RETRIES)
@@ -85,13 +86,13 @@ class Models:
 
 
 def list_deployments(client: OpenAI) -> list[Deployment]:
-    """All those of the proxy that the key may see."""
+    """List the deployments of the proxy that the key may see."""
     listed = client.get("/model/info", cast_to=httpx.Response).json()
     return [Deployment.of(entry) for entry in listed["data"]]
 
 
 def _is_aside(headers: httpx.Headers, identity: str) -> bool:
-    """Whether that deployment answered, and the plugin took no part."""
+    """Tell whether that deployment answered, and the plugin took no part."""
     return "x-messplus-request-id" not in headers and headers.get("x-litellm-model-id") == identity
 
 

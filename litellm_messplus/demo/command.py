@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from litellm_messplus.demo.asides import Models, list_deployments
-from litellm_messplus.demo.report import JOULES, Asked, Report, Yardsticks, table
+from litellm_messplus.demo.report import JOULES, Asked, DemoReport, Judging, Yardsticks, table
 from litellm_messplus.demo.session import (
     Labelling,
     Outcome,
@@ -43,7 +43,8 @@ def wait_for_labels(
     quiet_seconds: float = QUIET_SECONDS,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> None:
-    """Until all ``requests`` are ``labelled``, which is asked again and again, or no more come."""
+    """Wait until all ``requests`` are ``labelled``, which is asked again and again, or no more
+    come."""
     start = last_news = time.monotonic()
     known = labelled()
     while known < requests:
@@ -109,10 +110,15 @@ class Demo:
         self._progress = progress
         self._threads = threads
 
-    def go(self, tasks: Sequence[Task], *, ask_all: bool) -> Report:
+    def go(self, tasks: Sequence[Task], *, ask_all: bool) -> DemoReport:
         """Send the tasks, look the outcomes up once they are labelled, and ask aside."""
         deployments = list_deployments(self._client) if ask_all else []
-        sent = self._send(tasks)
+        before, middle = self._judging(), (len(tasks) + 1) // 2
+        sent = self._send(tasks[:middle], 0)
+        half = self._judging()
+        sent += self._send(tasks[middle:], middle)
+        if not sent:
+            raise SystemExit("messplus: none of the requests was routed: see the proxy's log")
         requests = [request for _, request in sent]
         reported = _settle(self._session, requests, self._progress)
         found = self._threads.map(
@@ -128,25 +134,29 @@ class Demo:
             asked = self._ask_all(models, [task for task, _ in sent], outcomes)
             yardsticks = Yardsticks.of(asked, outcomes)
         unrouted = len(tasks) - len(sent)
-        return Report.of(self._labels, requests, outcomes, reported, unrouted, yardsticks)
+        judging = Judging(before, half, self._judging())
+        return DemoReport.of(
+            self._labels, requests, outcomes, reported, unrouted, yardsticks, judging
+        )
 
-    def _send(self, tasks: Sequence[Task]) -> list[tuple[Task, Sent]]:
-        """Those that the plugin routed."""
-        answered = self._threads.map(self._session.send, count(), tasks)
+    def _judging(self) -> float | None:
+        """Ask what judges have cost so far, where the mode buys labels; else None."""
+        return self._session.judging() if self._labels == "auto" else None
+
+    def _send(self, tasks: Sequence[Task], first: int) -> list[tuple[Task, Sent]]:
+        """Send tasks, numbered from ``first`` on; return those that the plugin routed."""
+        answered = self._threads.map(self._session.send, count(first), tasks)
         tracked = self._progress.track(answered, total=len(tasks), description="requests")
-        sent = [
+        return [
             (task, request)
             for task, request in zip(tasks, tracked, strict=True)
             if request is not None
         ]
-        if not sent:
-            raise SystemExit("messplus: none of the requests was routed: see the proxy's log")
-        return sent
 
     def _ask_all(
         self, models: Models, tasks: Sequence[Task], outcomes: Sequence[Outcome]
     ) -> list[Asked]:
-        """Each candidate's answer to each task."""
+        """Ask every candidate for its answer to each task."""
         names = sorted({name for outcome in outcomes for name in outcome["estimated_cost"]})
         calls = [(name, task) for task in tasks for name in names]
         answered = self._threads.map(models.ask, *zip(*calls, strict=True))
@@ -156,7 +166,7 @@ class Demo:
 
 
 def _settle(session: Session, sent: Sequence[Sent], progress: Progress) -> Reported:
-    """What the proxy reports once the labels have come."""
+    """Wait for the labels, and return what the proxy reports then."""
     newest = session.look_up(sent[-1].request_id)
     bar = progress.add_task("labels", total=len(sent))
 
@@ -169,7 +179,7 @@ def _settle(session: Session, sent: Sequence[Sent], progress: Progress) -> Repor
     return session.reported(newest, len(sent))
 
 
-def _show(report: Report, as_json: bool, svg: Path | None) -> None:
+def _show(report: DemoReport, as_json: bool, svg: Path | None) -> None:
     if as_json:
         print(json.dumps(report.as_dict()))
         return

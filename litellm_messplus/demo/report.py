@@ -26,9 +26,9 @@ Asked = Mapping[str, Aside]
 
 @dataclass(frozen=True, slots=True)
 class Yardsticks:
-    """Costs of all tasks: of the cheapest fixed mix of models that meets alpha, and of the cheapest
-    choice that knows every answer. None where they are not known; ``note`` says why, or what they
-    do not keep."""
+    """The costs of all tasks by two yardsticks: the cheapest fixed mix of models that meets alpha,
+    and the cheapest choice that knows every answer. None where they are not known; ``note`` says
+    why, or what they do not keep."""
 
     hindsight_mix: float | None = None
     oracle: float | None = None
@@ -36,8 +36,8 @@ class Yardsticks:
 
     @classmethod
     def of(cls, asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> "Yardsticks":
-        """Of every task's answers, in the order of ``outcomes``; not empty, and the same candidates
-        for each."""
+        """Compute them from every task's answers, in the order of ``outcomes``; not empty, and the
+        same candidates for each."""
         unknown = _uncharged(asked) or _other_money(asked, outcomes)
         if unknown is not None:
             return cls(note=unknown)
@@ -50,7 +50,7 @@ class Yardsticks:
 
 
 def _uncharged(asked: Iterable[Asked]) -> str | None:
-    """Why costs are unknown where LiteLLM charges nothing that it could tell."""
+    """Say why costs are unknown where LiteLLM states no cost."""
     for row in asked:
         for candidate, aside in row.items():
             if aside.cost is None:
@@ -59,7 +59,8 @@ def _uncharged(asked: Iterable[Asked]) -> str | None:
 
 
 def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | None:
-    """Why costs are unknown where LiteLLM charges for a call what the zoo does not count for it."""
+    """Say why costs are unknown where LiteLLM charges for a call what the zoo does not count for
+    it."""
     charged: dict[str, float] = {}
     counted: dict[str, float] = {}
     for row, outcome in zip(asked, outcomes, strict=True):
@@ -76,7 +77,8 @@ def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | N
 
 
 def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[str, Any]]]:
-    """Calls of the request and aside that should cost the same: one deployment, equal tokens."""
+    """Yield calls of the request and aside that should cost the same: one deployment, equal
+    tokens."""
     for call in outcome["calls"]:
         aside = row.get(call["candidate"])
         if aside is None or call["cost"] is None or call["is_cache_hit"]:
@@ -84,6 +86,42 @@ def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[s
         tokens = (call["prompt_tokens"], call["completion_tokens"], call["cached_tokens"])
         if (call["deployment_id"], tokens) == (aside.deployment, aside.tokens):
             yield call["candidate"], aside, call
+
+
+# What labels cost is in no request's cost: the judges' share of it is told apart.
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The dollars that judges had cost when the session began, at its half, and at its end; None
+    where that is not told."""
+
+    before: float | None = None
+    half: float | None = None
+    after: float | None = None
+
+    @property
+    def halves(self) -> tuple[float, float] | None:
+        """The cost of judges in each half of the session."""
+        if self.before is None or self.half is None or self.after is None:
+            return None
+        return self.half - self.before, self.after - self.half
+
+    def shares(
+        self, results: Sequence[Mapping[str, Any]]
+    ) -> tuple[float | None, float | None, float | None]:
+        """Divide what all cost, judges too, by the cost of always calling the largest: over the
+        whole session and over each half of it."""
+        if self.halves is None or len(results) < 2:
+            return None, None, None
+        middle = len(results) // 2
+        costs = [
+            (sum(each["cost"] for each in part) + judging, sum(e["cost_largest"] for e in part))
+            for part, judging in zip((results[:middle], results[middle:]), self.halves, strict=True)
+        ]
+        whole = sum(cost for cost, _ in costs), sum(largest for _, largest in costs)
+        first, second, both = (_times(*each) for each in (*costs, whole))
+        return both, first, second
 
 
 SLACK = 0.03
@@ -97,9 +135,13 @@ COLOURS: dict[Verdict, str] = {
 }
 
 
+NOT_TOLD = Judging()
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
-    """Costs are sums in the zoo's unit, exploration calls included; shares are from 0 to 1.
+class DemoReport:
+    """The result of a session. Costs are sums in the zoo's unit, exploration calls included; shares
+    are from 0 to 1.
 
     ``satisfaction`` is the truth, which the demo alone knows. ``satisfaction_reported`` is what the
     proxy makes of the labels, with its interval at 95 %, and ``labelled`` the share of requests
@@ -128,6 +170,10 @@ class Report:
     requests: int
     unrouted: int
     queue: float
+    cost_judging: float | None
+    times_largest: float | None
+    times_largest_first_half: float | None
+    times_largest_second_half: float | None
 
     @classmethod
     def of(
@@ -138,14 +184,16 @@ class Report:
         reported: Reported,
         unrouted: int,
         yardsticks: Yardsticks,
-    ) -> "Report":
-        """Over the requests of a session, in order; not empty. ``outcomes`` are those of ``sent``,
-        and ``labels`` the mode."""
+        judging: Judging = NOT_TOLD,
+    ) -> "DemoReport":
+        """Build the report over the requests of a session, in order; not empty. ``outcomes`` are
+        those of ``sent``, and ``labels`` the mode."""
         results = [outcome["outcome"] for outcome in outcomes]
         served = Counter(str(result["served"]) for result in results)
         alpha = outcomes[-1]["alpha"]
         satisfaction = sum(request.satisfied for request in sent) / len(sent)
         cost = sum(result["cost"] for result in results)
+        times_largest, of_first, of_second = judging.shares(results)
         return cls(
             alpha=alpha,
             satisfaction=satisfaction,
@@ -167,10 +215,14 @@ class Report:
             requests=len(outcomes),
             unrouted=unrouted,
             queue=outcomes[-1]["queue"],
+            cost_judging=None if judging.halves is None else sum(judging.halves),
+            times_largest=times_largest,
+            times_largest_first_half=of_first,
+            times_largest_second_half=of_second,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the report for `--json`."""
         return asdict(self)
 
 
@@ -181,8 +233,8 @@ def verdict(satisfaction: float, alpha: float) -> Verdict:
     return "within chance of alpha" if satisfaction >= alpha - SLACK else "not kept"
 
 
-def table(report: Report) -> Table:
-    """The report for people."""
+def table(report: DemoReport) -> Table:
+    """Lay the report out for people."""
     shown = Table(title=f"{report.requests} requests through the proxy", show_header=False)
     shown.add_column(justify="left")
     shown.add_column(justify="right")
@@ -197,6 +249,9 @@ def table(report: Report) -> Table:
     shown.add_row("cost, explorations included", f"{report.cost:.6f}")
     shown.add_row("cost of always calling the largest", f"{report.cost_largest:.6f}")
     shown.add_row("saved", f"{1 - report.cost / report.cost_largest:.1%}")
+    if report.cost_judging and report.times_largest is not None:
+        shown.add_row("cost of judging, in dollars", f"{report.cost_judging:.6f}")
+        shown.add_row("saved, judging paid", f"{1 - report.times_largest:.1%}")
     shown.add_section()
     for row in _yardsticks(report):
         shown.add_row(*row)
@@ -210,8 +265,8 @@ def table(report: Report) -> Table:
     return shown
 
 
-def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
-    """Rows of what is known only afterwards."""
+def _yardsticks(report: DemoReport) -> Iterator[tuple[str, str]]:
+    """Yield the rows of what is known only afterwards."""
     note = report.hindsight_note
     for name, cost, times in (
         ("hindsight mix", report.cost_hindsight_mix, report.times_hindsight_mix),
@@ -225,11 +280,11 @@ def _yardsticks(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _times(cost: float, other: float | None) -> float | None:
-    """Our cost as a multiple of another; None of what costs nothing."""
+    """Divide our cost by another; None where that one costs nothing."""
     return cost / other if other else None
 
 
-def _reported(report: Report) -> str:
+def _reported(report: DemoReport) -> str:
     rate, low, high = (
         report.satisfaction_reported,
         report.satisfaction_low,

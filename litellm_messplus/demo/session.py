@@ -22,7 +22,7 @@ database that it does not have."""
 
 
 def said(error: APIStatusError) -> str:
-    """The proxy's own words, else its status."""
+    """Return the proxy's own words, else its status."""
     body = error.body
     message = body.get("message") if isinstance(body, dict) else None
     return _shortened(message, error.status_code)
@@ -34,7 +34,7 @@ def _shortened(message: object, status: int) -> str:
 
 
 def refusal(error: APIStatusError, url: str) -> str:
-    """What the proxy on that URL refuses, and why."""
+    """Say what the proxy on that URL refuses, and why."""
     if error.status_code in KEY_STATUSES or error.type == UNKNOWN_KEY:
         return _refused_key(url, said(error))
     return f"the proxy on {url} refuses a request: {said(error)}"
@@ -45,7 +45,7 @@ def _refused_key(url: str, told: str) -> str:
 
 
 def refusal_of_route(error: httpx.HTTPError, url: str) -> str:
-    """Why one of the plugin's own routes on that URL gave no answer to go on with."""
+    """Say why one of the plugin's own routes on that URL gave no usable answer."""
     if not isinstance(error, httpx.HTTPStatusError):
         return f"the proxy on {url} does not answer any more ({_reason(error)}): see its log"
     answer = error.response
@@ -60,7 +60,7 @@ def _reason(error: httpx.HTTPError) -> str:
 
 
 def _detail(answer: httpx.Response) -> object:
-    """What the plugin says, or LiteLLM in its place."""
+    """Return what the plugin says, or LiteLLM in its place."""
     try:
         body: Any = answer.json()
     except ValueError:
@@ -81,7 +81,7 @@ SATISFIED = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCrowd:
-    """``share`` of all users answer, greater than 0 and at most 1.
+    """The users, of whom ``share`` give feedback, greater than 0 and at most 1.
 
     From a share of 0.47 on unsatisfied users always answer, and the bias is less than ``BIAS``; at
     1 everybody does, and there is none.
@@ -91,13 +91,13 @@ class SimulatedCrowd:
     seed: int = 0
 
     def answer_shares(self) -> tuple[float, float]:
-        """How likely a satisfied and an unsatisfied user answer."""
+        """Return how likely a satisfied and an unsatisfied user give feedback."""
         satisfied = self.share / (SATISFIED + BIAS * (1.0 - SATISFIED))
         unsatisfied = min(1.0, BIAS * satisfied)
         return (self.share - (1.0 - SATISFIED) * unsatisfied) / SATISFIED, unsatisfied
 
     def answers(self, number: int, satisfied: bool) -> bool:
-        """Whether the user of that request says anything; equal seeds give equal draws, in
+        """Decide whether the user of that request says anything; equal seeds give equal draws, in
         whichever order requests end."""
         if_satisfied, if_unsatisfied = self.answer_shares()
         draw = random.Random(f"{self.seed} {number}").random()
@@ -106,13 +106,15 @@ class SimulatedCrowd:
 
 # Where the labels of a demo come from: the modes of `messplus demo --labels`.
 
-ALLOWED = "all, checks, judge, judge:largest, or feedback:SHARE with a share above 0 and up to 1"
+ALLOWED = (
+    "all, checks, judge, judge:largest, auto, or feedback:SHARE with a share above 0 and up to 1"
+)
 """What `--labels` takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """What a demo's client does for the labels, and ``zoo``, that of `examples/tiny_zoo` whose
+    """The work of a demo's client for the labels, and ``zoo``, that of `examples/tiny_zoo` whose
     settings do the rest.
 
     With ``sends_reference`` a request carries the right answer in its metadata. ``crowd`` are the
@@ -128,7 +130,7 @@ class Labelling:
 
     @classmethod
     def parse(cls, given: str, seed: int) -> "Labelling":
-        """Of a mode as given. Raises ValueError for anything but what is allowed."""
+        """Parse a mode as given. Raises ValueError for anything but what is allowed."""
         match given.partition(":"):
             case "all", "", _:
                 everybody = SimulatedCrowd(1.0)
@@ -139,6 +141,8 @@ class Labelling:
                 return cls(given, "tiny-zoo-judged")
             case "judge", _, "largest":
                 return cls(given, "tiny-zoo-judged-by-largest")
+            case "auto", "", _:
+                return cls(given, "tiny-zoo-auto")
             case "feedback", _, share:
                 return cls(given, "tiny-zoo-crowd", SimulatedCrowd(_share(share), seed))
         raise ValueError(f"allowed: {ALLOWED}")
@@ -171,8 +175,8 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What the proxy itself makes of the labels: how many requests have one, the share satisfied,
-    and where the true one lies by it, at 95 %; and the unit that the zoo counts in.
+    """The proxy's own figures of the labels: how many requests have one, the share satisfied, the
+    bounds of the true share at 95 %, and the unit that the zoo counts in.
 
     The shares are None without a label, and all is where the key is no administrator's.
     """
@@ -185,7 +189,7 @@ class Reported:
 
 
 class Session:
-    """Sends tasks, from any number of threads, and labels them as ``labelling`` says.
+    """A client that sends tasks, from any number of threads, and labels them as ``labelling`` says.
 
     ``client`` asks the proxy's models, ``messplus`` the plugin's own routes.
     """
@@ -222,7 +226,7 @@ class Session:
         return Sent(request_id, satisfied)
 
     def look_up(self, request_id: str) -> Outcome:
-        """The request as logged, once all its calls have ended or that takes too long."""
+        """Read the request as logged, once all its calls have ended or that takes too long."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             found = self._messplus.get(f"/requests/{request_id}").raise_for_status().json()
@@ -232,7 +236,8 @@ class Session:
             time.sleep(0.02)
 
     def reported(self, like: Outcome, requests: int) -> Reported:
-        """What the proxy reports of the newest ``requests`` under the same promise as ``like``.
+        """Return what the proxy reports of the newest ``requests`` under the same promise as
+        ``like``.
 
         They are this session's where nobody else used the zoo meanwhile.
         """
@@ -249,13 +254,23 @@ class Session:
             found["answered"], found["rate"], found["low"], found["high"], level["cost_unit"]
         )
 
+    def judging(self) -> float | None:
+        """Ask what judges of the zoo have cost so far, in dollars; None where the key is no
+        administrator's."""
+        response = self._messplus.get("/status")
+        if response.status_code == HTTPStatus.FORBIDDEN:
+            return None
+        judges = response.raise_for_status().json()["judges"]
+        return float(sum(each["cost"] or 0.0 for each in judges if each["zoo"] == self._model))
+
     def _metadata(self, task: Task) -> dict[str, Any]:
         if not self._labelling.sends_reference:
             return {}
         return {"metadata": {"messplus_reference": task.answer}}
 
     def _label_explorations(self, request_id: str, task: Task) -> None:
-        """The unseen answers are read back: the demo's proxy is asked to store them."""
+        """Label the unseen answers, which are read back: the demo's proxy is asked to store
+        them."""
         for call in self.look_up(request_id)["calls"]:
             if call["role"] == "exploration" and call["status"] == "success":
                 satisfied = is_satisfactory(task, call["answer"] or "")

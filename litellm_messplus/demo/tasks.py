@@ -86,7 +86,7 @@ def _moved(letter: str, places: int) -> str:
 
 
 def solve(prompt: str) -> str:
-    """The one satisfactory reply to a task's prompt.
+    """Return the one satisfactory reply to a task's prompt.
 
     Raises ValueError for what is no task.
     """
@@ -105,7 +105,7 @@ def solve(prompt: str) -> str:
 
 
 def is_held_out(prompt: str) -> bool:
-    """Whether ``prompt`` is reserved for evaluation and thus never trained on."""
+    """Tell whether ``prompt`` is reserved for evaluation and thus never trained on."""
     return hashlib.sha256(prompt.encode()).digest()[0] % _HELD_OUT_ONE_IN == 0
 
 
@@ -132,5 +132,5 @@ def generate_training(count: int, seed: int, hardest: int = DIFFICULTIES[-1]) ->
 
 
 def is_satisfactory(task: Task, reply: str) -> bool:
-    """Whether ``reply``, stripped of surrounding whitespace, is exactly the task's answer."""
+    """Tell whether ``reply``, stripped of surrounding whitespace, is exactly the task's answer."""
     return reply.strip() == task.answer

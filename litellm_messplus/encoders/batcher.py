@@ -17,8 +17,8 @@ from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """``rows`` of shape (texts, dimension), and the ``joules`` above idle that they took together;
-    None where that is not measured, which is not zero."""
+    """The features of some texts, ``rows`` of shape (texts, dimension), and the ``joules`` above
+    idle that they took together; None where that is not measured, which is not zero."""
 
     rows: FeatureRows
     joules: float | None = None
@@ -28,7 +28,7 @@ Encode = Callable[[Sequence[str]], Encoded]
 
 
 def unmeasured(encoder: Encoder) -> Encode:
-    """Its `encode`, of which nobody knows what it takes."""
+    """Wrap the encoder's `encode`, whose joules nobody knows."""
     return lambda texts: Encoded(encoder.encode(texts))
 
 
@@ -44,14 +44,15 @@ SECONDS = 10.0
 
 
 class Lateness:
-    """Looks again whenever it is asked for, so that it knows the loop under the load there is."""
+    """The lateness of the event loop, measured again whenever it is asked for, so under the load
+    there is."""
 
     def __init__(self) -> None:
         self._found: deque[tuple[float, float]] = deque(maxlen=LOOKS)
 
     def seconds(self) -> float:
-        """What nearly all looks of late were within; 0 where there were none. In the running event
-        loop."""
+        """Return what nearly all recent looks were within; 0 where there were none. To be called in
+        the running event loop."""
         now = time.perf_counter()
         loop, due = asyncio.get_running_loop(), now + LOOK_SECONDS
         # As a timeout does: one turn of the loop to find it, and one to wake who waits.
@@ -83,7 +84,7 @@ class Encoding:
     joules: float | None
 
     def again(self) -> "Encoding":
-        """For another request, which takes nothing more."""
+        """Return the same encoding for another request, which uses no further joules."""
         return self if self.joules is None else Encoding(self.features, 0.0)
 
 
@@ -112,7 +113,8 @@ class NobodyWaitsError(Exception):
 
 
 class Batcher:
-    """First come, first encoded; ``deliver`` is called in the prompts' event loop.
+    """A queue of prompts, encoded in the order of arrival; ``deliver`` is called in the prompts'
+    event loop.
 
     A batch holds at most ``largest`` prompts, and no more than are expected to be done when the
     first of them must be. It waits for others for ``wait_seconds`` at most. Nobody is to wait for
@@ -148,8 +150,8 @@ class Batcher:
         self._launch(self._run_warm)
 
     def put(self, prompt: Prompt) -> bool:
-        """Hand a prompt over. Whether to wait for it: not where too many wait already, where the
-        encoder is only tried, or where the batcher is closed."""
+        """Hand a prompt over, and tell whether to wait for it: not where too many wait already,
+        where the encoder is only tried, or where the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
         is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
         is_tried = self._is_warm and not ahead and time.perf_counter() >= self._try_again
@@ -200,7 +202,8 @@ class Batcher:
         return prompts
 
     def _next(self, timeout: float | None) -> Prompt | None:
-        """The next prompt that somebody still waits for; None when there is none in that time."""
+        """Return the next prompt that somebody still waits for; None when there is none in that
+        time."""
         while True:
             try:
                 prompt = self._queue.get(timeout=timeout)
@@ -213,7 +216,7 @@ class Batcher:
             self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
 
     def _done_by(self, deadline: float) -> int:
-        """Prompts that the encoder can do by then."""
+        """Count the prompts that the encoder can do by then."""
         seconds = deadline - time.perf_counter()
         return int(seconds / self._seconds_each) if self._seconds_each else sys.maxsize
 

@@ -17,8 +17,8 @@ _DIGEST_BYTES = 6
 
 
 def fingerprint(folder: Path, patterns: Iterable[str]) -> str:
-    """12 hexadecimal digits of the files that match any of the patterns, by their place in the
-    folder, size, and content.
+    """Return 12 hexadecimal digits of the files that match any of the patterns, by their place in
+    the folder, size, and content.
 
     Of a file above 4 MiB evenly spaced samples stand for the whole, so that gigabytes of weights
     cost milliseconds: whatever was trained anew differs nearly everywhere.
@@ -32,7 +32,8 @@ def fingerprint(folder: Path, patterns: Iterable[str]) -> str:
 
 
 def _samples(path: Path) -> Iterator[bytes]:
-    """All of a small file; of a large one its first and last block and those evenly between."""
+    """Yield all of a small file; of a large one its first and last block and those evenly
+    between."""
     last = max(path.stat().st_size - _BLOCK, 0)
     step = max(last // (_BLOCKS - 1), _BLOCK)
     with path.open("rb") as file:
@@ -46,7 +47,8 @@ def _samples(path: Path) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """At most ``characters``, of which at most ``head`` are the beginning's."""
+    """The part of a text that is read: at most ``characters``, of which at most ``head`` are the
+    beginning's."""
 
     characters: int
     head: int
@@ -55,7 +57,7 @@ class Window:
         return shortened(conversation, self.characters, self.head)
 
     def of(self, text: str) -> str:
-        """Any text as a tokenizer takes it: bounded, and lone surrogates replaced by `?`."""
+        """Cut any text as a tokenizer takes it: bounded, and lone surrogates replaced by `?`."""
         bounded = middle_left_out(text, self.characters, self.head)
         return bounded.encode("utf-8", "replace").decode("utf-8")
 
@@ -68,7 +70,7 @@ OF_256_TOKENS = Window(characters=4 * 256, head=256)
 
 
 def cores_for_encoding() -> int:
-    """All but one, which the event loop keeps.
+    """Count the cores for encoding: all but one, which the event loop keeps.
 
     torch's threads wait for each other at every layer: with both of two cores theirs and other
     work beside them, a text took a tiny encoder 1,100 ms, and 2 to 15 ms on one core alone.

@@ -31,7 +31,8 @@ SIZES_ON_CPU = (1,)
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """``watts`` above idle at batches of so many prompts (``sizes``), for each second of ``clock``.
+    """The power of an encoder: ``watts`` above idle at batches of so many prompts (``sizes``), for
+    each second of ``clock``.
 
     On processors, where ``gpus`` is empty, the clock is the time that they computed for this
     process: in a second of waiting for them, others have them. ``meter`` says what was read.
@@ -44,7 +45,7 @@ class Consumption:
     meter: str
 
     def joules(self, prompts: int, seconds: float) -> float:
-        """Of one batch that took so many seconds of the clock."""
+        """Estimate the joules of one batch that took so many seconds of the clock."""
         return seconds * float(np.interp(prompts, self.sizes, self.watts))
 
     def __str__(self) -> str:
@@ -54,7 +55,7 @@ class Consumption:
 
 
 def measured(encoder: Encoder, gpus: Sequence[int]) -> Consumption:
-    """Of an encoder that computes on these GPUs, on processors where there are none.
+    """Measure an encoder that computes on these GPUs, or on processors where there are none.
 
     Takes seconds where there is a sensor, and else next to nothing. Raises NotMeasuredError.
     """
@@ -81,7 +82,7 @@ def _measured(encoder: Encoder, gpus: Sequence[int]) -> Consumption:
 
 
 def _batches(size: int) -> Iterator[list[str]]:
-    """No text twice: an encoder might remember it."""
+    """Yield batches without a repeated text: an encoder might remember it."""
     for number in count():
         yield [f"{size}, {number}, {place}. {WARM_UP}" for place in range(size)]
 
@@ -99,7 +100,7 @@ def _watts(
     idle: Idle,
     clock: Callable[[], float],
 ) -> float:
-    """Above idle, for each second of the clock. Raises NotMeasuredError."""
+    """Measure the watts above idle, for each second of the clock. Raises NotMeasuredError."""
     window, started, ends = meter.begin(), clock(), time.perf_counter() + SECONDS
     while time.perf_counter() < ends:
         encoder.encode(next(batches))

@@ -35,7 +35,7 @@ class FakeEncoder:
         return conversation.text
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, dimension). Raises ``failure``."""
+        """Return features of shape (texts, dimension). Raises ``failure``."""
         self.batches.append(len(texts))
         time.sleep(self.delay_seconds)
         if self.failure is not None:

@@ -18,18 +18,19 @@ from litellm_messplus.runtime import DOTTED_PATH, load_attribute
 
 
 class NoEncoder:
-    """``dimension`` 1, and the one feature is always zero: no head can learn anything from it."""
+    """The encoder that sees nothing: ``dimension`` is 1, and the one feature is always zero, so
+    that no head can learn anything from it."""
 
     name = "none"
     dimension = 1
     is_fast = True
 
     def read(self, conversation: Conversation) -> str:
-        """Nothing."""
+        """Read nothing."""
         return ""
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Zeros of shape (texts, 1)."""
+        """Return zeros of shape (texts, 1)."""
         return np.zeros((len(texts), self.dimension), dtype=np.float32)
 
 
@@ -38,7 +39,7 @@ _MEMBERS = ("name", "dimension", "is_fast", "read", "encode")
 
 
 class Kind(StrEnum):
-    """What a setting may name."""
+    """The kinds of encoder that a setting may name."""
 
     EMBEDDED = "hashed-ngrams"
     NONE = NoEncoder.name
@@ -49,8 +50,8 @@ class Kind(StrEnum):
 
 
 def load_encoder(setting: str) -> Encoder:
-    """`hashed-ngrams`, `none`, `static:FOLDER`, `onnx:FOLDER`, `package.module:attribute`, else a
-    name on Hugging Face or a local folder.
+    """Load the encoder that a setting names: `hashed-ngrams`, `none`, `static:FOLDER`,
+    `onnx:FOLDER`, `package.module:attribute`, else a name on Hugging Face or a local folder.
 
     Raises ConfigurationError when packages or weights are missing, or when the encoder does not
     keep to the protocol.
@@ -59,7 +60,7 @@ def load_encoder(setting: str) -> Encoder:
 
 
 def kind_of(setting: str) -> Kind:
-    """Nothing is imported for it."""
+    """Return the kind that a setting names; nothing is imported for it."""
     kind, _, rest = setting.partition(":")
     if setting in (Kind.EMBEDDED, Kind.NONE):
         return Kind(setting)
@@ -69,7 +70,7 @@ def kind_of(setting: str) -> Kind:
 
 
 def build_encoder(setting: str) -> Encoder:
-    """As `load_encoder`, and not tried yet."""
+    """Build an encoder as `load_encoder` does, but do not try it yet."""
     folder = Path(setting.partition(":")[2])
     match kind_of(setting):
         case Kind.EMBEDDED:
@@ -87,8 +88,8 @@ def build_encoder(setting: str) -> Encoder:
 
 
 def tried(setting: str, encoder: Encoder) -> Encoder:
-    """The encoder, once it has encoded a short text; that also warms up what the first request
-    would otherwise wait for. Raises ConfigurationError."""
+    """Return the encoder, once it has encoded a short text; that also warms up what the first
+    request would otherwise wait for. Raises ConfigurationError."""
     try:
         rows = encoder.encode(["Does this encoder work?"])
     except Exception as error:  # of any library, or of others' code
@@ -132,7 +133,7 @@ def _with_extra(setting: str, extra: str, build: Callable[[], Encoder]) -> Encod
 
 
 def _of_third_party(setting: str) -> Encoder:
-    """An encoder, or what makes one when called without arguments."""
+    """Load an encoder, or what makes one when called without arguments."""
     try:
         found: Any = load_attribute(setting)
         encoder: Encoder = found if _keeps_to_protocol(found) else found()

@@ -41,15 +41,15 @@ class OnnxEncoder:
         return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, dimension). Text by text: on a CPU a batch saves next to nothing, and a
-        quantised model scales its numbers by whatever else is in it."""
+        """Encode to shape (texts, dimension). Text by text: on a CPU a batch saves next to nothing,
+        and a quantised model scales its numbers by whatever else is in it."""
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             rows[row] = self._features(text)
         return rows
 
     def _features(self, text: str) -> Features:
-        """A text without any token counts as one of padding."""
+        """Encode one text; a text without any token counts as one of padding."""
         ids = np.array([self._tokenizer.encode(OF_256_TOKENS.of(text)).ids or [0]], dtype=np.int64)
         given = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         (output,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
@@ -81,7 +81,7 @@ def _options() -> SessionOptions:
 
 
 def _bound(tokenizer: Tokenizer) -> None:
-    """The last tokens are kept, as many as the model was made for; no padding."""
+    """Keep the last tokens, as many as the model was made for, and no padding."""
     own = tokenizer.truncation
     tokens = MAX_TOKENS if own is None else min(MAX_TOKENS, own["max_length"])
     tokenizer.enable_truncation(tokens, direction="left")

@@ -27,7 +27,7 @@ from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRo
 
 
 def send(line: "Connection[Any, Any]", what: object) -> None:
-    """For `recv` at the other end. Raises OSError where there is none any more.
+    """Send an object to `recv` at the other end. Raises OSError where there is none any more.
 
     In place of the line's own `send`: where that one fails, what was to be sent stays in the
     traceback as a view of a buffer, and CPython 3.12.1 crashes when both are collected as garbage.
@@ -69,7 +69,7 @@ class ProcessEncoder:
         *,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """Blocks until the encoder is loaded. Raises ConfigurationError where it cannot be."""
+        """Wait until the encoder is loaded. Raises ConfigurationError where it cannot be."""
         self._setting = setting
         self._read = read
         self._patience_seconds = patience_seconds
@@ -86,12 +86,11 @@ class ProcessEncoder:
         return self._read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """As `encode_metered`, without the joules."""
+        """Encode as `encode_metered` does, without the joules."""
         return self.encode_metered(texts).rows
 
     def encode_metered(self, texts: Sequence[str]) -> Encoded:
-        """As it came from the process, which measures joules where it can. For one thread at a
-        time.
+        """Encode in the process, which measures joules where it can. For one thread at a time.
 
         Raises EncoderProcessError, at once where there is no process that could encode.
         """
@@ -175,16 +174,16 @@ class _Child:
             )
 
     def age(self) -> float:
-        """Seconds since it was started."""
+        """Return the seconds since it was started."""
         return time.monotonic() - self._started
 
     def ask(self, texts: list[str], seconds: float) -> Any:
-        """Its answer. Raises as `said` does, and OSError."""
+        """Send the texts, and return the answer. Raises as `said` does, and OSError."""
         send(self._line, texts)
         return self.said(seconds)
 
     def said(self, seconds: float) -> Any:
-        """What it says next. Raises TimeoutError when it has said nothing for so long, and
+        """Receive what it says next. Raises TimeoutError when it has said nothing for so long, and
         EOFError or OSError when it is gone."""
         if not self._line.poll(seconds):
             raise TimeoutError(f"it said nothing for {seconds:.0f} s")
@@ -207,7 +206,7 @@ def _end_of(child: _Child, error: Exception) -> str:
 
 
 def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
-    """Name and dimension of the encoder, and what it consumes or why nobody knows.
+    """Receive the encoder's name and dimension, and what it consumes or why nobody knows.
 
     Raises ConfigurationError where there is none.
     """
@@ -227,7 +226,7 @@ def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
 
 
 def load_for_requests(setting: str) -> Encoder:
-    """As `load_encoder`, and what is slow in a process of its own.
+    """Load an encoder as `load_encoder` does, a slow one in a process of its own.
 
     Of those here, this process then loads nothing, not even their libraries. One of a third party
     is made here, too: it says whether it is fast, and reads the conversations. Raises

@@ -29,8 +29,8 @@ CLOSE_SECONDS = 2.0
 
 @dataclass(slots=True)
 class FeatureStatistics:
-    """Since the start: ``seconds`` are the encoder's own, for ``prompts`` in ``batches``, and
-    ``joules`` what they took above idle; None where that was not measured.
+    """The counts since the start: ``seconds`` are the encoder's own, for ``prompts`` in
+    ``batches``, and ``joules`` what they took above idle; None where that was not measured.
 
     ``late`` and ``overloaded`` count requests that went on without features, after waiting or at
     once, ``failures`` prompts that could not be encoded, and ``cache_hits`` requests that cost the
@@ -48,7 +48,8 @@ class FeatureStatistics:
 
 
 class FeatureService:
-    """One a worker process, used from its event loop, which it does not keep waiting.
+    """The source of features, one a worker process, used from its event loop, which it does not
+    keep waiting.
 
     A slow encoder has a thread that waits for it, and gets up to ``batch`` prompts at once, the
     first of which waits for others for ``wait_seconds`` at most. Equal texts are encoded once:
@@ -83,7 +84,8 @@ class FeatureService:
             self._batcher.start()
 
     async def features(self, conversation: Conversation, timeout_seconds: float) -> Encoding | None:
-        """Of shape (dimension,), read-only; None when they did not come within that time.
+        """Return features of shape (dimension,), read-only; None when they did not come within that
+        time.
 
         A fast encoder's are made on the spot. None as well where too many prompts wait already,
         where the event loop is so late that waiting would take longer, and where the encoder
@@ -106,7 +108,7 @@ class FeatureService:
         return await self._wait_for(text, key, timeout_seconds)
 
     def statistics(self) -> FeatureStatistics:
-        """The counts as they stand."""
+        """Return the counts as they stand."""
         return replace(self._statistics)
 
     async def close(self) -> None:
@@ -157,7 +159,7 @@ class FeatureService:
         return None
 
     def _finish(self, batch: Batch) -> None:
-        """In the event loop, when prompts have left the thread."""
+        """Deliver, in the event loop, what the thread has finished with."""
         for prompt in batch.prompts:
             self._under_way.pop(prompt.key, None)
         if isinstance(batch.result, NobodyWaitsError):
@@ -172,7 +174,7 @@ class FeatureService:
     def _taken(
         self, keys: Sequence[bytes], result: Encoded | Exception, seconds: float
     ) -> list[Encoding | None]:
-        """What the encoder gave, counted and remembered; None for what is no features."""
+        """Count and remember what the encoder gave; None stands for what is no features."""
         statistics = self._statistics
         statistics.prompts += len(keys)
         statistics.batches += 1
@@ -204,12 +206,13 @@ class FeatureService:
 
 
 def _encode_of(encoder: Encoder) -> Encode:
-    """Joules are measured in a process of the encoder's own, and nowhere else."""
+    """Choose how to encode: joules are measured only in a process of the encoder's own."""
     return encoder.encode_metered if isinstance(encoder, ProcessEncoder) else unmeasured(encoder)
 
 
 def _checked(result: Encoded | Exception, shape: tuple[int, int]) -> Encoded:
-    """Raises what the encoder raised, and ValueError for what nothing can be learned from."""
+    """Check the shape and the numbers. Raises what the encoder raised, and ValueError for what
+    nothing can be learned from."""
     if isinstance(result, Exception):
         raise result
     rows = result.rows

@@ -36,7 +36,7 @@ class StaticEncoder:
         return WINDOW.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, dimension). A text without known tokens gives the zero vector."""
+        """Encode to shape (texts, dimension). A text without known tokens gives the zero vector."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         rows = self._model.encode(

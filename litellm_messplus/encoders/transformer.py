@@ -26,7 +26,8 @@ Tokens = list[int]
 
 
 class TransformerEncoder:
-    """By a name on Hugging Face or a local folder; the features are the mean over the tokens.
+    """An encoder by its name on Hugging Face or its local folder; the features are the mean over
+    the tokens.
 
     The name of the encoder is the same wherever the same weights lie. Raises ConfigurationError
     when they are not there, or are no encoder's.
@@ -50,7 +51,7 @@ class TransformerEncoder:
         return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, dimension). A text without tokens gives the zero vector."""
+        """Encode to shape (texts, dimension). A text without tokens gives the zero vector."""
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         tokens = self._tokenized(texts)
         for places in _batches(tokens):
@@ -67,7 +68,7 @@ class TransformerEncoder:
 
     @torch.inference_mode()
     def _pooled(self, tokens: Sequence[Tokens]) -> FeatureRows:
-        """The mean of the last layer over each text's own tokens, padding left out."""
+        """Average the last layer over each text's own tokens, padding left out."""
         ids, mask = _padded(tokens, self._tokenizer.pad_token_id or 0)
         ids, mask = ids.to(self._device), mask.to(self._device)
         states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -77,7 +78,7 @@ class TransformerEncoder:
 
 
 def _folder(source: str) -> Path:
-    """Where the weights lie: the folder that was named, or its place in the local cache."""
+    """Find where the weights lie: in the folder that was named, or in the local cache."""
     if Path(source).is_dir():
         return Path(source)
     try:
@@ -104,7 +105,7 @@ def _load(source: str, folder: Path) -> tuple[Any, Any]:
 
 
 def _batches(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
-    """The places of texts of like length together, so that little is padded."""
+    """Yield the places of texts of like length together, so that little is padded."""
     places = [place for place, found in enumerate(tokens) if found]
     places.sort(key=lambda place: len(tokens[place]))
     for start in range(0, len(places), _BATCH):
@@ -112,7 +113,7 @@ def _batches(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
 
 
 def _padded(tokens: Sequence[Tokens], padding: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and attention mask, both of shape (texts, longest); padded on the right."""
+    """Return ids and attention mask, both of shape (texts, longest); padded on the right."""
     longest = max(map(len, tokens))
     ids = torch.full((len(tokens), longest), padding)
     mask = torch.zeros_like(ids)

@@ -33,7 +33,7 @@ THREADS = Path("/proc/self/task")
 
 
 def main(setting: str, descriptor: str) -> None:
-    """Until the line ends, which it does with the proxy."""
+    """Serve until the line ends, which it does with the proxy."""
     end_with_stdin()
     for ending in (signal.SIGINT, signal.SIGTERM):  # a group's: the proxy ends us when it is done
         signal.signal(ending, signal.SIG_IGN)
@@ -53,7 +53,7 @@ def main(setting: str, descriptor: str) -> None:
 
 
 def end_with_stdin() -> None:
-    """The system ends this process when stdin is closed, whatever is being computed meanwhile.
+    """Let the system end this process when stdin is closed, whatever is being computed meanwhile.
 
     Nothing is ever written there, so the signal comes at its end alone.
     """
@@ -65,13 +65,13 @@ def end_with_stdin() -> None:
 
 
 def has_gpu() -> bool:
-    """Whether the encoder that was loaded computes on one, by torch."""
+    """Tell whether the encoder that was loaded computes on a GPU, by torch."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_initialized())
 
 
 def gpus_in_use() -> list[int]:
-    """Those on which torch holds something, by its numbers, which Zeus uses as well."""
+    """List the GPUs on which torch holds something, by its numbers, which Zeus uses as well."""
     if not has_gpu():
         return []
     cuda = sys.modules["torch"].cuda
@@ -79,7 +79,8 @@ def gpus_in_use() -> list[int]:
 
 
 def give_way() -> None:
-    """A GPU is fed by little work that must not wait; computing on the CPU takes whole cores."""
+    """Lower the priority of this process: a GPU is fed by little work that must not wait, but
+    computing on the CPU takes whole cores."""
     threads = [int(path.name) for path in THREADS.iterdir()] if THREADS.is_dir() else [0]
     for thread in threads:  # on Linux each has a priority of its own
         with suppress(ProcessLookupError):
@@ -87,8 +88,9 @@ def give_way() -> None:
 
 
 def metered(encoder: Encoder, known: Consumption | str | None) -> tuple[Encode, Consumption | str]:
-    """What encodes, its joules measured where they can be; and what it consumes, or why nobody
-    knows. What is known of the same devices holds: beside requests one would measure theirs."""
+    """Return what encodes, its joules measured where they can be; and what it consumes, or why
+    nobody knows. What is known of the same devices holds: beside requests one would measure
+    theirs."""
     gpus = gpus_in_use()
     if not (isinstance(known, Consumption) and known.gpus == gpus):
         try:
@@ -106,7 +108,7 @@ def _metered(encoder: Encoder, texts: Sequence[str], consumption: Consumption) -
 
 
 def answer(encode: Encode, texts: Sequence[str]) -> Encoded | tuple[str, str]:
-    """What goes back over the line."""
+    """Make the answer that goes back over the line."""
     try:
         found = encode(texts)
         return Encoded(np.asarray(found.rows, dtype=np.float32), found.joules)

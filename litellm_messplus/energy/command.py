@@ -87,7 +87,7 @@ def _others(by_concurrency: dict[int, list[Sample]]) -> tuple[AtConcurrency, ...
 
 
 def _fields(found: Fit) -> dict[str, Any]:
-    """A fit in the fields of a profile."""
+    """Return a fit in the fields of a profile."""
     return {
         **_rounded(asdict(found.coefficients)),
         "standard_errors": _rounded(asdict(found.standard_errors)),
@@ -97,7 +97,7 @@ def _fields(found: Fit) -> dict[str, Any]:
 
 
 def _rounded(found: dict[str, float]) -> dict[str, float]:
-    """To six significant digits, which is more than any of them is known to."""
+    """Round to six significant digits, which is more than any of them is known to."""
     return {name: float(f"{value:.6g}") for name, value in found.items()}
 
 
@@ -111,7 +111,7 @@ ROWS = {
 
 
 def table(profile: EnergyProfile) -> Table:
-    """The costs at every concurrency; the profile's own first, with a star."""
+    """Lay out the costs at every concurrency; the profile's own first, with a star."""
     shown = Table(
         title=f"{profile.model}\n{profile.meter}: {', '.join(profile.sensors)}",
         caption="\n".join(_caption(profile)),
@@ -191,7 +191,7 @@ async def _measure(
 
 
 def _progress() -> Progress:
-    """Apart from the result, which goes to standard output."""
+    """Build a progress bar on standard error: the result goes to standard output."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

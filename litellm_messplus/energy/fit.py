@@ -27,7 +27,8 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one window did, and its ``joules`` above idle; repeats are windows of one ``cell``."""
+    """The work of one window, and its ``joules`` above idle; repeats are windows of one
+    ``cell``."""
 
     cell: Cell
     prompt_tokens: float
@@ -82,13 +83,14 @@ def fit(samples: Sequence[Sample]) -> Fit:
 
 
 def _work(samples: Sequence[Sample]) -> Floats:
-    """Shape (windows, 3)."""
+    """Arrange the work in shape (windows, 3)."""
     rows = [(each.prompt_tokens, each.completion_tokens, each.requests) for each in samples]
     return np.array(rows, dtype=np.float64).reshape(-1, COEFFICIENTS)
 
 
 def _require_difference(work: Floats) -> None:
-    """Raises FitError where the mean request of every window is about the same mix."""
+    """Require windows that differ. Raises FitError where the mean request of every window is about
+    the same mix."""
     per_request = work / work[:, 2:]
     size = np.linalg.norm(per_request, axis=0)
     if not size.all() or np.linalg.matrix_rank(per_request / size, tol=TOLERANCE) < COEFFICIENTS:
@@ -104,7 +106,7 @@ def _joules(samples: Sequence[Sample]) -> Floats:
 
 
 def _coefficients(work: Floats, joules: Floats) -> Floats:
-    """Non-negative least squares of the relative errors, by iterated reweighting."""
+    """Fit by non-negative least squares of the relative errors, by iterated reweighting."""
     _require_difference(work)
     scale = joules
     for _ in range(ROUNDS):
@@ -114,12 +116,13 @@ def _coefficients(work: Floats, joules: Floats) -> Floats:
 
 
 def _scale(predicted: Floats, joules: Floats) -> Floats:
-    """What errors are relative to: the prediction, where there is one."""
+    """Return what errors are relative to: the prediction, where there is one."""
     return np.where(predicted > 0, predicted, joules)
 
 
 def _non_negative(work: Floats, target: Floats) -> Floats:
-    """The exact solution: with three coefficients, every choice of those above zero is tried."""
+    """Find the exact solution: with three coefficients, every choice of those above zero is
+    tried."""
     best, least = np.zeros(COEFFICIENTS), float(target @ target)
     for count in range(1, COEFFICIENTS + 1):
         for chosen in map(list, combinations(range(COEFFICIENTS), count)):
@@ -132,7 +135,7 @@ def _non_negative(work: Floats, target: Floats) -> Floats:
 
 
 def _standard_errors(work: Floats, joules: Floats, found: Floats) -> Floats:
-    """Shape (3,)."""
+    """Return the standard errors, of shape (3,)."""
     predicted = work @ found
     scale = _scale(predicted, joules)
     scaled, rest = work / scale[:, None], (joules - predicted) / scale
@@ -159,7 +162,7 @@ NOISE_DEVIATIONS = 3.0
 
 
 class Fault(StrEnum):
-    """Why a reading is not used."""
+    """The reasons not to use a reading."""
 
     FAILED = "a request failed"
     NO_TIME = "no time passed"
@@ -199,12 +202,12 @@ def screened(windows: Iterable[MeasuredWindow], idle: Idle, plausible_watts: flo
 
 
 def above_idle(reading: Reading, idle: Idle) -> float:
-    """Joules of a reading, those of idle power subtracted."""
+    """Subtract idle power from the joules of a reading."""
     return reading.joules - idle.watts * reading.seconds
 
 
 def fault(reading: Reading, idle: Idle, plausible_watts: float) -> Fault | None:
-    """Why a reading cannot be used; None if it can."""
+    """Say why a reading cannot be used; None if it can."""
     if not (reading.seconds > 0 and math.isfinite(reading.seconds)):
         return Fault.NO_TIME
     if not reading.joules <= plausible_watts * reading.seconds:  # nor is NaN

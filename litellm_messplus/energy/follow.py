@@ -39,13 +39,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From ``start`` up to ``end``, in seconds."""
+    """A span of time, from ``start`` up to ``end``, in seconds."""
 
     start: float
     end: float
 
     def share_of(self, call: Call) -> float:
-        """The share of the call's time that falls in here, from 0 to 1."""
+        """Return the share of the call's time that falls in the span, from 0 to 1."""
         duration = call.ended - call.started
         if duration <= 0:  # an instant, which one window alone holds
             return float(self.start <= call.ended < self.end)
@@ -74,7 +74,7 @@ within as much of 1."""
 
 
 def is_absurd(measured: float, expected: float) -> bool:
-    """Whether measured joules, above idle, are no use beside those expected."""
+    """Tell whether measured joules, above idle, are no use beside those expected."""
     return not (expected > 0 and expected / BOUND <= measured <= expected * BOUND)
 
 
@@ -86,11 +86,12 @@ class Correction:
 
     @property
     def factor(self) -> float:
-        """By which an estimate of the profile is to be multiplied."""
+        """The factor by which an estimate of the profile is to be multiplied."""
         return math.exp(self._log)
 
     def follow(self, measured: float, expected: float, share: float = 1.0) -> None:
-        """A window of ``measured`` joules, where ``expected`` were estimated with the factor.
+        """Follow a window of ``measured`` joules, where ``expected`` were estimated with the
+        factor.
 
         ``share`` is this deployment's part of what was expected, from 0 to 1: it moves so much
         less. Raises ValueError for an absurd window.
@@ -124,7 +125,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """``joules`` above idle; None for a window that was not measured."""
+    """A window with its ``joules`` above idle; None for a window that was not measured."""
 
     span: Span
     joules: float | None
@@ -140,7 +141,8 @@ class MeasuredCall:
 
 
 class Ledger:
-    """``lag_seconds`` after its end, a window is settled, and what is left out is counted."""
+    """The open windows and calls. A window is settled ``lag_seconds`` after its end, and what is
+    left out is counted."""
 
     def __init__(self, lag_seconds: float, counters: Counters) -> None:
         self._lag, self._counters = lag_seconds, counters
@@ -149,7 +151,7 @@ class Ledger:
         self._corrections: dict[str, Correction] = {}
 
     def ended(self, call: Call) -> None:
-        """A call has ended; its estimate is the profile's own, uncorrected.
+        """Note that a call has ended; its estimate is the profile's own, uncorrected.
 
         One whose estimate is no number from 0 up takes part in nothing.
         """
@@ -159,11 +161,11 @@ class Ledger:
         self._calls.append(_Open(call))
 
     def window(self, span: Span, joules: float | None) -> None:
-        """A window has ended; windows come in their order."""
+        """Note that a window has ended; windows come in their order."""
         self._windows.append(_Window(span, joules))
 
     def correction(self, deployment_id: str) -> float:
-        """The factor for estimates of that deployment's profile."""
+        """Return the factor for estimates of that deployment's profile."""
         found = self._corrections.get(deployment_id)
         return 1.0 if found is None else found.factor
 
@@ -207,7 +209,7 @@ class Ledger:
         return True
 
     def _finished(self, until: float) -> Iterator[MeasuredCall]:
-        """The calls that ended before ``until``; no later window can add to them."""
+        """Yield the calls that ended before ``until``; no later window can add to them."""
         waiting = []
         for each in self._calls:
             if each.call.ended >= until:
@@ -225,7 +227,7 @@ LAG_SECONDS = 60.0
 
 
 class EnergyFollower:
-    """Follows one meter. Whatever fails in here is counted, and costs measurements alone.
+    """The follower of one meter. Whatever fails in here is counted, and costs measurements alone.
 
     ``idle`` is the power of the meter's sensors without requests, as a profile of the same sensors
     states it: `Idle(profile.idle_watts, profile.idle_noise_watts)`.
@@ -257,13 +259,13 @@ class EnergyFollower:
         ended_seconds: float,
         estimated_joules: float,
     ) -> None:
-        """A call has ended. ``estimated_joules`` are the profile's own, not multiplied by
+        """Note that a call has ended. ``estimated_joules`` are the profile's own, not multiplied by
         `correction`."""
         call = Call(call_id, deployment_id, started_seconds, ended_seconds, estimated_joules)
         self._ledger.ended(call)
 
     def correction(self, deployment_id: str) -> float:
-        """By which the profile's estimates for a deployment are to be multiplied; 1 at first."""
+        """Return the factor for the profile's estimates of a deployment; 1 at first."""
         return self._ledger.correction(deployment_id)
 
     async def run(self) -> None:
@@ -279,7 +281,8 @@ class EnergyFollower:
             start = end
 
     async def _begin(self) -> Window | None:
-        """In a thread, since a meter may wait for the network. None where it fails."""
+        """Begin a window, in a thread, since a meter may wait for the network. None where it
+        fails."""
         try:
             return await asyncio.to_thread(self._meter.begin)
         except Exception as error:  # a NotMeasuredError, or whatever a meter of others raises
@@ -297,7 +300,7 @@ class EnergyFollower:
         self._counters.failure("energy_meter_failures", f"energy is not measured: {error}")
 
     def _usable(self, found: Reading | None) -> float | None:
-        """Joules above idle; None, and counted, where a reading is of no use."""
+        """Return the joules above idle; None, and counted, where a reading is of no use."""
         if found is None:
             return None
         why = fault(found, self._idle, plausible_watts(self._meter))
@@ -313,4 +316,4 @@ class EnergyFollower:
         try:
             self._measured(call)
         except Exception:
-            self._counters.failure("energy_report_failures", "a call's energy was not taken")
+            self._counters.failure("energy_report_failures", "a call's energy was not recorded")

@@ -74,7 +74,8 @@ class Grid:
         return self.serving_concurrency or middle
 
     def cells(self) -> list[Cell]:
-        """Every window to measure, shuffled: a device that warms up must not look like a length."""
+        """List every window to measure, shuffled: a device that warms up must not look like a
+        length."""
         cells = [
             Cell(prompt, completion, concurrency)
             for prompt in self.prompt_tokens
@@ -85,7 +86,7 @@ class Grid:
         return cells
 
     def warm_up(self) -> list[Cell]:
-        """The largest load at every concurrency: what does not fit the model fails here."""
+        """List the largest load at every concurrency: what does not fit the model fails here."""
         prompt, completion = max(self.prompt_tokens), max(self.completion_tokens)
         return [Cell(prompt, completion, each) for each in sorted(self.concurrency)]
 
@@ -111,15 +112,15 @@ class Prompts:
         self._tokens_per_word = 1.0
 
     def words(self, count: int) -> str:
-        """A prompt of that many words."""
+        """Make a prompt of that many words."""
         return " ".join(self._source.choices(WORDS, k=count))
 
     def tokens(self, count: int) -> str:
-        """A prompt of about that many tokens, as the last calibration has them."""
+        """Make a prompt of about that many tokens, by the last calibration."""
         return self.words(max(1, round(count / self._tokens_per_word)))
 
     def calibrate(self, words: int, tokens: int) -> None:
-        """The server counted that many tokens in a prompt of that many words."""
+        """Remember that the server counted that many tokens in a prompt of that many words."""
         self._tokens_per_word = tokens / words
 
 
@@ -157,7 +158,7 @@ class Endpoint:
         self._prompts = Prompts()
 
     async def calibrate(self) -> None:
-        """One short request, which tells how many tokens a word has. Raises EndpointError."""
+        """Send one short request, which tells how many tokens a word has. Raises EndpointError."""
         usage = await self._complete(self._prompts.words(CALIBRATION_WORDS), 1)
         self._prompts.calibrate(CALIBRATION_WORDS, max(1, usage.prompt_tokens))
 
@@ -232,7 +233,8 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredWindow:
-    """What was sent, what the endpoint says it took, and what was read; None for what failed."""
+    """The cell that was sent, the usage that the endpoint reports, and the reading; None for what
+    failed."""
 
     cell: Cell
     usage: Usage | None
@@ -248,7 +250,7 @@ class Measured:
 
 
 def steps(grid: Grid) -> int:
-    """How often `measure` calls its ``advance``."""
+    """Count how often `measure` calls its ``advance``."""
     return len(grid.warm_up()) + grid.idle_windows + len(grid.cells())
 
 
@@ -284,7 +286,7 @@ async def _idle(meter: Meter, grid: Grid, advance: Callable[[], None]) -> Idle:
 
 
 def idle_of(readings: Sequence[Reading], plausible_watts: float) -> Idle:
-    """Idle power from windows without requests.
+    """Compute idle power from windows without requests.
 
     Raises NotMeasuredError where fewer than two can be used.
     """

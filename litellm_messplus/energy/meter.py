@@ -37,12 +37,13 @@ class Window(Protocol):
     """A window that has begun."""
 
     def end(self) -> Reading:
-        """Its reading. Raises NotMeasuredError where a sensor counted nothing."""
+        """End the window, and return its reading. Raises NotMeasuredError where a sensor counted
+        nothing."""
         ...
 
 
 class Meter(Protocol):
-    """Measures windows, one after the other.
+    """A meter that measures windows, one after the other.
 
     ``source`` says what counts, ``sensors`` what is counted: a part of the hardware each.
     """
@@ -54,17 +55,17 @@ class Meter(Protocol):
     def sensors(self) -> Sequence[str]: ...
 
     def begin(self) -> Window:
-        """Raises NotMeasuredError where the sensors do not answer."""
+        """Begin a window."""
         ...
 
 
 def plausible_watts(meter: Meter) -> float:
-    """Power above which a reading of this meter is absurd."""
+    """Return the power above which a reading of this meter is absurd."""
     return PLAUSIBLE_WATTS * len(meter.sensors)
 
 
 def reading(seconds: float, joules: Mapping[str, float]) -> Reading:
-    """All sensors together, from the joules of each by its name.
+    """Add up all sensors, from the joules of each by its name.
 
     A counter that ran backwards makes the whole reading negative: the sum with the others could
     hide it. Raises NotMeasuredError where there is no sensor, or one counted nothing at all; even

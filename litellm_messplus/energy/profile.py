@@ -25,7 +25,7 @@ HEADER = """\
 
 FIRST = (
     *("format", "model", "concurrency", "joules_per_prompt_token", "joules_per_completion_token"),
-    *("joules_per_request", "relative_error"),
+    *("joules_per_request", "joules_per_cached_token", "relative_error"),
 )
 """What a reader of the file looks for."""
 
@@ -75,7 +75,8 @@ class EnergyProfile(AtConcurrency):
 
     ``idle_watts`` of all ``sensors`` together are subtracted; ``idle_noise_watts`` is their
     standard deviation between windows. ``dropped`` counts the windows, of every concurrency, that
-    could not be used, by why.
+    could not be used, by why. ``joules_per_cached_token`` is not measured, for no window has a
+    cached token: an operator may write it in.
     """
 
     format: Literal[1] = 1
@@ -89,9 +90,10 @@ class EnergyProfile(AtConcurrency):
     dropped: dict[str, Count]
     grid: GridOfProfile
     other_concurrencies: tuple[AtConcurrency, ...] = ()
+    joules_per_cached_token: NotNegative | None = None
 
     def joules(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """The estimated energy of one call, above idle."""
+        """Estimate the energy of one call, above idle."""
         return (
             self.joules_per_request
             + self.joules_per_prompt_token * prompt_tokens
@@ -100,7 +102,8 @@ class EnergyProfile(AtConcurrency):
 
     def write(self, path: Path) -> None:
         """Write it as YAML that a person can read."""
-        found = _figures_first(self.model_dump(mode="json"))
+        unknown = {"joules_per_cached_token"} if self.joules_per_cached_token is None else set()
+        found = _figures_first(self.model_dump(mode="json", exclude=unknown))
         others = [_figures_first(each) for each in found.pop("other_concurrencies")]
         content = {**found, "other_concurrencies": others}
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
@@ -113,7 +116,7 @@ def _figures_first(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_profile(path: str | Path, *, model: str) -> EnergyProfile:
-    """The profile in a file, which must be one of ``model``.
+    """Load the profile in a file, which must be one of ``model``.
 
     Raises ConfigurationError for a file that is missing or no profile, for a profile of another
     model, and for one whose relative error is above MAX_RELATIVE_ERROR.

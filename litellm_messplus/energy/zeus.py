@@ -59,7 +59,7 @@ class ZeusMeter:
         )
 
     def begin(self) -> "_ZeusWindow":
-        """A window of its own; nothing waits for a GPU, whose work another process sends."""
+        """Begin a window of its own; nothing waits for a GPU, whose work another process sends."""
         key = next(self._keys)
         self._monitor.begin_window(key, sync_execution=False)
         return _ZeusWindow(self._monitor, key)
@@ -103,7 +103,8 @@ def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
 
 
 def _require_processors() -> None:
-    """Asked before the monitor is imported, which takes seconds. Raises NotMeasuredError."""
+    """Check that processors can be read, before the monitor is imported, which takes seconds.
+    Raises NotMeasuredError."""
     from zeus.device import get_cpus
 
     try:
@@ -120,7 +121,8 @@ MILLI, MICRO = 1e-3, 1e-6
 
 
 class ProcessorCounters(Protocol):
-    """What zeusd says of one processor, in microjoules; None for what it cannot read."""
+    """The counters of one processor as zeusd reports them, in microjoules; None for what it cannot
+    read."""
 
     cpu_energy_uj: int | None
     dram_energy_uj: int | None
@@ -149,11 +151,11 @@ class ZeusdMeter:
         self.sensors = (*(f"gpu {index}" for index in gpus), *(f"cpu {index}" for index in cpus))
 
     def begin(self) -> "_ZeusdWindow":
-        """Raises NotMeasuredError where the daemon does not answer."""
+        """Begin a window."""
         return _ZeusdWindow(self._counters, time.monotonic(), self._counters())
 
     def _counters(self) -> dict[str, float]:
-        """Joules since the daemon's own beginning, by sensor."""
+        """Read the joules since the daemon's own start, by sensor."""
         try:
             return dict(self._read())
         except Exception as error:  # of the network, the daemon, or the shape of its answer
@@ -225,7 +227,7 @@ def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> Z
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Of `HOST` or `HOST:PORT`. Raises NotMeasuredError for what is neither."""
+    """Parse `HOST` or `HOST:PORT`. Raises NotMeasuredError for what is neither."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return address, PORT
@@ -238,7 +240,8 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 class ReopeningMeter:
-    """``open_meter`` is called where a window begins, so in the thread that the meter is read in.
+    """A meter that is opened again after a failure. ``open_meter`` is called where a window begins,
+    so in the thread that the meter is read in.
 
     ``sensors`` are those of the meter that was opened last, none before.
     """
@@ -250,7 +253,7 @@ class ReopeningMeter:
         self._meter: Meter | None = None
 
     def begin(self) -> "_ReopeningWindow":
-        """Raises NotMeasuredError where the meter cannot be opened or does not answer."""
+        """Begin a window, and open the meter for it where it is not open."""
         if self._meter is None:
             self._meter = self._open_meter()
             self.sensors = self._meter.sensors
@@ -292,7 +295,7 @@ def open_meter(
     gpus: Sequence[int] | None = None,
     with_cpu: bool = False,
 ) -> Meter:
-    """A meter of others by its dotted path, a zeusd daemon, or Zeus on this host.
+    """Open a third party's meter by its dotted path, a zeusd daemon, or Zeus on this host.
 
     Raises NotMeasuredError where nothing can be measured, and says what to do; ConfigurationError
     for a dotted path that does not lead to a meter.
@@ -309,7 +312,7 @@ def open_meter(
 
 
 def require_zeusd_client() -> None:
-    """Raises NotMeasuredError where what a zeusd daemon is read with is not installed."""
+    """Check for the client of a zeusd daemon. Raises NotMeasuredError where it is not installed."""
     try:
         importlib.import_module("zeus.utils.zeusd")
     except ImportError as missing:
@@ -317,7 +320,7 @@ def require_zeusd_client() -> None:
 
 
 def _of_third_party(path: str) -> Meter:
-    """A meter, or what makes one when called without arguments."""
+    """Load a meter, or what makes one when called without arguments."""
     try:
         found = load_attribute(path)
         meter: Meter = found if _keeps_to_protocol(found) else found()

@@ -41,9 +41,9 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """``written`` labels are new in the log, or would be in a dry run; ``known`` are there already,
-    or twice in the file; ``left_out`` are scores of other names."""
+class ImportReport:
+    """The result of an import. ``written`` labels are new in the log, or would be in a dry run;
+    ``known`` are there already, or twice in the file; ``left_out`` are scores of other names."""
 
     file: str
     form: str
@@ -61,7 +61,7 @@ class Report:
         return bool(self.refused) and not self.written and not self.known
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the report for `--json`."""
         return {
             "file": self.file,
             "format": self.form,
@@ -81,7 +81,7 @@ class Report:
         }
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the report as lines for people."""
         did = "would be written" if self.is_dry_run else "are in the log"
         told = [
             f"{self.file} (format {self.form}): {self.rows} rows",
@@ -134,7 +134,7 @@ class Joined:
 
 
 async def join(engine: AsyncEngine, rows: Iterable[Row], source: str, weigh: Weigh) -> Joined:
-    """The labels that the rows are. A row that names no ``source`` is of the one given.
+    """Find the labels that the rows are. A row that names no ``source`` takes the one given.
 
     Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer.
     """
@@ -206,14 +206,14 @@ def _with_room(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose log is written to: the database, and the settings where a configuration named it."""
+    """The log that is written to: the database, and the settings where a configuration named it."""
 
     database: str
     settings: MessplusSettings | None = None
 
 
 def find_place(config: Path | None, database: str | None) -> Place:
-    """The database at a URL or a path, or the one that a configuration names.
+    """Find the database at a URL or a path, or the one that a configuration names.
 
     Raises ConfigurationError where that cannot be read.
     """
@@ -233,7 +233,7 @@ async def import_labels(
     source: str | None = None,
     score: str | None = None,
     is_dry_run: bool = False,
-) -> Report:
+) -> ImportReport:
     """Put the labels of a file into the log, durably and in one transaction.
 
     Raises MessplusError with the reason, before anything is written.
@@ -243,7 +243,7 @@ async def import_labels(
     joined = await _joined(read, place, source or _default_source(read, score))
     if joined.records and not is_dry_run:
         await _write(place.database, joined.records)
-    return Report(
+    return ImportReport(
         file=str(path),
         form=read.form.value,
         sources=sorted({record.source for record in joined.records}),
@@ -268,7 +268,7 @@ def _default_source(read: Read, score: str | None) -> str:
 
 
 async def _joined(read: Read, place: Place, source: str) -> Joined:
-    """Reads alone: a database that is not there is not made."""
+    """Join the rows without writing: a database that is not there is not made."""
     async with reading(place.database) as engine:
         weigh: Weigh = _as_it_is
         if place.settings is not None:
@@ -277,7 +277,7 @@ async def _joined(read: Read, place: Place, source: str) -> Joined:
 
 
 async def _bias(settings: MessplusSettings, engine: AsyncEngine) -> ResponseBias:
-    """As a proxy with these settings would have it now."""
+    """Estimate the response bias as a proxy with these settings would have it now."""
     bias = ResponseBias(settings, engine, Counters())
     if any(zoo.response_bias == AUDIT for zoo in settings.zoos.values()):
         await bias.look()

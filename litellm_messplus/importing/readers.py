@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from litellm_messplus import parquet
 from litellm_messplus.importing.rows import (
     Format,
     ImportingError,
@@ -20,6 +21,7 @@ from litellm_messplus.importing.rows import (
     score_name,
     shown,
 )
+from litellm_messplus.parquet import ParquetError
 
 MOST_ROWS = 1_000_000
 """In one file: all labels are written in one transaction."""
@@ -36,8 +38,8 @@ Numbered = tuple[int, Item | Refused]
 
 @dataclass(slots=True)
 class Read:
-    """What a file holds. ``left_out`` are the Langfuse scores of other names than the one asked
-    for."""
+    """The contents of a file. ``left_out`` are the Langfuse scores of other names than the one
+    asked for."""
 
     form: Format
     rows: list[Row]
@@ -46,14 +48,14 @@ class Read:
 
 
 def read_file(path: Path, form: Format = Format.AUTO, score: str | None = None) -> Read:
-    """The rows of a file in the given format.
+    """Read the rows of a file in the given format.
 
     Raises ImportingError for a file that cannot be read, holds no rows or too many, or holds
     Langfuse scores of several names of which ``score`` names none.
     """
     try:
         return _read(path, _items(path), form, score)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, ParquetError) as error:
         raise _cannot_be_read(path, error) from None
 
 
@@ -81,7 +83,7 @@ def _read(path: Path, found: Iterator[Numbered], form: Format, score: str | None
 
 
 def _bounded(path: Path, items: Iterable[Numbered]) -> Iterator[Numbered]:
-    """All rows, of which there must be some, and no more than are allowed."""
+    """Yield all rows, of which there must be some, and no more than are allowed."""
     number = 0
     for number, item in enumerate(items, start=1):
         if number > MOST_ROWS:
@@ -94,7 +96,7 @@ def _bounded(path: Path, items: Iterable[Numbered]) -> Iterator[Numbered]:
 
 
 def _first_item(found: Iterator[Numbered]) -> tuple[Item | None, Iterable[Numbered]]:
-    """The first row that can be read, and all rows."""
+    """Find the first row that can be read, and keep all rows."""
     before: list[Numbered] = []
     for line, item in found:
         before.append((line, item))
@@ -144,7 +146,7 @@ def _items(path: Path) -> Iterator[Numbered]:
 
 
 def _csv(path: Path) -> Iterator[Numbered]:
-    """A row's line is its first: a comment may go over several."""
+    """Read a CSV file. A row's line is its first: a comment may go over several."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         line = 2
@@ -169,7 +171,7 @@ def _object(line: int, text: str) -> Item | Refused:
 
 
 def _json(path: Path) -> Iterator[Numbered]:
-    """A list of objects, or Langfuse's answer, which has it under `data`; counted from 1."""
+    """Read a list of objects, or Langfuse's answer, which has it under `data`; counted from 1."""
     try:
         found = json.loads(path.read_text("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -187,13 +189,10 @@ def _no_object(line: int, given: object) -> Refused:
 
 
 def _parquet(path: Path) -> Iterator[Numbered]:
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
-        raise _cannot_be_read(path, error) from None
-    yield from enumerate(frame.iter_rows(named=True), start=1)
+    columns = parquet.read(path)
+    rows = zip(*columns.values(), strict=True)
+    for number, row in enumerate(rows, start=1):
+        yield number, dict(zip(columns, row, strict=True))
 
 
 def _cannot_be_read(path: Path, error: Exception) -> ImportingError:

@@ -21,7 +21,7 @@ YES, NO = frozenset({"true", "yes", "1", "1.0"}), frozenset({"false", "no", "0",
 
 
 class ImportingError(MessplusError):
-    """Nothing of the file can be imported; the message says what was given and what is allowed."""
+    """A refusal of the whole file; the message says what was given and what is allowed."""
 
 
 class Why(StrEnum):
@@ -57,7 +57,7 @@ class Row:
 
 
 class RefusedError(Exception):
-    """Raised while a row is read; becomes a `Refused` with its line."""
+    """A refusal of one row while it is read; it becomes a `Refused` with its line."""
 
     def __init__(self, why: Why, reason: str) -> None:
         self.why = why
@@ -66,12 +66,12 @@ class RefusedError(Exception):
 
 
 def is_given(value: object) -> bool:
-    """Whether a cell holds anything."""
+    """Tell whether a cell holds anything."""
     return value is not None and value != ""
 
 
 def read_id(column: str, value: object) -> str:
-    """Raises RefusedError for an id that is no text, or too long."""
+    """Read an id. Raises RefusedError for an id that is no text, or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise _unreadable(column, value, "a text that is not empty")
     found = str(value).strip()
@@ -81,7 +81,7 @@ def read_id(column: str, value: object) -> str:
 
 
 def read_satisfied(column: str, value: object) -> float:
-    """Raises RefusedError for what is neither yes nor no."""
+    """Read a yes or a no. Raises RefusedError for what is neither."""
     told = str(value).strip().lower()
     if told not in YES | NO:
         raise _out_of_range(column, value, "true, false, 1, 0, yes or no")
@@ -89,7 +89,7 @@ def read_satisfied(column: str, value: object) -> float:
 
 
 def read_score(column: str, value: object) -> float:
-    """Raises RefusedError for what is no number from 0 to 1."""
+    """Read a score. Raises RefusedError for what is no number from 0 to 1."""
     found = _number(value)
     if found is None:
         raise _unreadable(column, value, "a number from 0 to 1")
@@ -99,7 +99,7 @@ def read_score(column: str, value: object) -> float:
 
 
 def read_rating(column: str, value: object) -> float:
-    """Of a thumb: 1 is up, -1 is down. Raises RefusedError for anything else."""
+    """Read a thumb: 1 is up, -1 is down. Raises RefusedError for anything else."""
     found = _number(value)
     if found not in (1.0, -1.0):
         raise _out_of_range(column, value, "1 or -1")
@@ -107,8 +107,8 @@ def read_rating(column: str, value: object) -> float:
 
 
 def read_time(column: str, value: object) -> datetime | None:
-    """ISO 8601, or seconds or milliseconds since 1970; one without a zone is in UTC. None where
-    nothing is given. Raises RefusedError for what is no time."""
+    """Read a time: ISO 8601, or seconds or milliseconds since 1970; one without a zone is in UTC.
+    None where nothing is given. Raises RefusedError for what is no time."""
     if not is_given(value):
         return None
     try:
@@ -118,7 +118,7 @@ def read_time(column: str, value: object) -> datetime | None:
 
 
 def read_text(column: str, value: object, longest: int) -> str | None:
-    """None where nothing is given. Raises RefusedError for a text that is too long."""
+    """Read a text; None where nothing is given. Raises RefusedError for a text that is too long."""
     if not is_given(value):
         return None
     text = str(value)
@@ -130,7 +130,7 @@ def read_text(column: str, value: object, longest: int) -> str | None:
 
 
 def below(item: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """The object under a key; an empty one where there is none."""
+    """Return the object under a key; an empty one where there is none."""
     found = item.get(key)
     return found if isinstance(found, Mapping) else {}
 
@@ -166,7 +166,7 @@ def _out_of_range(column: str, given: object, allowed: str) -> RefusedError:
 
 
 def shown(given: object) -> str:
-    """What was given, on one short line."""
+    """Show what was given, on one short line."""
     if not is_given(given):
         return "nothing"
     text = " ".join(repr(given).split())
@@ -183,7 +183,7 @@ SCORE_TYPES = ("BOOLEAN", "NUMERIC")
 
 
 class Format(StrEnum):
-    """What a file may look like; ``AUTO`` is found out from its first row."""
+    """The formats that a file may have; ``AUTO`` is found out from its first row."""
 
     AUTO = "auto"
     ROWS = "rows"
@@ -192,7 +192,7 @@ class Format(StrEnum):
 
 
 def recognise(item: Item) -> Format:
-    """The format of a file whose first row this is."""
+    """Return the format of a file whose first row this is."""
     if "rating" in below(item, "data") or ("meta" in item and "snapshot" in item):
         return Format.OPENWEBUI
     if "traceId" in item or "trace_id" in item:
@@ -201,12 +201,12 @@ def recognise(item: Item) -> Format:
 
 
 def read_row(line: int, item: Item, form: Format) -> Row:
-    """The label in one item. Raises RefusedError with the reason where there is none."""
+    """Read the label in one item. Raises RefusedError with the reason where there is none."""
     return READERS[form](line, item)
 
 
 def score_name(item: Item) -> str:
-    """Of a Langfuse score: what was scored."""
+    """Return what a Langfuse score scored."""
     return str(item.get("name") or "")
 
 
@@ -229,7 +229,7 @@ def _plain(line: int, item: Item) -> Row:
 
 
 def _openwebui(line: int, item: Item) -> Row:
-    """By the message's id: a chat's is shared by all of its answers."""
+    """Read a row by the message's id: a chat's id is shared by all of its answers."""
     data, meta = below(item, "data"), below(item, "meta")
     return Row(
         line=line,
@@ -260,8 +260,8 @@ def _score(item: Item, kind: str) -> float:
 
 
 def _ids_of_score(item: Item) -> Iterator[str]:
-    """The narrowest first: one call's own id, its generation's, its trace's as LiteLLM had it (the
-    newer SDK of Langfuse drops the dashes of a UUID)."""
+    """Yield the ids of a score, the narrowest first: one call's own id, its generation's, its
+    trace's as LiteLLM had it (the newer SDK of Langfuse drops the dashes of a UUID)."""
     metadata = below(item, "metadata")
     for key in ("litellm_call_id", "response_id"):
         if is_given(metadata.get(key)):
@@ -276,7 +276,8 @@ def _ids_of_score(item: Item) -> Iterator[str]:
 
 
 def _either(item: Item, first: str, second: str) -> object:
-    """The interface writes `traceId`, the export to a bucket `trace_id`."""
+    """Return either key's value: the interface writes `traceId`, the export to a bucket
+    `trace_id`."""
     return item.get(first) if is_given(item.get(first)) else item.get(second)
 
 

@@ -40,13 +40,14 @@ class Trait:
 
 
 def traits(surface: Sequence[float]) -> list[Trait]:
-    """Every number of a prompt, those that stand out most first."""
+    """Return every number of a prompt, those that stand out most first."""
     found = [_trait(number, value) for number, value in zip(NUMBERS, surface, strict=True)]
     return sorted(found, key=lambda trait: -trait.share)
 
 
 def standing_out(surface: Sequence[float]) -> list[Trait]:
-    """Those above 0 that stand out most; that all words differ says nothing of a short prompt."""
+    """Return the numbers above 0 that stand out most; that all words differ says nothing of a short
+    prompt."""
     found = [trait for trait in traits(surface) if trait.value > 0.0]
     return [trait for trait in found if (trait.name, trait.value) != (DISTINCT, 1.0)][:SHOWN]
 
@@ -80,7 +81,7 @@ class PriceRange:
 def envelope(
     cost: Mapping[str, float], satisfaction: Mapping[str, float]
 ) -> tuple[PriceRange, ...]:
-    """The ranges from price 0 upwards; a candidate that is nowhere the best has none.
+    """Compute the ranges from price 0 upwards; a candidate that is nowhere the best has none.
 
     Of two that are equal at a price, the one with the higher satisfaction counts.
     """
@@ -97,7 +98,8 @@ def envelope(
 
 
 def range_at(ranges: Sequence[PriceRange], price: float) -> PriceRange | None:
-    """The range that a price is in; None for a price below 0, or where there is no candidate."""
+    """Find the range that a price is in; None for a price below 0, or where there is no
+    candidate."""
     exact = Fraction(price)
     reached = [each for each in ranges if each.low <= exact]
     return reached[-1] if reached else None
@@ -106,7 +108,8 @@ def range_at(ranges: Sequence[PriceRange], price: float) -> PriceRange | None:
 def _crossings(
     lines: Mapping[str, tuple[Fraction, Fraction]], best: str
 ) -> list[tuple[Fraction, Fraction, str]]:
-    """From which price on each better candidate beats this one; of equal prices the best first."""
+    """List from which price on each better candidate beats this one; of equal prices the best
+    first."""
     cost, satisfaction = lines[best]
     return [
         ((other_cost - cost) / (other - satisfaction), -other, name)
@@ -117,8 +120,8 @@ def _crossings(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What was expected of a candidate; ``score`` is cost - price * satisfaction, where there is a
-    price. ``is_best`` is by the logged numbers, ``is_chosen`` by the router."""
+    """The numbers expected of a candidate; ``score`` is cost - price * satisfaction, where there is
+    a price. ``is_best`` is by the logged numbers, ``is_chosen`` by the router."""
 
     candidate: str
     cost: float
@@ -142,18 +145,18 @@ class Explanation:
 
     @property
     def traits(self) -> list[Trait]:
-        """What stands out in the prompt; empty where its numbers are not known."""
+        """The numbers that stand out in the prompt; empty where they are not known."""
         return [] if self.logged.surface is None else standing_out(self.logged.surface)
 
     def counts(self, label: Any) -> bool | None:
-        """Whether this label counts; None where that is not known."""
+        """Tell whether this label counts; None where that is not known."""
         if label["label_id"] in self.logged.counting:
             return True
         is_served = label["call_id"] == f"{label['request_id']}.0"
         return False if is_served or self.logged.knows_unseen else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON, numbers as logged."""
+        """Return the same for JSON, numbers as logged."""
         logged = self.logged
         numbers = None if logged.surface is None else traits(logged.surface)
         return {

@@ -21,7 +21,7 @@ CALLED = table("calls_per_model", column("candidate"), column("zoo"))
 
 
 class NotAllowedError(MessplusError):
-    """What was asked for is not allowed; the message says what is."""
+    """A refusal of what was asked for; the message says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which requests: the newest ``last`` of a zoo, that a model was chosen for or served, and that
-    did not satisfy. None is any."""
+    """The requests to list: the newest ``last`` of a zoo, that a model was chosen for or served,
+    and that did not satisfy. None is any."""
 
     last: int = 20
     zoo: str | None = None

@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
-import httpx
-from sqlalchemy import RowMapping, Table, column, select, table
+from sqlalchemy import RowMapping, column, select, table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.inspecting.public import (
+    PublicCall,
+    PublicLabel,
+    PublicOutcome,
+    PublicRequest,
+    PublicRow,
+)
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.store import tables
-from litellm_messplus.store.history import OUTCOME, History, find, history
+from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.log import logged_surface
 from litellm_messplus.store.reading import reading
 
@@ -39,8 +43,6 @@ def plain(text: str | None, longest: int = 1000) -> str:
 
 
 Row = Mapping[str, Any]
-HIDDEN = frozenset({"features", "surface", "position", "key_hash"})
-"""Columns that the route `GET /messplus/requests/{id}` leaves out, and so does an explanation."""
 NOT_SENT = "a proxy does not send the numbers of the prompt: ask the database for them"
 VERDICTS = table("verdicts", column("label_id"), column("request_id"))
 
@@ -50,7 +52,7 @@ class NotFoundError(MessplusError):
 
 
 class NotARequestError(MessplusError):
-    """What was answered is not the log of a request of this version."""
+    """An answer that is not the log of a request of this version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +95,14 @@ async def logged_from(engine: AsyncEngine, given: str) -> Logged:
 def logged_of(answer: Any) -> Logged:
     """Take the request from what the route answered. Raises NotARequestError."""
     try:
-        request, calls, labels = answer, answer["calls"], answer["labels"]
-        outcome = answer["outcome"]
-        _check(request, tables.requests)
-        for rows, kept in ((calls, tables.calls), (labels, tables.labels)):
+        calls, labels, outcome = answer["calls"], answer["labels"], answer["outcome"]
+        shapes = ((PublicRequest, [answer]), (PublicCall, calls), (PublicLabel, labels))
+        for shape, rows in (*shapes, (PublicOutcome, [outcome])):
             for row in rows:
-                _check(row, kept)
-        _check_names(outcome, {each.name for each in OUTCOME.columns})
+                _check(row, shape)
     except (TypeError, KeyError, AttributeError) as error:
         raise NotARequestError(f"the answer is not of this version: {error}") from error
-    row = {name: value for name, value in request.items() if name in _shown_names(tables.requests)}
+    row = {name: answer[name] for name in PublicRequest.model_fields}
     counting = _counting_of_served(outcome, labels)
     return Logged(row, outcome, calls, labels, counting, False, None, NOT_SENT)
 
@@ -110,10 +110,10 @@ def logged_of(answer: Any) -> Logged:
 def _of_history(told: History, counting: frozenset[str]) -> Logged:
     surface, note = _surface(told.request)
     return Logged(
-        request=_plain(told.request),
-        outcome=_plain(told.outcome),
-        calls=[_plain(row) for row in told.calls],
-        labels=[_plain(row) for row in told.labels],
+        request=_plain(told.request, PublicRequest),
+        outcome=_plain(told.outcome, PublicOutcome),
+        calls=[_plain(row, PublicCall) for row in told.calls],
+        labels=[_plain(row, PublicLabel) for row in told.labels],
         counting=counting,
         knows_unseen=True,
         surface=surface,
@@ -121,12 +121,12 @@ def _of_history(told: History, counting: frozenset[str]) -> Logged:
     )
 
 
-def _plain(row: RowMapping) -> Row:
-    """As the route shows it."""
+def _plain(row: RowMapping, shape: type[PublicRow]) -> Row:
+    """Return a row as the route shows it."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()
-        if name not in HIDDEN
+        if name in shape.model_fields
     }
 
 
@@ -147,7 +147,7 @@ async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
 
 
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
-    """The label that the outcome is of: of its kind, among the newest of each source."""
+    """Find the label that the outcome is of: of its kind, among the newest of each source."""
     served = f"{outcome['request_id']}.0"
     newest = {
         label["source"]: label
@@ -159,97 +159,11 @@ def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
         for label in newest.values()
         if label["kind"] == outcome["satisfaction_kind"]
         and label["value"] == outcome["satisfaction"]
-        and label["weight"] == outcome["satisfaction_weight"]
+        and label["weight"] / (label["probability"] or 1.0) == outcome["satisfaction_weight"]
     ]
     return frozenset(matching[:1])
 
 
-def _shown_names(kept: Table) -> set[str]:
-    return {each.name for each in kept.columns} - HIDDEN
-
-
-def _check(row: Row, kept: Table) -> None:
-    _check_names(row, _shown_names(kept))
-
-
-def _check_names(row: Row, names: set[str]) -> None:
-    if missing := sorted(names - row.keys()):
+def _check(row: Row, shape: type[PublicRow]) -> None:
+    if missing := sorted(shape.model_fields.keys() - row.keys()):
         raise KeyError(", ".join(missing))
-
-
-# Asking a running proxy for one request, and sending it feedback.
-
-SECONDS = 60.0
-"""How long the proxy may take to answer."""
-OUTCOMES = {
-    "counted": "it counts from now on",
-    "unchanged": "the newest verdict on this call said so already, so nothing was written",
-    "beyond_influence": "it is kept and does not count: this key has said more than one key may",
-}
-
-
-class NoAnswerError(MessplusError):
-    """A proxy does not give what it was asked for; the message says why, and what to do."""
-
-
-def logged_by(url: str, key: str, given: str) -> Logged:
-    """Take the request of that id from `GET /messplus/requests/{id}`.
-
-    Raises NoAnswerError where the proxy answers something else, or not at all.
-    """
-    answer = _ask("GET", url, key, f"requests/{quote(given, safe='')}")
-    try:
-        return logged_of(answer)
-    except NotARequestError as error:
-        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
-
-
-def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str | None) -> str:
-    """Post a verdict, and say what became of it. Raises NoAnswerError where it was not taken."""
-    body = {"id": given, "satisfied": satisfied, "comment": comment}
-    answer = _ask("POST", url, key, "feedback", body)
-    try:
-        meaning = OUTCOMES[answer["outcome"]]
-        return f"{answer['call_id']}: satisfaction {answer['satisfaction']}, {meaning}"
-    except (TypeError, KeyError) as error:
-        raise NoAnswerError(f"what answers on {url} is no proxy of this version") from error
-
-
-def _ask(method: str, url: str, key: str, route: str, body: Any = None) -> Any:
-    address = f"{url.rstrip('/')}/messplus/{route}"
-    headers = {"authorization": f"Bearer {key}"}
-    try:
-        answer = httpx.request(method, address, headers=headers, json=body, timeout=SECONDS)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise NoAnswerError(f"no proxy answers on {url}: {plain(str(error))}") from error
-    if answer.status_code != 200:
-        raise NoAnswerError(_refusal(url, answer))
-    return _json(answer)
-
-
-def _refusal(url: str, answer: httpx.Response) -> str:
-    said = _detail(answer)
-    if answer.status_code in (401, 403):
-        return f"the proxy on {url} refuses the key: give another with --key"
-    if answer.status_code == 404 and (said is None or said == "Not Found"):
-        return f"the proxy on {url} has no such route: it runs without the plugin"
-    return f"the proxy on {url} answered {answer.status_code}" + (f": {said}" if said else "")
-
-
-def _detail(answer: httpx.Response) -> str | None:
-    """The reason that the plugin gives, on one line; None where there is none."""
-    found = _json(answer)
-    detail = found.get("detail") if isinstance(found, dict) else None
-    if isinstance(detail, list):
-        problems = [each for each in detail if isinstance(each, dict)]
-        detail = "; ".join(
-            f"{'.'.join(map(str, each.get('loc', ())))}: {each.get('msg')}" for each in problems
-        )
-    return plain(detail, 300) if isinstance(detail, str) else None
-
-
-def _json(answer: httpx.Response) -> Any:
-    try:
-        return answer.json()
-    except ValueError:
-        return None

@@ -9,12 +9,34 @@ from rich.text import Text
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
+from litellm_messplus.routing.decision import Reason
+
+WORDS: dict[str, str] = {
+    Reason.AHEAD: "ahead of alpha",
+    Reason.BEHIND: "behind alpha",
+    Reason.OUT_OF_REACH: "no candidate is expected to hold alpha: best value",
+    Reason.UNLABELLED: "no label has come yet: the largest",
+    Reason.PROBE: "probe",
+    Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.FIRST_REQUEST: "first request",
+    Reason.EXPLORATION: "exploration",
+    Reason.NO_DEBT: "cheapest: no debt",
+    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
+    Reason.NONE_HEALTHY: "no deployment is healthy",
+}
+"""What each reason says to a person."""
+
+
+def reason_in_words(reason: str) -> str:
+    """Say a logged reason to a person; one of another version is shown as it is logged."""
+    return WORDS.get(reason, reason)
+
 
 # An explanation in sentences; numbers are written as they are logged, to the digit.
 
 
 def sentences(found: Explanation) -> list[str]:
-    """All of them, in the order in which a person asks."""
+    """Return all sentences, in the order in which a person asks."""
     parts = (_who, _why, _promise, _exploration, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -38,7 +60,11 @@ def _who(found: Explanation) -> Iterator[str]:
 
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    yield f"Reason for {row['chosen']}: {row['reason']}."
+    yield f"Reason for {row['chosen']}: {reason_in_words(row['reason'])}."
+    if row["encode_seconds"] is None:
+        yield "The features of the prompt did not come in time: it was decided without them."
+    if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:
+        yield "No candidate was expected to be able to hold alpha."
     if found.now is None or found.now.candidate == row["chosen"]:
         return
     yield (
@@ -136,7 +162,8 @@ COUNTS = {True: "counts", False: "", None: UNKNOWN}
 
 
 def render_explanation(found: Explanation) -> RenderableType:
-    """Sentences first, then what was expected, what was called, what was said, and other prices."""
+    """Render sentences first, then what was expected, what was called, what was said, and other
+    prices."""
     tables = (
         _candidates(found) if found.candidates else None,
         _prices(found) if found.prices else None,
@@ -147,7 +174,7 @@ def render_explanation(found: Explanation) -> RenderableType:
 
 
 def render_requests(found: Sequence[Listed]) -> RenderableType:
-    """One line a request, the newest first."""
+    """Render one line a request, the newest first."""
     if not found:
         return Text("no such requests")
     columns = ("request", "time, UTC", "zoo", "chosen", "satisfied", "cost", "reason")
@@ -155,8 +182,8 @@ def render_requests(found: Sequence[Listed]) -> RenderableType:
     for each in found:
         verdict = "no label" if each.satisfied is None else exact(each.satisfied)
         time = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        cost = rounded(each.cost)
-        _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, each.reason)
+        cost, reason = rounded(each.cost), reason_in_words(each.reason)
+        _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, reason)
     return table
 
 

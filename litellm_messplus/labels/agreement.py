@@ -17,7 +17,7 @@ Z = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counts of calls by what the judge and the user said; from 0.5 on is satisfied."""
+    """The counts of calls by what the judge and the user said; from 0.5 on is satisfied."""
 
     both_satisfied: int = 0
     only_judge_satisfied: int = 0
@@ -26,7 +26,7 @@ class Agreement:
 
     @property
     def calls(self) -> int:
-        """That both judged."""
+        """The calls that both judged."""
         return (
             self.both_satisfied
             + self.only_judge_satisfied
@@ -36,36 +36,39 @@ class Agreement:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are calls enough to speak of agreement at all."""
+        """Whether there are enough calls to speak of agreement at all."""
         return self.calls >= ENOUGH
 
     @property
     def share(self) -> float | None:
-        """Of calls on which both said the same, from 0 to 1; None without any."""
+        """The share of calls on which both said the same, from 0 to 1; None without any."""
         return (self.both_satisfied + self.neither) / self.calls if self.calls else None
 
     @property
     def kappa(self) -> float | None:
-        """From -1 to 1; None without calls, or where both said one and the same of them all."""
+        """Cohen's kappa, from -1 to 1; None without calls, or where both said one and the same of
+        them all."""
         table = self._table() if self.calls else None
         return table.kappa if table is not None and table.chance < 1.0 else None
 
     @property
     def standard_error(self) -> float:
-        """Of kappa, with half a call added to each count: otherwise a judge that has only ever said
-        one thing has a kappa of 0 that looks certain after the first disagreement."""
+        """The standard error of kappa, with half a call added to each count: otherwise a judge that
+        has only ever said one thing has a kappa of 0 that looks certain after the first
+        disagreement."""
         return self._table(added=0.5).standard_error
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true kappa lies, at 95 %; from the counts with half a call added to each."""
+        """The interval of the true kappa, at 95 %; from the counts with half a call added to
+        each."""
         kappa, half = self._table(added=0.5).kappa, Z * self.standard_error
         shown = kappa if self.kappa is None else self.kappa
         return max(-1.0, min(kappa - half, shown)), min(1.0, max(kappa + half, shown))
 
     def may_be(self, least: float) -> bool:
-        """Whether a kappa of ``least`` or more is within what the calls allow: all of the interval
-        must lie below before a judge is found to agree too little."""
+        """Tell whether a kappa of ``least`` or more is within what the calls allow: all of the
+        interval must lie below before a judge is found to agree too little."""
         return not self.is_enough or self.interval[1] >= least
 
     def __str__(self) -> str:
@@ -122,3 +125,30 @@ class _Table:
         expected = self.kappa - self.chance * rest
         variance = agreeing + rest**2 * differing - expected**2
         return sqrt(max(0.0, variance) / self.total) / (1.0 - self.chance)
+
+
+# What a judge's labels must weigh so that, together, they say what users say.
+
+PRIOR = 10.0
+"""Calls on which both are taken to agree, so that a few say little."""
+FARTHEST = 2.0
+"""Of a weight, and of one divided by it."""
+
+
+def matching_weights(said: Agreement) -> tuple[float, float]:
+    """Weigh an unsatisfied and a satisfied label of the judge so that their mean on the calls that
+    users judged too is the users' mean. 1 where too few were judged by both.
+
+    A model that compares with its own answers finds others too weak, more often than users do.
+    """
+    if not said.is_enough:
+        return 1.0, 1.0
+    judge_no = said.only_user_satisfied + said.neither + PRIOR
+    user_no = said.only_judge_satisfied + said.neither + PRIOR
+    judge_yes = said.both_satisfied + said.only_judge_satisfied + PRIOR
+    user_yes = said.both_satisfied + said.only_user_satisfied + PRIOR
+    return _near_one(user_no / judge_no), _near_one(user_yes / judge_yes)
+
+
+def _near_one(weight: float) -> float:
+    return min(max(weight, 1.0 / FARTHEST), FARTHEST)

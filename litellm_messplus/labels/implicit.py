@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, Report
+from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, ReportFinding
 from litellm_messplus.settings.labels import ImplicitSettings
 
 # How alike two texts are: whether a question is another one asked again.
@@ -20,8 +20,8 @@ LONGEST = 4000
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1: the share of character trigrams that two texts have in common (Dice), whatever
-    their case and spacing."""
+    """Compute the share of character trigrams that two texts have in common (Dice), from 0 to 1,
+    whatever their case and spacing."""
     mine, theirs = _trigrams(one), _trigrams(other)
     return 2 * len(mine & theirs) / (len(mine) + len(theirs))
 
@@ -63,13 +63,13 @@ class _Answered:
 
 
 class Implicit:
-    """One a zoo. A conversation is known by whoever the client says is asking; else by the key and
-    its opening, and then an answer must be part of what both requests have in common, for many
-    may ask the same first question."""
+    """The label source that reads the user's next request, one a zoo. A conversation is known by
+    whoever the client says is asking; else by the key and its opening, and then an answer must be
+    part of what both requests have in common, for many may ask the same first question."""
 
     name = LabelKind.IMPLICIT.value
 
-    def __init__(self, settings: ImplicitSettings, report: Report) -> None:
+    def __init__(self, settings: ImplicitSettings, report: ReportFinding) -> None:
         self._settings = settings
         self._report = report
         self._last: OrderedDict[tuple[object, ...], _Answered] = OrderedDict()
@@ -91,7 +91,7 @@ class Implicit:
             self._last.popitem(last=False)
 
     async def close(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no work is under way."""
 
     def _judge(self, earlier: _Answered, asked: Asked, told: _Told) -> None:
         since = asked.asked_at - earlier.ended_at
@@ -113,7 +113,8 @@ class Implicit:
         )
 
     def _reaction(self, earlier: _Told, now: _Told, *, is_known: bool) -> str | None:
-        """None where the two are not parts of one conversation, or no user speaks last."""
+        """Name the reaction; None where the two are not parts of one conversation, or no user
+        speaks last."""
         if now.roles[-1] != "user":
             return None
         is_again = likeness(earlier.question, now.question) >= self._settings.similarity

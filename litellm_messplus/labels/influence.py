@@ -24,48 +24,61 @@ LARGE = 0.25
 
 @dataclass(slots=True)
 class KeyActivity:
-    """Of one key: its requests, and of its calls with a verdict that counts the number and the
-    sum."""
+    """The activity of one key: its requests, and of its calls with a verdict that counts the number
+    and the sum."""
 
     requests: int = 0
     judged: int = 0
     satisfied: float = 0.0
 
     def after(self, value: float, replaced: float | None) -> "KeyActivity":
-        """With one more verdict, in the place of another one where it replaces it."""
+        """Add one more verdict, in the place of another one where it replaces it."""
         more, gone = (1, 0.0) if replaced is None else (0, replaced)
         return KeyActivity(self.requests, self.judged + more, self.satisfied + value - gone)
 
 
 @dataclass(slots=True)
 class LevelActivity:
-    """Of one promise over the last day: all its requests, and the keys that judge most."""
+    """The last day of one promise: all its requests, the keys that judge most, and how many
+    requests have a label that counts and is no key's."""
 
     requests: int = 0
     keys: dict[str | None, KeyActivity] = field(default_factory=dict)
+    of_no_key: int = 0
 
     def of(self, key: str | None) -> KeyActivity:
         return self.keys.get(key, KeyActivity())
 
 
 def may_count(
-    level: LevelActivity, key: str | None, value: float, replaced: float | None, influence: float
+    level: LevelActivity,
+    key: str | None,
+    value: float,
+    replaced: float | None,
+    influence: float,
+    share: float = 1.0,
 ) -> bool:
-    """Whether one more verdict of a key may count. ``influence`` is the share by which one key may
-    move the satisfaction of the day; what brings it nearer to the others' may in any case."""
+    """Decide whether one more verdict of a key may count. ``influence`` is the share by which one
+    key may move the satisfaction of the day; what brings it nearer to the others' may in any
+    case, as long as the key gives no more than ``share`` of the labels that count, or its share of
+    the requests.
+    """
     own = level.of(key)
     after = own.after(value, replaced)
     judged = sum(each.judged for each in level.keys.values()) - own.judged
     if judged < ENOUGH:
         return True
+    most = max(share, own.requests / max(level.requests, 1))
+    if after.judged > max(own.judged, most * (judged + after.judged + level.of_no_key)):
+        return False
     satisfied = sum(each.satisfied for each in level.keys.values()) - own.satisfied
     usual = (satisfied + 1.0) / (judged + 2.0)
     apart = abs(after.satisfied - after.judged * usual)
     if apart <= abs(own.satisfied - own.judged * usual):
         return True
     by_chance = ERRORS * math.sqrt(after.judged * usual * (1.0 - usual))
-    share = influence + max(own.requests / max(level.requests, 1) - LARGE, 0.0)
-    return apart <= max(by_chance, 1.0, share * (judged + after.judged))
+    moved = influence + max(own.requests / max(level.requests, 1) - LARGE, 0.0)
+    return apart <= max(by_chance, 1.0, moved * (judged + after.judged))
 
 
 # How much more often unsatisfied users answer than satisfied ones, from an audit by the judge.
@@ -103,7 +116,7 @@ class Audit:
 
     @property
     def graded(self) -> int:
-        """All of them."""
+        """The number of all of them."""
         return self.answered.calls + self.silent_satisfied + self.silent_unsatisfied
 
 
@@ -124,7 +137,8 @@ class Estimate:
 
 
 def estimate(audit: Audit) -> Estimate:
-    """The ratio that an audit shows; of an empty one 1, with an interval that says nothing.
+    """Estimate the ratio that an audit shows; of an empty one 1, with an interval that says
+    nothing.
 
     The interval is normal in the logarithm (delta method). Half a request is added to each count,
     so that none is zero.
@@ -138,7 +152,7 @@ def estimate(audit: Audit) -> Estimate:
 
 
 def cautious(found: Estimate) -> float:
-    """The ratio to correct by: the nearer to 1 the less the estimate rests on.
+    """Return the ratio to correct by: the less the estimate rests on, the nearer to 1.
 
     The mean of the logarithm given the audit, where `PRIOR` says how far from 1 the ratio usually
     is: nobody's word is weighed by a guess, and there is no threshold to jump at.
@@ -148,8 +162,8 @@ def cautious(found: Estimate) -> float:
 
 
 def corrected_rate(mean: float, mean_square: float, ratio: float) -> float:
-    """The share satisfied of all users, from the mean and the mean square of the verdicts of those
-    who answered, where unsatisfied ones answer ``ratio`` times as often.
+    """Estimate the share satisfied of all users, from the mean and the mean square of the verdicts
+    of those who answered, where unsatisfied ones answer ``ratio`` times as often.
 
     The mean by the weights that a `response_bias` of ``ratio`` gives the verdicts.
     """
@@ -159,8 +173,8 @@ def corrected_rate(mean: float, mean_square: float, ratio: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Of graded requests: hits and misses on satisfied users who answered, false alarms and
-    rejections on unsatisfied ones, yes and no on silent ones."""
+    """The counts of graded requests: hits and misses on satisfied users who answered, false alarms
+    and rejections on unsatisfied ones, yes and no on silent ones."""
 
     hits: float
     misses: float
@@ -206,14 +220,14 @@ class _Counts:
 
     @property
     def is_identified(self) -> bool:
-        """Whether the judge tells enough for the silent users' satisfaction to follow, and lies
+        """Whether the judge tells enough for the silent users' satisfaction to follow, and it lies
         between none of them and all."""
         if self.skill < LEAST_SKILL:
             return False
         return self.alarm_rate < self.yes / (self.yes + self.no) < self.hit_rate
 
     def corrected(self) -> tuple[float, float]:
-        """The logarithm of the ratio, and its standard error.
+        """Return the logarithm of the ratio, and its standard error.
 
         Its variance is the sum, over the counts, of the count times the square of how the logarithm
         moves with it: for counts that are independent, or parts of a whole.
@@ -243,7 +257,7 @@ class _Counts:
         return middle, sqrt(variance)
 
     def at_its_word(self) -> tuple[float, float]:
-        """The same where whatever the judge says is the truth."""
+        """Return the same where whatever the judge says is the truth."""
         answered, graded = self.hits + self.false_alarms, self.hits + self.false_alarms + self.yes
         answered_no = self.misses + self.rejections
         graded_no = answered_no + self.no

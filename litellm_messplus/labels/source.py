@@ -15,7 +15,7 @@ from litellm_messplus.runtime import Counters
 
 
 class Finish(StrEnum):
-    """Why an answer ended, whatever the surface calls it."""
+    """The reasons why an answer ended, whatever the surface calls them."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -34,8 +34,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said: of the first choice, where there are several. ``others`` are the types
-    of what is neither words nor a tool call, such as an image."""
+    """The answer of the model: of the first choice, where there are several. ``others`` are the
+    types of what is neither words nor a tool call, such as an image."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -47,7 +47,9 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request. ``parameters`` are those of its surface that say what an answer must be like,
-    ``metadata`` is the client's; ``user`` is whoever the client says is asking."""
+    ``metadata`` is the client's; ``user`` is whoever the client says is asking.
+    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
+    bought."""
 
     request_id: str
     zoo: str
@@ -58,6 +60,7 @@ class Asked:
     conversation: Conversation
     parameters: Mapping[str, Any]
     metadata: Mapping[str, Any]
+    label_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class AnsweredCall:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a source says of a call: satisfaction from 0 to 1, and why, for people."""
+    """A source's word on a call: satisfaction from 0 to 1, and why, for people. ``probability``
+    is that of the draw that bought it."""
 
     call_id: str
     request_id: str
@@ -88,27 +92,29 @@ class Finding:
     value: float
     weight: float
     comment: str | None = None
+    probability: float | None = None
 
 
-Report = Callable[[Finding], None]
+ReportFinding = Callable[[Finding], None]
 """Where a source hands over what it found, now or later: the log takes it from there."""
 
 
 class LabelSource(Protocol):
-    """Watches the calls of one zoo, and labels those of which it can say something.
+    """A source of labels, which watches the calls of one zoo, and labels those of which it can say
+    something.
 
-    It was given its `Report` when it was made. ``ended`` returns at once, and whatever it raises is
-    counted and changes nothing else; what takes longer is a task of the source's own.
+    It was given its `ReportFinding` when it was made. ``ended`` returns at once, and whatever it
+    raises is counted and changes nothing else; what takes longer is a task of the source's own.
     """
 
     name: str
 
     def ended(self, call: AnsweredCall) -> None:
-        """A call has ended: the one that the user saw, or an exploration."""
+        """Look at a call that has ended: the one that the user saw, or an exploration."""
         ...
 
     async def close(self) -> None:
-        """The proxy stops: report what can be said within moments, and leave the rest."""
+        """Report, as the proxy stops, what can be said within moments, and leave the rest."""
         ...
 
 
@@ -116,14 +122,14 @@ class LabelSource(Protocol):
 
 
 class LabelDesk:
-    """``sources`` by zoo; a zoo without any costs nothing."""
+    """The label sources by zoo; a zoo without any costs nothing."""
 
     def __init__(self, sources: Mapping[str, Sequence[LabelSource]], counters: Counters) -> None:
         self._sources = {zoo: tuple(found) for zoo, found in sources.items() if found}
         self._counters = counters
 
     def is_watched(self, zoo: str) -> bool:
-        """Whether anybody wants to see the calls of a zoo."""
+        """Tell whether anybody wants to see the calls of a zoo."""
         return zoo in self._sources
 
     def ended(self, call: AnsweredCall) -> None:

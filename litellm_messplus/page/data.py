@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_from
-from litellm_messplus.inspecting.render import sentences
+from litellm_messplus.inspecting.render import reason_in_words, sentences
 from litellm_messplus.page.listing import Wanted, list_requests
 from litellm_messplus.page.newest import read_newest
 from litellm_messplus.page.series import read_label_costs, read_points
@@ -28,32 +28,32 @@ T = TypeVar("T")
 
 
 class Share(Protocol):
-    """Gives those who ask for the same reading at the same time the findings of one."""
+    """The sharing of a reading: those who ask for it at the same time get the findings of one."""
 
     def __call__(self, key: Hashable, read: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
-        """What ``read`` gives, or gave a moment ago."""
+        """Return what ``read`` gives, or gave a moment ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """``status`` is that of the proxy, without the calibration."""
+    """The data of the page; ``status`` is that of the proxy, without the calibration."""
 
     database: AsyncEngine
     status: Callable[[], Awaitable[Status]]
     share: Share
 
     async def overview(self) -> dict[str, Any]:
-        """Every promise as it stands, alerts, judges and keys."""
+        """Read every promise as it stands, alerts, judges and keys."""
         found = (await self.status()).as_dict()
         del found["calibration"]
         return found
 
     async def calibration(self) -> dict[str, Any]:
-        """The predictions against the verdicts, by zoo."""
+        """Compare the predictions with the verdicts, by zoo."""
         return await self.share("calibration", self._calibration)
 
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
-        """One promise over so many days; without, over its newest requests."""
+        """Read one promise over so many days; without, over its newest requests."""
 
         async def read() -> dict[str, Any]:
             return await self._series(zoo, level, days)
@@ -61,7 +61,7 @@ class PageData:
         return await self.share(("series", zoo, level, days), read)
 
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
-        """The newest of these requests."""
+        """List the newest of these requests."""
         async with (
             self.database.connect() as connection,
             one_moment(connection, LONGEST_SECONDS),
@@ -69,9 +69,11 @@ class PageData:
             return (await list_requests(connection, wanted)).as_dict()
 
     async def request(self, given: str) -> dict[str, Any]:
-        """One request explained. Raises NotFoundError."""
+        """Explain one request. Raises NotFoundError."""
         found = explain(await logged_from(self.database, given))
-        return {"sentences": sentences(found), **found.as_dict()}
+        told = found.as_dict()
+        reason = reason_in_words(told["request"]["reason"])
+        return {"sentences": sentences(found), "reason": reason, **told}
 
     async def _calibration(self) -> dict[str, Any]:
         prequential = Prequential()

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.inspecting.render import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.tables import log_head, requests
 
@@ -28,7 +29,7 @@ OUTCOME = table(
 
 
 class Given(StrEnum):
-    """What users, checks or a judge said."""
+    """The verdicts of users, checks or a judge."""
 
     SATISFIED = "satisfied"
     UNSATISFIED = "unsatisfied"
@@ -37,7 +38,8 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which requests of a promise; None is any. ``key`` is how the hash of a key begins."""
+    """The requests of a promise that are asked for; None is any. ``key`` is how the hash of a key
+    begins."""
 
     zoo: str
     service_level: str
@@ -48,7 +50,7 @@ class Wanted:
     before: int | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """As a query asks them."""
+        """Return them as a query asks them."""
         asked, found = requests.c, OUTCOME.c
         return [
             asked.zoo == self.zoo,
@@ -84,12 +86,12 @@ class Listing:
     before: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {"requests": self.requests, "before": self.before}
 
 
 async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
-    """At most ``SHOWN`` of them, within ``LOOK_BACK`` positions before ``wanted.before``."""
+    """List at most ``SHOWN`` of them, within ``LOOK_BACK`` positions before ``wanted.before``."""
     end = wanted.before
     if end is None:
         end = 1 + (await connection.execute(select(func.max(log_head.c.position)))).scalar_one()
@@ -113,6 +115,10 @@ async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
 
 
 def _shown(row: Any) -> dict[str, Any]:
-    found = {**row._mapping, "created_at": row.created_at.isoformat()}
+    found = {
+        **row._mapping,
+        "created_at": row.created_at.isoformat(),
+        "reason": reason_in_words(row.reason),
+    }
     del found["position"]
     return found

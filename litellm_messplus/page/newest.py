@@ -30,7 +30,7 @@ class _Request:
 
 
 async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list[Point]:
-    """Points over the newest requests, the oldest first.
+    """Read points over the newest requests, the oldest first.
 
     The rate of a point is of the last ``TRAILING`` requests by then; all else is of its own.
     """

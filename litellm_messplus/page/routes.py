@@ -27,7 +27,7 @@ Filter = Annotated[str | None, Query(max_length=255)]
 
 
 class Code(BaseModel):
-    """What `messplus ui` printed."""
+    """The code that `messplus ui` printed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +42,7 @@ def build_page_routes(
     administrator: Check,
     viewer: Check,
 ) -> APIRouter:
-    """All of them. ``administrator`` asks for a key, ``viewer`` takes a session too."""
+    """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too."""
     router = APIRouter(prefix=PATH, tags=["messplus"])
     _add_files(router)
     _add_signing_in(router, sign_ins, counters, administrator)
@@ -51,21 +51,21 @@ def build_page_routes(
 
 
 def _add_files(router: APIRouter) -> None:
-    """Without data in them, so anybody may have them."""
+    """Add the files: without data in them, so anybody may have them."""
 
     @router.get("", include_in_schema=False)
     async def page() -> Response:
-        """Lead to the page, whose own addresses are relative to it."""
+        """Send a browser to the page, whose own addresses are relative to it."""
         return RedirectResponse("ui/", headers=HEADERS)
 
     @router.get("/", include_in_schema=False)
     async def index() -> Response:
-        """The page without data."""
+        """Show the page without data."""
         return _file(INDEX, HEADERS)
 
     @router.get("/static/{version}/{name}", include_in_schema=False)
     async def static(version: str, name: str) -> Response:
-        """A script or style of the page. A worker of another version has its own."""
+        """Send a script or style of the page. A worker of another version has its own."""
         return _file(name, KEPT_LONG if version == files().version else HEADERS)
 
 
@@ -110,13 +110,13 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
 
     @router.get("/data/overview", dependencies=allowed)
     async def overview() -> JSONResponse:
-        """Every promise as it stands, alerts, and what labels cost."""
+        """Show every promise as it stands, alerts, and what labels cost."""
         with _refusals(counters):
             return _json(await data.overview())
 
     @router.get("/data/calibration", dependencies=allowed)
     async def calibration() -> JSONResponse:
-        """The predictions against the verdicts."""
+        """Show the predictions against the verdicts."""
         with _refusals(counters):
             return _json(await data.calibration())
 
@@ -126,7 +126,7 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
         service_level: Name,
         days: Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)] = None,
     ) -> JSONResponse:
-        """One promise over so many days; without ``days``, over its newest requests."""
+        """Show one promise over so many days; without ``days``, over its newest requests."""
         with _refusals(counters):
             return _json(await data.series(zoo, service_level, days))
 
@@ -140,21 +140,21 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
         exploration: bool | None = None,
         before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     ) -> JSONResponse:
-        """The newest requests of a promise that pass the filters, and where to go on."""
+        """Show the newest requests of a promise that pass the filters, and where to go on."""
         wanted = Wanted(zoo, service_level, model, verdict, key, exploration, before)
         with _refusals(counters):
             return _json(await data.requests(wanted))
 
     @router.get("/data/requests/{given}", dependencies=allowed)
     async def request(given: str) -> JSONResponse:
-        """One request explained."""
+        """Explain one request."""
         with _refusals(counters):
             return _json(await data.request(given))
 
 
 @contextmanager
 def _refusals(counters: Counters) -> Iterator[None]:
-    """Our errors as the answers that the page can show."""
+    """Turn our errors into answers that the page can show."""
     try:
         yield
     except NotFoundError as error:
@@ -168,7 +168,7 @@ def _refusals(counters: Counters) -> Iterator[None]:
 
 
 def _json(content: dict[str, Any]) -> JSONResponse:
-    """It may hold users' words: no cache keeps it."""
+    """Answer with what may hold users' words: no cache keeps it."""
     return JSONResponse(content, headers={**HEADERS, "cache-control": "no-store"})
 
 
@@ -180,7 +180,7 @@ def _file(name: str, headers: Mapping[str, str]) -> Response:
 
 
 def _signed_in(session: str, request: Request) -> Response:
-    """The session as a cookie that scripts cannot read and other sites cannot send."""
+    """Give the session as a cookie that scripts cannot read and other sites cannot send."""
     answer = Response(status_code=204, headers={**HEADERS, "cache-control": "no-store"})
     answer.set_cookie(
         COOKIE,
@@ -195,12 +195,13 @@ def _signed_in(session: str, request: Request) -> Response:
 
 
 def _cookie_path(request: Request) -> str:
-    """Where the page is, also behind a prefix of the proxy's."""
+    """Find where the page is, also behind a prefix of the proxy's."""
     before, _, _ = request.url.path.partition(PATH)
     return before + PATH
 
 
 def _is_https(request: Request) -> bool:
-    """A client that claims it though it is not so only loses its own cookie."""
+    """Tell whether the client came by HTTPS: one that claims it though it is not so only loses its
+    own cookie."""
     claimed = request.headers.get("x-forwarded-proto", "")
     return request.url.scheme == "https" or claimed.partition(",")[0].strip() == "https"

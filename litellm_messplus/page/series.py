@@ -17,7 +17,7 @@ from litellm_messplus.page.span import Span
 from litellm_messplus.records import CallRole
 from litellm_messplus.status.interval import effective
 from litellm_messplus.status.windows import interval_of, share
-from litellm_messplus.store.tables import (
+from litellm_messplus.store.sum_tables import (
     call_sums,
     grading_sums,
     hourly_call_sums,
@@ -28,7 +28,8 @@ from litellm_messplus.store.tables import (
 
 @dataclass(slots=True)
 class Sums:
-    """Of the requests of one step; ``queued`` of them have their ``queue`` in the sum."""
+    """The sums over the requests of one step; ``queued`` of them have their ``queue`` in the
+    sum."""
 
     requests: int = 0
     answered: int = 0
@@ -87,13 +88,13 @@ class Point:
     number: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {**asdict(self), "at": self.at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCost:
-    """What a judge's gradings of one day cost, in dollars; None where nobody knows."""
+    """The cost of a judge's gradings on one day, in dollars; None where nobody knows."""
 
     at: datetime
     judge: str
@@ -101,12 +102,12 @@ class LabelCost:
     cost: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {**asdict(self), "at": self.at.isoformat()}
 
 
 async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
-    """A point for each step of the span, those without requests too."""
+    """Read a point for each step of the span, those without requests too."""
     steps = [Sums() for _ in span.starts]
     promises, called = (
         (hourly_request_sums, hourly_call_sums) if span.is_hourly else (request_sums, call_sums)
@@ -126,7 +127,7 @@ async def read_points(connection: AsyncConnection, zoo: str, level: str, span: S
 
 
 async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
-    """What the judges of a zoo cost on each day of the span that had gradings."""
+    """Read what the judges of a zoo cost on each day of the span that had gradings."""
     of = grading_sums.c
     query = (
         select(of.day, of.judge, of.gradings, of.cost)
@@ -140,7 +141,7 @@ async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) ->
 
 
 def point(at: datetime, sums: Sums, number: int | None = None) -> Point:
-    """What the sums of a step say."""
+    """Compute what the sums of a step say."""
     rate = sums.weighted_satisfaction / sums.weight if sums.weight else None
     interval = interval_of(rate, effective(sums.weight, sums.weight_squared))
     saved = sums.compared_cost_largest - sums.compared_cost
@@ -193,7 +194,7 @@ def _calls(table: Table, zoo: str, level: str, span: Span) -> Select[Any]:
 
 
 def _queues(zoo: str, level: str, span: Span) -> Select[Any]:
-    """Those are kept by hour alone, so days are added up by the database."""
+    """Read the queues: they are kept by hour alone, so days are added up by the database."""
     if span.is_hourly:
         return _of(hourly_request_sums, ("queue", "requests"), zoo, level, span)
     of = hourly_request_sums.c

@@ -20,7 +20,7 @@ BYTES = 32
 
 
 class Kind(StrEnum):
-    """What a token is."""
+    """The kinds of a token."""
 
     CODE = "code"
     SESSION = "session"
@@ -36,7 +36,7 @@ def _now() -> datetime:
 
 
 class SignIns:
-    """Of one database, for all workers on it."""
+    """The sign-ins of one database, for all workers on it."""
 
     def __init__(self, database: AsyncEngine, clock: Callable[[], datetime] = _now) -> None:
         self._database = database
@@ -67,11 +67,11 @@ class SignIns:
         return await self.new_session()
 
     async def is_open(self, session: str) -> bool:
-        """Whether it is a session that has not ended."""
+        """Tell whether it is a session that has not ended."""
         return await self._holds(session, Kind.SESSION)
 
     async def end(self, session: str) -> None:
-        """Sign out."""
+        """End a session."""
         if not await self.is_open(session):
             return
         async with self._database.begin() as connection:
@@ -100,7 +100,7 @@ class SignIns:
         return token
 
     async def _forget(self, connection: AsyncConnection, kind: Kind) -> None:
-        """Those that have expired, and the oldest where there is no room for one more."""
+        """Delete those that have expired, and the oldest where there is no room for one more."""
         of = page_sign_ins.c
         await connection.execute(delete(page_sign_ins).where(of.expires_at <= self._clock()))
         kept = (

@@ -14,7 +14,7 @@ apart."""
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From ``begin`` to before ``end``, both UTC, in whole steps."""
+    """The time from ``begin`` to before ``end``, both UTC, in whole steps."""
 
     begin: datetime
     end: datetime
@@ -27,7 +27,7 @@ class Span:
 
     @property
     def starts(self) -> list[datetime]:
-        """When each step begins."""
+        """Return when each step begins."""
         count = (self.end - self.begin) // self.step
         return [self.begin + place * self.step for place in range(count)]
 
@@ -37,7 +37,7 @@ class Span:
         return list(self._days())
 
     def place(self, moment: datetime) -> int | None:
-        """Which step it lies in, from 0; None outside of the span."""
+        """Find which step it lies in, from 0; None outside of the span."""
         if not self.begin <= moment < self.end:
             return None
         return (moment - self.begin) // self.step
@@ -50,7 +50,7 @@ class Span:
 
 
 def span_of(days: int, until: datetime) -> Span:
-    """The span of so many days that ends with the step in which ``until`` lies.
+    """Return the span of so many days that ends with the step in which ``until`` lies.
 
     Raises ValueError for less than one day, and for more than ``LONGEST_DAYS``.
     """

@@ -23,8 +23,8 @@ BLOCK = 8
 
 
 class Belief:
-    """``mean`` of shape (width,); ``variance`` is that of every weight before the first
-    observation.
+    """A normal belief about weights: ``mean`` of shape (width,); ``variance`` is that of every
+    weight before the first observation.
 
     Each observation takes one square off the covariance. ``BLOCK`` of them are collected, and taken
     off together, in a quarter of the time: until then ``covariance`` is too large by the squares of
@@ -38,7 +38,7 @@ class Belief:
         self.count = 0
 
     def spread(self, row: Vector) -> Vector:
-        """The covariance times ``row``: by how much each weight goes along with their sum."""
+        """Multiply the covariance by ``row``: by how much each weight goes along with their sum."""
         missing = np.dot(np.dot(self.waiting, row), self.waiting)
         spread: Vector = np.dot(self.covariance, row) - missing
         return spread
@@ -54,7 +54,7 @@ class Belief:
             self.count = 0
 
     def numbers(self) -> Vector:
-        """Everything believed, for a snapshot; of the covariance its upper half."""
+        """Return everything believed, for a snapshot; of the covariance its upper half."""
         upper = self.covariance[_upper(len(self.mean))]
         return np.concatenate(([self.count], self.mean, self.waiting.ravel(), upper), dtype="<f4")
 
@@ -75,7 +75,7 @@ class Belief:
 
 @cache
 def _upper(width: int) -> NDArray[np.bool_]:
-    """Where the upper half of a covariance stands, its diagonal included."""
+    """Mark where the upper half of a covariance stands, its diagonal included."""
     return np.triu(np.ones((width, width), np.bool_))
 
 

@@ -46,12 +46,13 @@ class Conversation:
 
     @classmethod
     def of_text(cls, text: str) -> "Conversation":
-        """A prompt that is one text, as in a text completion or a recording."""
+        """Make a conversation of a prompt that is one text, as in a text completion or a
+        recording."""
         return cls((Turn("user", text),))
 
 
 def shortened(conversation: Conversation, characters: int, head: int) -> str:
-    """The text in at most ``characters``: the last turn is kept whole before all else.
+    """Shorten the text to at most ``characters``: the last turn is kept whole before all else.
 
     What room it leaves goes to the beginning (at most ``head`` characters of it, where tools and
     the system's words stand) and then to what comes just before the last turn. A last turn that is
@@ -68,7 +69,7 @@ def shortened(conversation: Conversation, characters: int, head: int) -> str:
 
 
 def middle_left_out(text: str, characters: int, head: int) -> str:
-    """At most ``characters`` of a text: ``head`` of its beginning, a space, and its end."""
+    """Cut a text to at most ``characters``: ``head`` of its beginning, a space, and its end."""
     if len(text) <= characters:
         return text
     tail = characters - head - 1
@@ -85,7 +86,7 @@ FeatureRows = NDArray[np.float32]
 
 
 class Encoder(Protocol):
-    """Deterministic: the log keeps the features, and nothing that they came from.
+    """A deterministic encoder: the log keeps the features, and nothing that they came from.
 
     ``name`` (at most 255 characters) changes whenever the meaning of the features does: what was
     logged under another name is not learned from. ``is_fast`` says that encoding takes well under
@@ -98,11 +99,11 @@ class Encoder(Protocol):
     is_fast: bool
 
     def read(self, conversation: Conversation) -> str:
-        """The text that is encoded: shortened to what the encoder takes in, the last turn whole
-        wherever it fits. Cheap; equal texts have equal features."""
+        """Return the text that is encoded: shortened to what the encoder takes in, the last turn
+        whole wherever it fits. Cheap; equal texts have equal features."""
         ...
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Features of any texts, empty, huge or garbled ones too; a text's features do not depend
-        on the others in the batch (beyond float32 rounding)."""
+        """Encode any texts, empty, huge or garbled ones too; a text's features do not depend on the
+        others in the batch (beyond float32 rounding)."""
         ...

@@ -32,7 +32,8 @@ _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 def _kind(byte: int) -> int:
-    """Letters, digits and all of UTF-8 beyond ASCII make words; a mark is a word by itself."""
+    """Classify a byte: letters, digits and all of UTF-8 beyond ASCII make words; a mark is a word
+    by itself."""
     character = chr(byte)
     if byte >= 128 or character.isalnum() or character == "_":
         return _LETTER
@@ -43,20 +44,21 @@ _KINDS = np.array([_kind(byte) for byte in range(256)], dtype=np.uint8)
 
 
 class HashedNgrams:
-    """``dimension`` = 252 buckets of words, of unit length, then four numbers of the shape."""
+    """The encoder in the package: of its ``dimension``, 252 are buckets of words, of unit length,
+    then come four numbers of the shape."""
 
     name = "hashed-ngrams-3"
     dimension = WORD_BUCKETS + SHAPE_FEATURES
     is_fast = True
 
     def read(self, conversation: Conversation) -> str:
-        """What came before makes way for the last turn, and the last turn for nothing: of a longer
-        one `encode` reads the beginning and the end, but its length counts."""
+        """Shorten what came before the last turn, and never the last turn: of a long one `encode`
+        reads the beginning and the end, but its length counts."""
         characters = max(HEAD_CHARACTERS + TAIL_CHARACTERS, len(conversation.last))
         return shortened(conversation, characters, HEAD_CHARACTERS)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Shape (texts, 256). A text without words gives the zero vector."""
+        """Encode to shape (texts, 256). A text without words gives the zero vector."""
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for features, text in zip(rows, texts, strict=True):
             _encode_into(features, text)
@@ -80,7 +82,7 @@ def _bounded(text: str) -> str:
 
 
 def _starts(kinds: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Where words begin: at every mark, and at every letter after something else."""
+    """Find where words begin: at every mark, and at every letter after something else."""
     is_letter = kinds == _LETTER
     begins = kinds == _MARK
     begins[:1] |= is_letter[:1]
@@ -91,7 +93,7 @@ def _starts(kinds: NDArray[np.uint8]) -> NDArray[np.intp]:
 def _codes(
     read: NDArray[np.uint8], kinds: NDArray[np.uint8], starts: NDArray[np.intp]
 ) -> NDArray[np.uint64]:
-    """A polynomial hash of each word, modulo 2^64; the spaces behind it count as nothing."""
+    """Hash each word by a polynomial modulo 2^64; the spaces behind it count as nothing."""
     lengths = np.diff(starts, append=len(read))
     place = np.arange(starts[0], len(read)) - np.repeat(starts, lengths)
     terms = (read[starts[0] :] + np.uint64(1)) * _POWERS[np.minimum(place, LONGEST_WORD - 1)]
@@ -101,7 +103,7 @@ def _codes(
 
 
 def _bag(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Signed counts of words, scaled to length 1.
+    """Count the words with signs, scaled to length 1.
 
     The codes are multiplied and folded first: the low bits of a polynomial are no hash yet.
     """
@@ -116,7 +118,7 @@ def _bag(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def _shape(text: str, lengths: NDArray[np.intp]) -> tuple[float, float, float, float]:
-    """Length, mean length of a word, share of single characters, and whether it asks; each
+    """Return length, mean length of a word, share of single characters, and whether it asks; each
     between 0 and about 1."""
     count = len(lengths)
     return (

@@ -20,7 +20,7 @@ class Label:
     weight: float = 1.0
 
     def residual(self, rate: float) -> float:
-        """Its weighted distance from a rate."""
+        """Return its weighted distance from a rate."""
         return self.weight * (self.value - rate)
 
 
@@ -28,7 +28,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Head(Protocol):
-    """Deterministic: the same labels in the same order give the same head, bit for bit.
+    """A deterministic head: the same labels in the same order give the same head, bit for bit.
 
     A prompt's labels come together, or one by one; those of other candidates are missing, and leave
     what is theirs alone. Features of another shape than (dimension,), or that are not all finite,
@@ -40,7 +40,7 @@ class Head(Protocol):
     dimension: int
 
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
-        """The probability of satisfaction of each named candidate, in the order given."""
+        """Predict the probability of satisfaction of each named candidate, in the order given."""
         ...
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
@@ -52,11 +52,12 @@ class Head(Protocol):
         ...
 
     def own(self, candidate: str) -> Arrays:
-        """What no other candidate's label may change. Layers that all share are not part of it."""
+        """Return what no other candidate's label may change. Layers that all share are not part of
+        it."""
         ...
 
     def arrays(self) -> Arrays:
-        """Everything learned; they may share memory with the head."""
+        """Return everything learned; the arrays may share memory with the head."""
         ...
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -68,7 +69,8 @@ class Head(Protocol):
 
 
 def checked(features: Features, dimension: int) -> Features:
-    """The features themselves, where they are ``dimension`` finite numbers; else ValueError."""
+    """Return the features themselves, where they are ``dimension`` finite numbers; else raise
+    ValueError."""
     if features.shape != (dimension,):
         raise ValueError(f"features of shape {features.shape}, not of dimension {dimension}")
     if not np.isfinite(features).all():
@@ -122,7 +124,7 @@ class LinearHeads:
         self.velocity: Weights = np.zeros_like(self.weights)
 
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
-        """The probability of satisfaction of each named candidate, in the order given.
+        """Predict the probability of satisfaction of each named candidate, in the order given.
 
         Raises KeyError for a candidate without a head, ValueError for features that are not
         ``dimension`` finite numbers.
@@ -134,7 +136,7 @@ class LinearHeads:
         return probabilities
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
-        """One SGD step of each labelled candidate's head. Raises as ``predict`` does."""
+        """Take one SGD step of each labelled candidate's head. Raises as ``predict`` does."""
         predictions = self.predict(features, list(labels))
         for (candidate, label), predicted in zip(labels.items(), predictions, strict=True):
             row = self._row[candidate]
@@ -152,12 +154,12 @@ class LinearHeads:
         self._step(self._row[candidate], self._cross_entropy_gradient(features, error))
 
     def own(self, candidate: str) -> Arrays:
-        """The candidate's row of ``arrays``."""
+        """Return the candidate's row of ``arrays``."""
         row = self._row[candidate]
         return {name: array[row] for name, array in self.arrays().items()}
 
     def arrays(self) -> Arrays:
-        """Weights and velocity, themselves."""
+        """Return weights and velocity, without copying."""
         return {"weights": self.weights, "velocity": self.velocity}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -23,8 +23,9 @@ SURE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a number does to a model's log-odds of satisfaction, from ``low`` to ``high``: counts
-    and shares as a person counts them, ``nats`` with a standard deviation of ``deviation``."""
+    """The change that a number makes to a model's log-odds of satisfaction, from ``low`` to
+    ``high``: counts and shares as a person counts them, ``nats`` with a standard deviation of
+    ``deviation``."""
 
     number: str
     low: float
@@ -49,8 +50,8 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """Of one model: its mean satisfaction, how sure that is, and what moves it from prompt to
-    prompt, the family that does so most first. ``labels`` is the weight of those remembered."""
+    """The view of one model: its mean satisfaction, how sure that is, and what moves it from prompt
+    to prompt, the family that does so most first. ``labels`` is the weight of those remembered."""
 
     candidate: str
     rate: float
@@ -60,8 +61,8 @@ class ModelView:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a zoo has learned: ``evidence`` is by how many nats, over the last 500 labels or so,
+class ZooView:
+    """The knowledge of a zoo: ``evidence`` is by how many nats, over the last 500 labels or so,
     predictions from the prompt beat the running means; ``prompts`` are those it is shown on."""
 
     evidence: float
@@ -69,11 +70,11 @@ class Reading:
     models: tuple[ModelView, ...]
 
 
-def reading_of(predictor: Predictor) -> Reading:
-    """What this predictor has learned; no family before the first recent prompts."""
+def zoo_view(predictor: Predictor) -> ZooView:
+    """Read what this predictor has learned; no family before the first recent prompts."""
     recent = predictor.recent
     seen = recent.numbers[: len(recent)][recent.is_seen[: len(recent)]]
-    return Reading(
+    return ZooView(
         evidence=predictor.heads.evidence,
         prompts=len(seen),
         models=tuple(
@@ -118,7 +119,7 @@ def _families(predictor: Predictor, place: int, seen: NDArray[np.float32]) -> tu
 
 
 def _deviation(predictor: Predictor, place: int, step: NDArray[np.float32]) -> float:
-    """Of the change over that step, as far as the heads are trusted."""
+    """Return the deviation of the change over that step, as far as the heads are trusted."""
     heads, variance = predictor.heads, 0.0
     for reader, trusted in zip(
         heads.readers, heads.trust.of_heads[:-1].reshape(-1, 2), strict=True
@@ -129,6 +130,6 @@ def _deviation(predictor: Predictor, place: int, step: NDArray[np.float32]) -> f
 
 
 def _counted(index: int, value: float) -> float:
-    """A count as it was counted; a share as it is."""
+    """Return a count as it was counted; a share as it is."""
     is_share = NUMBERS[index].name.startswith("share")
     return value if is_share else 2.0**value - 1.0

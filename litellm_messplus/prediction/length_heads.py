@@ -40,12 +40,12 @@ class LengthHeads:
         self._combine()
 
     def multiples(self, prompt: Prompt) -> list[float]:
-        """Of each model's answer to an average prompt."""
+        """Predict each model's answer as a multiple of its answer to an average prompt."""
         return [_multiple(shift) for shift in self._combined.of(prompt).tolist()]
 
     def multiples_of_many(self, surface: Vector, words: Vector) -> NDArray[np.float64]:
-        """The same of several prompts, (prompts, WIDTH) and (prompts, words), neither measured from
-        the average: shape (prompts, models)."""
+        """Predict the same of several prompts, (prompts, WIDTH) and (prompts, words), neither
+        measured from the average: shape (prompts, models)."""
         shifts = self._combined.of_many(surface - self.average.surface, words - self.average.words)
         multiples: NDArray[np.float64] = np.exp(
             np.clip(shifts, -LARGEST, LARGEST), dtype=np.float64
@@ -53,7 +53,7 @@ class LengthHeads:
         return multiples
 
     def learn(self, model: int, prompt: Prompt, multiple: float) -> None:
-        """An answer was so many times as long as its model's mean."""
+        """Learn from an answer that was so many times as long as its model's mean."""
         if multiple <= 0.0:
             return
         self.average.count(prompt)
@@ -87,7 +87,7 @@ class LengthHeads:
         return [self.shared, self.words, *self.own]
 
     def _combine(self) -> None:
-        """Shared and own heads as one."""
+        """Combine shared and own heads into one."""
         weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
         self._combined = Combined(weights, self.words.mean.copy(), self.average)
 

@@ -75,8 +75,8 @@ class NeuralHeads:
             self._sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
 
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
-        """The probability of satisfaction of each named candidate, in the order given; without
-        dropout.
+        """Predict the probability of satisfaction of each named candidate, in the order given;
+        without dropout.
 
         Raises KeyError for a candidate without a head, ValueError for features that are not
         ``dimension`` finite numbers.
@@ -87,8 +87,8 @@ class NeuralHeads:
             return [torch.sigmoid(row(hidden)).item() for row in rows]
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
-        """One SGD step on a prompt's labels, those that are missing masked. Raises as ``predict``
-        does."""
+        """Take one SGD step on a prompt's labels, those that are missing masked. Raises as
+        ``predict`` does."""
         with _one_thread():
             logits = self._logits_in_training(features, list(labels))
             losses = map(_cross_entropy, logits, labels.values())
@@ -107,11 +107,11 @@ class NeuralHeads:
             self._descend(difference, 0.0, 1)
 
     def own(self, candidate: str) -> Arrays:
-        """The candidate's row, and its momentum."""
+        """Return the candidate's row, and its momentum."""
         return self._arrays_of(f"row.{self._row[candidate]}", self._rows[self._row[candidate]])
 
     def arrays(self) -> Arrays:
-        """Parameters and momentum in float32, and the number of steps; they share memory."""
+        """Return parameters and momentum in float32, and the number of steps; they share memory."""
         arrays = {"steps": self._steps, **self._arrays_of("shared", self._shared)}
         for name in self.candidates:
             arrays |= self.own(name)
@@ -169,8 +169,9 @@ class _SeededDropout(nn.Module):
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """On busy cores, handing work this small to other threads takes up to 100 ms; and sums come
-    out alike however many there are. Threads that run already, an encoder's, keep their own."""
+    """Compute in one thread: on busy cores, handing work this small to other threads takes up to
+    100 ms; and sums come out the same however many there are. Threads that run already, an
+    encoder's, keep their own."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -180,7 +181,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _seeded_linear(dimension: int, width: int) -> nn.Linear:
-    """As torch draws them, uniform within 1 / sqrt(dimension)."""
+    """Draw a layer's weights as torch does, uniform within 1 / sqrt(dimension)."""
     layer = nn.Linear(dimension, width)
     draws, bound = torch.Generator().manual_seed(SEED), 1.0 / math.sqrt(dimension)
     for parameter in layer.parameters():

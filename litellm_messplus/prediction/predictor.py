@@ -24,7 +24,7 @@ from litellm_messplus.prediction.prompt_heads import (
     logistics,
     within,
 )
-from litellm_messplus.prediction.rates import ChangeTest, RunningMean, optimism, rates
+from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 
 # The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
@@ -67,7 +67,7 @@ class RecentPrompts:
         return min(self.added, KEPT)
 
     def add(self, request_id: str, prompt: Prompt, heads: PromptHeads) -> None:
-        """A request was judged; its prompt is kept once, however many of its calls are. What it
+        """Add the prompt of a judged request, once, however many of its calls are judged. What it
         does not tell stands at the average."""
         if request_id in self.requests:
             return
@@ -81,7 +81,7 @@ class RecentPrompts:
         self.added += 1
 
     def counted(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
-        """A label was learned: every ``EVERY`` of them, predict anew."""
+        """Count a learned label, and predict anew at every ``EVERY`` of them."""
         self.labels += 1
         if self.labels % EVERY == 0 and self.added:
             self._predict(heads, rates)
@@ -106,7 +106,7 @@ class RecentPrompts:
         self.satisfaction = logistics(base + self.offsets + shifts)
 
     def plain(self) -> dict[str, Any]:
-        """For a snapshot, beside ``arrays``."""
+        """Return what a snapshot holds beside ``arrays``."""
         return {
             "requests": self.requests,
             "counts": [self.added, self.labels, self.version],
@@ -132,13 +132,14 @@ weight of an older one has faded by then."""
 
 
 class Mark(NamedTuple):
-    """Of a counted label: its mean's discount then, and what the prompt was expected to add."""
+    """The mark of a counted label: its mean's discount then, and what the prompt was expected to
+    add."""
 
     faded: float
     added: float
 
     def less(self, label: Label) -> Label:
-        """The label as the mean counts it."""
+        """Return the label as the mean counts it."""
         return Label(label.value - self.added, label.weight)
 
 
@@ -151,7 +152,7 @@ class Predictor:
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
         self.candidates = tuple(candidates)
         self.index = {name: place for place, name in enumerate(self.candidates)}
-        self.means = [RunningMean() for _ in self.candidates]
+        self.means = [FadingRate() for _ in self.candidates]
         self.heads = PromptHeads(len(self.candidates), dimension)
         self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: OrderedDict[str, Mark] = OrderedDict()
@@ -163,7 +164,7 @@ class Predictor:
         return all(mean.weight == 0.0 for mean in self.means)
 
     def satisfaction(self, prompt: Prompt) -> list[float]:
-        """Predicted probability of satisfaction for one prompt, per candidate."""
+        """Predict the probability of satisfaction for one prompt, per candidate."""
         if not prompt.is_read:
             return [within(rate) for rate in self.rate]
         shifts = (self.heads.shifts(prompt) - self.recent.means).tolist()
@@ -198,11 +199,11 @@ class Predictor:
         self._refresh()
 
     def plain(self) -> dict[str, Any]:
-        """Which labels can still be revised, and what is no array of the recent prompts."""
+        """Return which labels can still be revised, and what is no array of the recent prompts."""
         return {"marked": list(self._marks), "recent": self.recent.plain()}
 
     def arrays(self) -> Arrays:
-        """Everything learned; loading it continues exactly."""
+        """Return everything learned; loading it continues exactly."""
         means = np.array([_numbers(mean) for mean in self.means])
         marks = np.array(list(self._marks.values())).reshape(-1, 2)
         return {"means": means, "marks": marks, **self.heads.arrays(), **self.recent.arrays()}
@@ -217,11 +218,11 @@ class Predictor:
         self._refresh()
 
     def _base(self, place: int) -> float:
-        """What is expected of a candidate on the average prompt, in log-odds."""
+        """Return what is expected of a candidate on the average prompt, in log-odds."""
         return log_odds(self.rate[place]) + float(self.recent.offsets[place])
 
     def _hope(self) -> list[float]:
-        """What may be added to each rate, up to a rate of 1."""
+        """Return what may be added to each rate, up to a rate of 1."""
         return [
             min(extra * deviation, 1.0 - rate)
             for rate, deviation, extra in zip(self.rate, self.deviation, self.optimism, strict=True)
@@ -237,12 +238,12 @@ class Predictor:
             self._marks.popitem(last=False)
 
 
-def _numbers(mean: RunningMean) -> list[float]:
+def _numbers(mean: FadingRate) -> list[float]:
     change = mean.change
     suspected = [change.evidence, change.weight, change.total]
     return [mean.weight, mean.total, mean.faded, mean.restarted, *suspected]
 
 
-def _running_mean(numbers: list[float]) -> RunningMean:
+def _running_mean(numbers: list[float]) -> FadingRate:
     weight, total, faded, restarted, *suspected = numbers
-    return RunningMean(weight, total, faded, restarted, ChangeTest(*suspected))
+    return FadingRate(weight, total, faded, restarted, DriftTest(*suspected))

@@ -28,7 +28,8 @@ Projected = NDArray[np.float64]
 
 
 class Projection:
-    """From ``dimension`` features to ``width`` ones of length 1, or all zero; read-only.
+    """A projection from ``dimension`` features to ``width`` ones of length 1, or all zero;
+    read-only.
 
     The last row is kept: one prompt is asked for by several heads, at the decision and again when
     its call has ended.
@@ -41,7 +42,7 @@ class Projection:
         self._last: tuple[Features | None, Features] = None, np.zeros(self.width, np.float32)
 
     def __call__(self, features: Features) -> Features:
-        """Shape (width,), float32 as the heads are.
+        """Project to shape (width,), float32 as the heads are.
 
         Raises ValueError for anything but ``dimension`` finite numbers.
         """
@@ -65,7 +66,7 @@ class Projection:
 
 @cache
 def projection(dimension: int) -> Projection:
-    """The one of that dimension, which all heads share."""
+    """Return the projection of that dimension, which all heads share."""
     return Projection(dimension)
 
 
@@ -77,7 +78,7 @@ def _unit(row: Projected) -> Projected:
 
 
 def _signs(rows: int, columns: int) -> Projected:
-    """From the generator's raw bits, which numpy promises never to change."""
+    """Draw signs from the generator's raw bits, which numpy promises never to change."""
     words = np.random.PCG64(SEED).random_raw(-(-rows * columns // 64)).astype("<u8")
     bits = np.unpackbits(words.view(np.uint8))[: rows * columns]
     return np.where(bits.reshape(rows, columns) == 1, 1.0, -1.0)
@@ -85,8 +86,8 @@ def _signs(rows: int, columns: int) -> Projected:
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """``features`` are None where they came too late, ``surface`` where it was not logged, or under
-    another version."""
+    """The prompt as the heads see it. ``features`` are None where they came too late, ``surface``
+    where it was not logged, or under another version."""
 
     features: Features | None
     surface: Surface | None = None
@@ -98,11 +99,11 @@ class Prompt:
 
     @cached_property
     def ramps(self) -> Vector | None:
-        """Shape (WIDTH,). Raises ValueError for a surface that is none."""
+        """The ramps, of shape (WIDTH,). Raises ValueError for a surface that is none."""
         return None if self.surface is None else ramps(self.surface)
 
     def words(self, dimension: int) -> Vector | None:
-        """The encoder's features of unit length, shape (at most 256,).
+        """Return the encoder's features of unit length, shape (at most 256,).
 
         Raises ValueError for anything but ``dimension`` finite numbers.
         """
@@ -110,8 +111,8 @@ class Prompt:
 
 
 class Rows(NamedTuple):
-    """By how much a prompt differs from the average one: ``surface`` of shape (WIDTH,), ``words``
-    of shape (at most 256,); zero where the prompt does not tell."""
+    """The difference of a prompt from the average one: ``surface`` of shape (WIDTH,), ``words`` of
+    shape (at most 256,); zero where the prompt does not tell."""
 
     surface: Vector
     words: Vector
@@ -130,7 +131,8 @@ class Combined:
         self._words_at_average = np.dot(words, average.words)
 
     def of(self, prompt: Prompt) -> Vector:
-        """Of each model for one prompt, shape (models,); what it does not tell gives zero."""
+        """Compute what each model's heads say of one prompt, shape (models,); what it does not tell
+        gives zero."""
         surface, words = prompt.ramps, prompt.words(self._dimension)
         found = np.zeros(len(self.weights), np.float32)
         if surface is not None:
@@ -140,8 +142,8 @@ class Combined:
         return found
 
     def of_many(self, surface: Vector, words: Vector) -> Vector:
-        """The same of several prompts, (prompts, WIDTH) and (prompts, words), both differences from
-        the average: shape (prompts, models)."""
+        """Compute the same for several prompts, (prompts, WIDTH) and (prompts, words), both
+        differences from the average: shape (prompts, models)."""
         found: Vector = surface @ self.weights.T + (words @ self.words)[:, None]
         return found
 
@@ -157,7 +159,7 @@ class Average:
         self.counts = np.zeros(2, np.int64)
 
     def difference(self, prompt: Prompt) -> Rows:
-        """Of a prompt from the average."""
+        """Return the difference of a prompt from the average."""
         surface, words = prompt.ramps, prompt.words(self.dimension)
         return Rows(
             np.zeros_like(self.surface) if surface is None else surface - self.surface,

@@ -44,7 +44,7 @@ _FARTHEST = 30.0
 
 
 def within(probability: float) -> float:
-    """Away from 0 and 1, where the log-odds end."""
+    """Keep a probability away from 0 and 1, where the log-odds end."""
     return min(max(probability, _EDGE), 1.0 - _EDGE)
 
 
@@ -58,7 +58,7 @@ def logistic(log_odds: float) -> float:
 
 
 def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same of each, in any shape."""
+    """Compute the logistic function of each, in any shape."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -_FARTHEST, _FARTHEST))))
 
 
@@ -70,7 +70,7 @@ class Reader:
         self.own = [Belief(WIDTH, own) for _ in range(models)]
 
     def says(self, model: int, row: Vector) -> tuple[float, float]:
-        """What the shared head and the model's own add."""
+        """Return what the shared head and the model's own add."""
         return float(self.shared.mean @ row), float(self.own[model].mean @ row)
 
     def parts(self, model: int, row: Vector) -> tuple[Observed, Observed]:
@@ -96,7 +96,7 @@ class Trust:
 
     @property
     def evidence(self) -> float:
-        """By how much the best expert beats the running means alone, in nats."""
+        """The nats by which the best expert beats the running means alone."""
         return float(self.losses[0] - self.losses.min())
 
     def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
@@ -116,7 +116,7 @@ class Trust:
 
 
 class PromptHeads:
-    """Of all models of a zoo; their order is that of ``shifts``."""
+    """The heads of all models of a zoo; their order is that of ``shifts``."""
 
     def __init__(self, models: int, dimension: int) -> None:
         self.models = models
@@ -128,15 +128,16 @@ class PromptHeads:
 
     @property
     def evidence(self) -> float:
-        """For reading the prompt, in nats."""
+        """The evidence for reading the prompt, in nats."""
         return self.trust.evidence
 
     def shifts(self, prompt: Prompt) -> Vector:
-        """Log-odds that the prompt adds for each model, shape (models,), trust applied."""
+        """Predict the log-odds that the prompt adds for each model, shape (models,), trust
+        applied."""
         return self.combined.of(prompt)
 
     def learn(self, model: int, prompt: Prompt, base: float, label: Label) -> None:
-        """A label of one model; ``base`` is what is expected of it on the average prompt, in
+        """Learn a label of one model; ``base`` is what is expected of it on the average prompt, in
         log-odds."""
         self.average.count(prompt)
         rows = self.average.difference(prompt)
@@ -152,8 +153,8 @@ class PromptHeads:
         self._combine()
 
     def revise(self, model: int, prompt: Prompt, difference: float) -> None:
-        """A second verdict; ``difference`` is its residual minus that of the one it replaces. What
-        the experts were charged stays."""
+        """Learn a second verdict; ``difference`` is its residual minus that of the one it replaces.
+        What the experts were charged stays."""
         rows = self.average.difference(prompt)
         correct([Observed(self.words, rows.words)], difference)
         for reader in self.readers:
@@ -161,7 +162,7 @@ class PromptHeads:
         self._combine()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything learned; loading it continues exactly."""
+        """Return everything learned; loading it continues exactly."""
         beliefs = {f"belief_{place}": each.numbers() for place, each in enumerate(self._beliefs)}
         average = {f"average_{name}": array for name, array in self.average.arrays().items()}
         return {**beliefs, **average, "losses": self.trust.losses}
@@ -189,7 +190,7 @@ class PromptHeads:
             observe(parts, label.residual(guess), information)
 
     def _combine(self) -> None:
-        """All heads as one, as far as each is trusted."""
+        """Combine all heads into one, as far as each is trusted."""
         *surface, words = self.trust.of_heads.astype(np.float32)
         weights: Vector = np.zeros((self.models, WIDTH), np.float32)
         for place, reader in enumerate(self.readers):

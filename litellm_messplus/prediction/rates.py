@@ -34,9 +34,9 @@ _EDGE = 0.02
 
 
 @dataclass(slots=True)
-class ChangeTest:
-    """``evidence`` for a drop, and the labels since it last was zero, which are all that is known
-    of the model if it did drop."""
+class DriftTest:
+    """A test for a drop: the ``evidence`` for it, and the labels since it last was zero, which are
+    all that is known of the model if it did drop."""
 
     evidence: float = 0.0
     weight: float = 0.0
@@ -60,7 +60,7 @@ class ChangeTest:
 
 
 def _log_ratio(label: float, rate: float) -> float:
-    """How much likelier the label is after the drop than at the rate, in nats."""
+    """Compute how much more likely the label is after the drop than at the rate, in nats."""
     rate = min(max(rate, _EDGE), 1.0 - _EDGE)
     dropped = rate / (rate + (1.0 - rate) * math.exp(SHIFT))
     return label * math.log(dropped / rate) + (1.0 - label) * math.log(
@@ -76,7 +76,7 @@ KINDNESS = 2.0
 
 
 @dataclass
-class RunningMean:
+class FadingRate:
     """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
 
     Where the change test finds that the model has become worse, the mean starts again from the
@@ -87,7 +87,7 @@ class RunningMean:
     total: float = 0.0
     faded: float = 0.0
     restarted: float = 0.0
-    change: ChangeTest = field(default_factory=ChangeTest)
+    change: DriftTest = field(default_factory=DriftTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
         """Count a label; the returned mark lets a later verdict be put in its place exactly."""
@@ -98,7 +98,7 @@ class RunningMean:
         self.faded -= weight / MEMORY
         if has_dropped:
             self.weight, self.total = self.change.weight, self.change.total
-            self.change = ChangeTest()
+            self.change = DriftTest()
             self.restarted = self.faded
         return self.faded
 
@@ -112,8 +112,8 @@ class RunningMean:
         self.total += (new.weight * new.value - old.weight * old.value) * kept
 
 
-def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
-    """Shrunk satisfaction rate and its standard deviation, per model."""
+def rates(means: Sequence[FadingRate]) -> tuple[list[float], list[float]]:
+    """Estimate the shrunk satisfaction rate and its standard deviation, per model."""
     weight = sum(mean.weight for mean in means)
     pooled = (sum(mean.total for mean in means) + FIRST_GUESS) / (weight + 1.0)
     satisfaction = []
@@ -126,8 +126,9 @@ def rates(means: Sequence[RunningMean]) -> tuple[list[float], list[float]]:
     return satisfaction, deviation
 
 
-def optimism(means: Sequence[RunningMean]) -> list[float]:
-    """Standard deviations to add per model: the base, and more for a model with few labels."""
+def optimism(means: Sequence[FadingRate]) -> list[float]:
+    """Return the standard deviations to add per model: the base, and more for a model with few
+    labels."""
     share = sum(mean.weight for mean in means) / max(len(means), 1)
     return [
         math.sqrt(DEVIATIONS**2 + KINDNESS * math.log(max(share / max(mean.weight, 1.0), 1.0)))
@@ -139,15 +140,16 @@ def optimism(means: Sequence[RunningMean]) -> list[float]:
 
 
 class LabelMeans:
-    """``counts`` has shape (M, 2): the weight of all labels, and their weighted sum. One label of a
-    half is imagined at the start, where every prediction is one half, as the heads' is."""
+    """The running means of labels: ``counts`` has shape (M, 2): the weight of all labels, and their
+    weighted sum. One label of a half is imagined at the start, where every prediction is one half,
+    as the heads' is."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._row = {name: row for row, name in enumerate(candidates)}
         self.counts: NDArray[np.float64] = np.zeros((len(self._row), 2))
 
     def predict(self, candidates: Sequence[str]) -> list[float]:
-        """The mean of each named candidate, in the order given."""
+        """Return the mean of each named candidate, in the order given."""
         rows = self.counts[[self._row[name] for name in candidates]]
         means: list[float] = ((rows[:, 1] + 0.5) / (rows[:, 0] + 1.0)).tolist()
         return means

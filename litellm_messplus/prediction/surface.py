@@ -44,7 +44,8 @@ def _doublings(upto: int, step: int = 1) -> tuple[float, ...]:
 
 
 def _counts(upto: int) -> tuple[float, ...]:
-    """A knot at every count up to 2**upto: of what seldom comes more often, each one matters."""
+    """Place a knot at every count up to 2**upto: of what is usually rare, each one
+    matters."""
     return tuple(np.log2(1.0 + np.arange(2**upto)).tolist())
 
 
@@ -126,7 +127,7 @@ WIDTH = len(_OF)
 
 
 def _table(classes: Iterable[Iterable[int]]) -> NDArray[np.float64]:
-    """Shape (256, classes): which bytes belong to which."""
+    """Mark which bytes belong to which class, shape (256, classes)."""
     columns = [np.isin(np.arange(256), list(members)) for members in classes]
     return np.column_stack(columns).astype(np.float64)
 
@@ -137,7 +138,7 @@ _SCRIPTS = _table([range(128, 256), range(0xCD, 0xD4), range(0xE3, 0xEE), range(
 
 
 def read_surface(conversation: Conversation) -> Surface:
-    """The numbers of a prompt, read-only. Any text has them: empty, garbled, or of 10 MB."""
+    """Read the numbers of a prompt, read-only. Any text has them: empty, garbled, or of 10 MB."""
     text = shortened(conversation, LONGEST, HEAD)
     read = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     histogram, words = np.bincount(read, minlength=256), text.lower().split()
@@ -161,7 +162,7 @@ def read_surface(conversation: Conversation) -> Surface:
 
 
 def ramps(surface: Surface) -> Ramps:
-    """Of one prompt, or of several: shape (..., len(NUMBERS)) to (..., WIDTH).
+    """Raise the ramps of one prompt, or of several: shape (..., len(NUMBERS)) to (..., WIDTH).
 
     Raises ValueError for numbers of another shape, or that are not all finite.
     """
@@ -172,14 +173,14 @@ def ramps(surface: Surface) -> Ramps:
 
 
 def number_of_column() -> NDArray[np.intp]:
-    """Which number each ramp belongs to, shape (WIDTH,)."""
+    """Return which number each ramp belongs to, shape (WIDTH,)."""
     return _OF.astype(np.intp)
 
 
 def _lengths(
     conversation: Conversation, text: str, words: Sequence[str], *, has_digits: bool
 ) -> list[float]:
-    """Of the text, its words, its numbers, and its last line."""
+    """Measure the lengths of the text, its words, its numbers, and its last line."""
     numbers = _NUMBER.findall(text) if has_digits else []
     lengths = list(map(len, words))
     return [
@@ -202,7 +203,8 @@ def _english(words: list[str]) -> float:
 
 
 def _scripts(text: str, histogram: NDArray[np.intp]) -> list[float]:
-    """Shares of all bytes beyond ASCII, and of all characters in each family of scripts."""
+    """Measure the shares of all bytes beyond ASCII, and of all characters in each family of
+    scripts."""
     if text.isascii():
         return [0.0] * _SCRIPTS.shape[1]
     beyond, *scripts = (histogram @ _SCRIPTS).tolist()

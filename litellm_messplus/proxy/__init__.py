@@ -1,24 +1,38 @@
-"""The only room that knows LiteLLM. Its modules, in the order in which a request meets them:
+"""The only room that knows LiteLLM. Each module imports only those below it:
 
+startup           configuration, database and engines, and then the plugin
+checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
+composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
-surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
-deployments/      candidates, their replicas and prices, and what a call came to
-open_requests     what was decided lately, for the retries and for the answer
-explorer          calls to other candidates, in the background and unseen
-served_call       LiteLLM's log event becomes the record of the served call
-energy_service    the joules of ended calls, where they are measured
-labelling         the ended call is shown to the sources of labels
+reading           its promise, its words and its features, before it is decided
+buying            whether labels of its answers are bought, and by whose unseen calls
 judges            models that grade answers, called through LiteLLM's own router
+explorer          calls to other candidates, in the background and unseen
+served_call       LiteLLM's log event becomes the end of the call that the user saw
+call_sink         the record of an ended call, and everyone who is told of it
+labelling         the ended call is shown to the sources of labels
+energy_service    the joules of ended calls, where they are measured
+http              the routes and headers of our own
+page              the page of `page/` on this proxy, and who may see it
 feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
-http              the routes and headers of our own
+open_requests     what was decided lately, for the retries and for the answer
+deployments/      candidates, their replicas and prices, and what a call came to
+surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
-page              the page of `page/` on this proxy, and who may see it
 monitoring        the status on demand, alerts and metrics by the minute
+metrics           what Prometheus reads
 shared_counters   what all workers counted, as one sum
+distributions     how seconds, costs and verdicts are spread
 retention         old requests leave the log, once a day
-startup           configuration, database and engines, and then the plugin
-composition       all of these put together, started and stopped
-checking          the same as a start, without one: `messplus check`
+litellm_seam      every name of LiteLLM that it does not document
+
+The road of a chat request from the hook to the log, by the rooms in the order of their first call,
+and that of its answer:
+
+decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, engine, feedback,
+    journal, distributions, explorer
+answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
+    journal, distributions
 """

@@ -4,10 +4,11 @@ What the start refuses, this refuses, with the same message, for it is the same 
 takes but an operator hardly means, this says as a note.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from litellm_messplus import parquet
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
@@ -25,7 +26,8 @@ PER = 1_000_000
 
 @dataclass(frozen=True)
 class Honoured:
-    """What a start can go on from; ``measured`` are the deployments whose joules are measured."""
+    """The settings and zoos that a start can go on from; ``measured`` are the deployments whose
+    joules are measured."""
 
     settings: MessplusSettings
     zoos: dict[str, Zoo]
@@ -45,7 +47,7 @@ class CheckedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedZoo:
-    """What a zoo would run with; ``labels`` are where its labels come from."""
+    """The values that a zoo would run with; ``labels`` are where its labels come from."""
 
     name: str
     policy: str
@@ -66,12 +68,12 @@ class Checked:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return asdict(self)
 
 
 def honoured(config: Mapping[str, Any]) -> Honoured:
-    """The settings and zoos of a whole proxy configuration.
+    """Read the settings and zoos of a whole proxy configuration.
 
     Raises ConfigurationError for the first key that cannot be honoured.
     """
@@ -79,11 +81,47 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     model_list = config.get("model_list") or []
     zoos = build_zoos(settings, model_list)
     check_judges(settings, model_list)
+    _check_archive(settings)
+    check_affinity(list(zoos), config.get("router_settings") or {})
     return Honoured(settings, zoos, measured_deployments(zoos, model_list))
 
 
+def _check_archive(settings: MessplusSettings) -> None:
+    archive = settings.retention.archive if settings.retention is not None else None
+    if archive is not None and not parquet.is_installed():
+        raise ConfigurationError(
+            "messplus.retention.archive", archive, f"nothing without an extra: {parquet.INSTALL}"
+        )
+
+
+OVERRULING = ("session_affinity", "deployment_affinity")
+"""LiteLLM's checks that cut a group down to the deployment that served the session, or the key,
+first: the order in which we rank the deployments then means nothing."""
+KEPT = ("responses_api_deployment_check", "encrypted_content_affinity")
+"""Those for a group that hold a request only where it can be served nowhere else."""
+
+
+def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a zoo for which LiteLLM's own affinity is on."""
+    everywhere = router_settings.get("optional_pre_call_checks") or []
+    of_group = router_settings.get("model_group_affinity_config") or {}
+    for zoo in zoos:
+        own = of_group.get(zoo)
+        checks = everywhere if own is None else own
+        found = [name for name in checks if name in OVERRULING]
+        if found:
+            others = [name for name in checks if name in KEPT]
+            where = "optional_pre_call_checks" if own is None else "model_group_affinity_config"
+            raise ConfigurationError(
+                f"router_settings.{where}",
+                f"{' and '.join(found)}, which overrule the routing of the zoo {zoo}",
+                f"`model_group_affinity_config: {{{zoo}: [{', '.join(others)}]}}` under "
+                "router_settings, which turns them off for the zoo alone",
+            )
+
+
 def checked(config: Mapping[str, Any]) -> Checked:
-    """What the configuration would start with. Raises ConfigurationError as a start would, and
+    """Say what the configuration would start with. Raises ConfigurationError as a start would, and
     where LiteLLM is not told to load the plugin."""
     callbacks = (config.get("litellm_settings") or {}).get("callbacks") or []
     given = [callbacks] if isinstance(callbacks, str) else list(callbacks)
@@ -129,6 +167,10 @@ def _labels(settings: ZooSettings) -> list[str]:
     found += [f"check:{name}" for name in checks.callables]
     if labels.judge is not None:
         found.append(f"judge:{labels.judge.model}")
+    if labels.parity is not None:
+        found.append(f"parity:{labels.parity.judge or 'largest'}")
+    if labels.auto is not None:
+        found.append(f"auto:{labels.auto.by}:{labels.auto.judge or 'largest'}")
     return found
 
 

@@ -1,6 +1,6 @@
 """The parts of the plugin: put together, started, and stopped in an order that loses nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from fastapi import APIRouter
@@ -9,24 +9,29 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.judge.grader import Outlets
+from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.proxy.buying import Buyers
+from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
-from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.distributions import Distributions
+from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
+from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
+from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
-from litellm_messplus.proxy.served_call import OtherWorkers
+from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
@@ -37,101 +42,126 @@ READING_CONNECTIONS = 2
 
 
 class Parts:
-    """One a worker process. Those without an underscore are what the hooks of LiteLLM use."""
+    """One a worker process. Those without an underscore are what the hooks of LiteLLM use.
+
+    ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
+    is, and ``prompt_tokens`` counts for the candidates whose tokenizer is at hand.
+    """
 
     def __init__(
         self,
         settings: MessplusSettings,
         encoder: Encoder,
-        engines: Mapping[str, Engine],
+        engines: dict[str, Engine],
         database: AsyncEngine,
-        position: int,
-        measured: Sequence[MeasuredDeployment],
-        prompt_tokens: PromptTokens,
+        position: int = 0,
+        *,
+        measured: Sequence[MeasuredDeployment] = (),
+        prompt_tokens: PromptTokens | None = None,
     ) -> None:
+        self.engines = engines
         self.counters = counters = Counters()
-        self.open_requests = OpenRequests()
-        self.authors = Authors(database)
-        self.index = DeploymentIndex()
+        self._settings = settings
+        self._distributions = Distributions()
+        self._database = database
+        index, open_requests = DeploymentIndex(), OpenRequests()
         self.journal = Journal(
             database,
             engines,
             counters,
+            store_text=settings.store_text,
+            saw=self._distributions.saw,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
         )
         self._other_workers = OtherWorkers(database, position)
-        self.energy = EnergyService(
-            measured, self.index, engines, self.journal, self._other_workers, counters
+        self._energy = EnergyService(
+            measured, index, engines, self.journal, self._other_workers, counters
         )
-        self.meter = Meter(
-            {name: engine.zoo for name, engine in engines.items()},
-            self.index.prices,
-            counters,
-            self.energy.price_factor,
-        )
-        report = LabelWriter(self.journal).report
-        outlets = Outlets(report, self.journal.write, counters)
-        self._judges = Judges(settings, outlets, database)
-        self.desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
+        writer = LabelWriter(self.journal)
+        report = writer.report
+        largest = {name: engine.zoo.largest for name, engine in engines.items()}
+        sinks = JudgeSinks(report, self.journal.write, counters)
+        self._judges = Judges(settings, largest, sinks, database)
+        self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
+        writer.also(self._buyers.found)
+        self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
+        sink = self._call_sink(index)
         self._explorer = Explorer(
-            self.meter,
-            self.energy,
-            self.journal,
-            self.desk,
+            sink,
             counters,
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
-            store_text=settings.store_text,
         )
-        self._features = FeatureService(
-            encoder,
-            batch=settings.encoder_batch,
-            wait_seconds=settings.encoder_wait_seconds,
-            cache_entries=settings.encoder_cache,
-            failed=self._encoder_failed,
-        )
+        self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
+        self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)
-        self._feedback_desk = FeedbackDesk(
-            database,
-            self.journal,
-            RequestFinder(database, self.open_requests, self.journal.arrivals, counters),
-            self._response_bias,
-            KeyInfluence(settings, database),
-            TokenBuckets(settings.feedback_per_minute),
-            counters,
-        )
+        self._feedback_desk = self._build_feedback_desk(open_requests)
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
         self.router = RequestRouter(
             settings,
-            self._features,
+            index,
+            RequestReader(
+                self._features,
+                prompt_tokens or PromptTokens(list(engines), []),
+                counters,
+                deadline_seconds=settings.deadline_seconds,
+            ),
             self.journal,
-            self.open_requests,
+            open_requests,
             self._explorer,
-            self.desk,
+            self._desk,
             self._next_turn_feedback,
-            prompt_tokens,
             counters,
+            self._buyers.of_zoo,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
-        self._shared_counters = SharedCounters(database, counters, self._encoder_did)
+        self._shared_counters = SharedCounters(
+            database, counters, self._encoder_did, self._distributions.counts
+        )
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
         self._page = Page(database, self.watch, counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
-        self._database = database
+
+    def _call_sink(self, index: DeploymentIndex) -> CallSink:
+        zoos = {name: engine.zoo for name, engine in self.engines.items()}
+        meter = Meter(zoos, index.prices, self.counters)
+        return CallSink(meter, self.journal, self._energy, self._desk)
+
+    def _feature_service(self, encoder: Encoder) -> FeatureService:
+        return FeatureService(
+            encoder,
+            batch=self._settings.encoder_batch,
+            wait_seconds=self._settings.encoder_wait_seconds,
+            cache_entries=self._settings.encoder_cache,
+            failed=self._encoder_failed,
+        )
+
+    def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
+        arrivals = self.journal.arrivals
+        return FeedbackDesk(
+            self._database,
+            self.journal,
+            RequestFinder(self._database, open_requests, arrivals, self.counters),
+            self._response_bias,
+            KeyInfluence(self._settings, self._database),
+            TokenBuckets(self._settings.feedback_per_minute),
+            self.counters,
+        )
 
     def routes(self) -> APIRouter:
-        """The endpoints under `/messplus`."""
+        """Return the endpoints under `/messplus`."""
         routes = build_routes(self._feedback_desk, self.counters, self.watch)
         routes.include_router(self._page.routes())
         return routes
 
     def begin_at(self, position: int) -> None:
-        """The engines have been restored up to there, since all this was made."""
+        """Begin at a position: the engines have been restored up to there, since all this was
+        made."""
         self.journal.begin_at(position)
         self._other_workers.begin_at(position)
 
@@ -142,8 +172,9 @@ class Parts:
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
+        self._buyers.start()
         self._response_bias.start()
-        self.energy.start()
+        self._energy.start()
         self._retention.start()
 
     async def close(self) -> None:
@@ -154,13 +185,14 @@ class Parts:
             await self.watch.close()
             await self._page.close()
             await self._judges.close()
+            await self._buyers.close()
             await self._response_bias.close()
             await self._features.close()
             await self._explorer.close()
-            await _flush_log_events()
-            await self.desk.close()
+            await flush_log_events()
+            await self._desk.close()
             await self._next_turn_feedback.close()
-            await self.energy.close()
+            await self._energy.close()
         except Exception:
             self.counters.failure("shutdown_failures", "calls under way were not waited for")
         await self.journal.close()
@@ -173,10 +205,3 @@ class Parts:
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
-
-
-async def _flush_log_events() -> None:
-    """LiteLLM 1.106 drops the log events that are queued at its end."""
-    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
-
-    await GLOBAL_LOGGING_WORKER.flush()

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from statistics import fmean
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
@@ -14,10 +16,40 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.deployments.energy_sources import EnergySource, MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.served_call import OtherWorkers
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.history import EndedCall
+from litellm_messplus.store.history import EndedCall, ended_calls
+
+# Calls that other workers on the same database have served, read from the log.
+
+
+class OtherWorkers:
+    """The calls of other workers: those that `exclude` was not told of before they were in the log.
+    ``position`` is where in the log to begin."""
+
+    def __init__(self, database: AsyncEngine, position: int) -> None:
+        self._database = database
+        self._position = position
+        self._own: set[str] = set()
+
+    def begin_at(self, position: int) -> None:
+        """Begin after that place in the log: calls up to there are no news."""
+        self._position = position
+
+    def exclude(self, call_id: str) -> None:
+        """Exclude a call that this worker made."""
+        self._own.add(call_id)
+
+    async def ended_calls(self) -> list[EndedCall]:
+        """Read the calls since the last time. Raises SQLAlchemyError where the log does not
+        answer."""
+        logged = await ended_calls(self._database, self._position)
+        if logged:
+            self._position = logged[-1].position
+        others = [each.call for each in logged if each.call_id not in self._own]
+        self._own.difference_update(each.call_id for each in logged)
+        return others
+
 
 OTHERS = ""
 """The call id under which calls of other workers are followed, who log what these took, and calls
@@ -25,7 +57,7 @@ of other zoos' requests, which count in another unit."""
 
 
 class EnergyService:
-    """One a worker, with one follower for each source.
+    """The energy in service, one a worker, with one follower for each source.
 
     ``measured`` are the deployments of the configuration, whose sensors are read from the start;
     those that are added later are followed from their first call on. Where several share sensors,
@@ -62,7 +94,7 @@ class EnergyService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def ended(self, zoo: str, call: CallRecord) -> None:
-        """A call of that zoo has ended, however it did."""
+        """Measure a call of that zoo that has ended, however it did."""
         if call.deployment_id not in self._index.measured or call.is_cache_hit:
             return
         found = EndedCall.of(call)
@@ -77,7 +109,8 @@ class EnergyService:
         self._correct(zoo, call.candidate)
 
     async def hear_of_others(self) -> None:
-        """The sensors count what other workers' calls take too: these are in the log."""
+        """Tell the followers of other workers' calls in the log: the sensors count what those take
+        too."""
         try:
             for call in await self._others.ended_calls():
                 self._tell(OTHERS, call)
@@ -85,7 +118,7 @@ class EnergyService:
             self._counters.failure("energy_others_unknown", "other workers' calls are not known")
 
     def price_factor(self, deployment_id: str) -> float:
-        """By which a deployment's price is multiplied: 1 unless it is one of measured energy."""
+        """Return the factor of a deployment's price: 1 unless it is one of measured energy."""
         deployment = self._index.measured.get(deployment_id)
         follower = self._followers.get(deployment.source) if deployment else None
         if follower is None or self._per_joule(deployment_id) is None:

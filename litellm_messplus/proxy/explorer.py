@@ -8,67 +8,42 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.utils import all_litellm_params
-
-from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import Asked, LabelDesk
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
-from litellm_messplus.proxy.energy_service import EnergyService
-from litellm_messplus.proxy.labelling import answered
-from litellm_messplus.proxy.open_requests import OpenRequest
+from litellm_messplus.labels.source import Asked
+from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
+from litellm_messplus.proxy.deployments.metering import ReportedCall
+from litellm_messplus.proxy.litellm_seam import (
+    OWN_PARAMETERS,
+    hidden_params,
+    internal_call_metadata,
+    llm_router,
+)
+from litellm_messplus.proxy.open_requests import Author, OpenRequest
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
-from litellm_messplus.proxy.surfaces.surface import (
-    METADATA_OF_OTHERS,
-    IncomingRequest,
-    metadata_name,
-)
-from litellm_messplus.records import (
-    CallRecord,
-    CallRole,
-    CallStatus,
-    RequestRecord,
-    exploration_call_id,
-)
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.surface import PLAIN_METADATA, Surface
+from litellm_messplus.records import CallRole, RequestRecord, exploration_call_id
 from litellm_messplus.runtime import Counters
 
 exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
 """Set in the context of an exploration call: our own filter then keeps that candidate only."""
 
 CLOSE_SECONDS = 10.0
-ROUTER_METHODS = {
-    "acompletion": "acompletion",
-    "atext_completion": "atext_completion",
-    "anthropic_messages": "aanthropic_messages",
-    "aresponses": "aresponses",
-}
 NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
 """Not part of an exploration call: it is never streamed, and leaves nothing behind upstream."""
 
 
 class Explorer:
-    """Runs a bounded number of calls at once; what would exceed it is left out and counted."""
+    """The exploration calls, a bounded number at once; what would exceed it is left out and
+    counted."""
 
     def __init__(
-        self,
-        meter: Meter,
-        energy: EnergyService,
-        journal: Journal,
-        desk: LabelDesk,
-        counters: Counters,
-        *,
-        concurrent: int,
-        charge_caller: bool,
-        store_text: bool,
+        self, sink: CallSink, counters: Counters, *, concurrent: int, charge_caller: bool
     ) -> None:
-        self._meter = meter
-        self._energy = energy
-        self._journal = journal
-        self._desk = desk
+        self._sink = sink
         self._counters = counters
         self._concurrent = concurrent
         self._charge_caller = charge_caller
-        self._store_text = store_text
         self._running: set[asyncio.Task[None]] = set()
 
     def start(
@@ -83,7 +58,7 @@ class Explorer:
             if len(self._running) >= self._concurrent:
                 self._counters.add("explorations_left_out")
                 continue
-            call = self._call(record, opened.asked, number, candidate, request.call_type, arguments)
+            call = self._call(record, opened.asked, number, candidate, request.surface, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
             task = contextvars.Context().run(
                 asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
@@ -105,99 +80,67 @@ class Explorer:
         asked: Asked | None,
         number: int,
         candidate: str,
-        call_type: str,
+        surface: Surface,
         arguments: Mapping[str, Any],
     ) -> None:
         exploration_target.set(candidate)
+        call_id = exploration_call_id(record.request_id, number)
         started = time.perf_counter()
         try:
-            response = await getattr(_router(), ROUTER_METHODS[call_type])(**arguments)
+            response = await getattr(llm_router(), surface.router_method)(**arguments)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
-            response = None
-            ended = _failed(record, number, candidate, error, time.perf_counter() - started)
+            end = _failed(call_id, candidate, error, time.perf_counter() - started)
         else:
             seconds = time.perf_counter() - started
-            ended = self._answered(record, number, candidate, response, seconds)
-        self._journal.write(ended)
-        self._energy.ended(record.zoo, ended)
-        if asked is not None:
-            self._desk.ended(answered(asked, record, ended, response))
-
-    def _answered(
-        self, record: RequestRecord, number: int, candidate: str, response: Any, seconds: float
-    ) -> CallRecord:
-        hidden = answers.hidden_params(response)
-        answer = answers.text(response)
-        deployment = hidden.get("model_id")
-        reading = Reading(answers.usage(response), answer, hidden.get("response_cost"), seconds)
-        metered = self._meter.read(record, Served(candidate, deployment), reading)
-        usage = metered.usage
-        return CallRecord(
-            call_id=exploration_call_id(record.request_id, number),
-            request_id=record.request_id,
-            ended_at=datetime.now(UTC),
-            role=CallRole.EXPLORATION,
-            status=CallStatus.SUCCESS,
-            candidate=candidate,
-            deployment_id=deployment,
-            model=candidate,
-            response_id=answers.response_id(response),
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
-            cached_tokens=usage.cached_tokens if usage else None,
-            reasoning_tokens=usage.reasoning_tokens if usage else None,
-            cost=metered.cost,
-            cost_source=metered.source,
-            seconds=seconds,
-            answer=answer if self._store_text else None,
-        )
+            end = _answered(call_id, candidate, surface, response, seconds)
+        self._sink.ended(record, asked, end)
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
-        """The request as the filter saw it: after guardrails, before a provider's spelling."""
+        """Repeat the request as the filter saw it: after guardrails, before a provider's
+        spelling."""
         repeated = {
             name: value
             for name, value in request.kwargs.items()
-            if name not in NOT_REPEATED
-            and not name.startswith("_")
-            and name not in all_litellm_params
+            if name not in NOT_REPEATED and not name.startswith("_") and name not in OWN_PARAMETERS
         }
         repeated["model"] = group
-        repeated |= request.asked
-        repeated[metadata_name(request.call_type)] = self._metadata(request)
-        if request.call_type in METADATA_OF_OTHERS and "metadata" in request.kwargs:
-            repeated["metadata"] = request.kwargs["metadata"]
+        repeated |= request.prompt_arguments
+        repeated[request.surface.metadata] = self._metadata(request)
+        if request.surface.has_client_metadata and PLAIN_METADATA in request.kwargs:
+            repeated[PLAIN_METADATA] = request.kwargs[PLAIN_METADATA]
         return {**repeated, "num_retries": 0, "disable_fallbacks": True, "cache": NEVER_CACHED}
 
     def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
-        """Whose the call is: nobody's, or the caller's as an internal call of the proxy."""
+        """Say whose the call is: nobody's, or the caller's as an internal call of the proxy."""
         if not self._charge_caller:
             return {}
-        from litellm.litellm_core_utils.internal_call_metadata import (
-            sanitized_forwardable_call_metadata,
-        )
-
-        return dict(sanitized_forwardable_call_metadata(request.metadata, "messplus_exploration"))
+        return internal_call_metadata(request.metadata, "messplus_exploration")
 
 
-def _failed(
-    record: RequestRecord, number: int, candidate: str, error: Exception, seconds: float
-) -> CallRecord:
-    return CallRecord(
-        call_id=exploration_call_id(record.request_id, number),
-        request_id=record.request_id,
-        ended_at=datetime.now(UTC),
+def _answered(
+    call_id: str, candidate: str, surface: Surface, response: object, seconds: float
+) -> CallEnd:
+    hidden = hidden_params(response)
+    reading = ReportedCall(
+        surface.used(response), surface.text(response), hidden.get("response_cost"), seconds
+    )
+    return CallEnd(
+        call_id=call_id,
         role=CallRole.EXPLORATION,
-        status=CallStatus.FAILURE,
-        candidate=candidate,
-        model=candidate,
+        author=Author(candidate, hidden.get("model_id"), candidate),
+        ended_at=datetime.now(UTC),
         seconds=seconds,
-        error=f"{type(error).__name__}: {error}"[:2000],
+        said=Said(response, answers.response_id(response), reading),
     )
 
 
-def _router() -> Any:
-    """The proxy's router as it is now: LiteLLM replaces it when its configuration changes."""
-    from litellm.proxy import proxy_server
-
-    return proxy_server.llm_router
+def _failed(call_id: str, candidate: str, error: Exception, seconds: float) -> CallEnd:
+    return CallEnd(
+        call_id=call_id,
+        role=CallRole.EXPLORATION,
+        author=Author(candidate, None, candidate),
+        ended_at=datetime.now(UTC),
+        seconds=seconds,
+        error=error,
+    )

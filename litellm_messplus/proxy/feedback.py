@@ -26,7 +26,7 @@ from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import LabelRecord, RequestRecord, new_id, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
@@ -41,8 +41,9 @@ id of a streamed answer only after the client has it."""
 
 
 class RequestFinder:
-    """Looks at most three times: at once, when the log says that the id has come, and at the end.
-    Another key's request is answered as one that does not exist, and as late."""
+    """A finder of requests, which looks at most three times: at once, when the log says that the id
+    has come, and at the end. Another key's request is answered as one that does not exist, and as
+    late."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class RequestFinder:
         self._counters = counters
 
     async def find(self, given: str, caller: Caller) -> history.Found:
-        """The caller's newest request that goes by ``given``.
+        """Find the caller's newest request that goes by ``given``.
 
         Raises UnknownRequestError where there is none, TooOftenError where too many are waiting,
         and SQLAlchemyError where the database does not answer.
@@ -77,7 +78,7 @@ class RequestFinder:
     async def _await(
         self, given: str, caller: Caller, arrived: asyncio.Event, deadline: float
     ) -> history.Found | None:
-        """What is there when the id comes; None at the deadline, whatever came."""
+        """Wait for the id, and look when it comes; None at the deadline, whatever came."""
         try:
             async with asyncio.timeout_at(deadline):
                 await arrived.wait()
@@ -151,7 +152,7 @@ class Feedback(BaseModel):
 
 
 class Outcome(StrEnum):
-    """What became of a verdict."""
+    """The results of a verdict."""
 
     COUNTED = "counted"
     UNCHANGED = "unchanged"
@@ -169,7 +170,7 @@ class Accepted:
 
 
 class FeedbackDesk:
-    """Finds the request that feedback is for, and writes the label."""
+    """The desk that finds the request that feedback is for, and writes the label."""
 
     def __init__(
         self,
@@ -225,7 +226,7 @@ class FeedbackDesk:
         return accepted
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
-        """Everything logged about the caller's request, what was just decided included.
+        """Look up everything logged about the caller's request, what was just decided included.
 
         Raises UnknownRequestError or TooOftenError.
         """
@@ -266,7 +267,8 @@ class FeedbackDesk:
     async def _counts(
         self, found: history.Found, caller: Caller, value: float, said: CallVerdicts
     ) -> bool:
-        """Whether it does is said by its weight. Whoever runs the proxy judges as he likes."""
+        """Tell whether the verdict counts, which its weight says. An administrator's always
+        does."""
         if caller.is_admin:
             return True
         is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
@@ -342,7 +344,8 @@ class NextTurnFeedback:
             self._refused(reason)
 
     async def _refusal(self, given: Mapping[str, Any], caller: Caller) -> str | None:
-        """Why the verdict was not taken, in words that quote nobody; None where it is durable."""
+        """Say why the verdict was not taken, in words that quote nobody; None where it is
+        durable."""
         try:
             await self._desk.accept(Feedback.model_validate(given), caller)
         except ValidationError as error:

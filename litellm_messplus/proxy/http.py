@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from string import printable
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import (
@@ -18,17 +18,20 @@ from litellm_messplus.errors import (
     TooOftenError,
     UnknownRequestError,
 )
+from litellm_messplus.inspecting.public import PublicHistory
 from litellm_messplus.proxy.authentication import (
     Caller,
     administrator,
     administrator_or_page,
     caller,
 )
-from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk
+from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import WINDOW
+from litellm_messplus.status.learned import Learned
+from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Names that an operator chose, as a response header can carry them.
@@ -37,7 +40,7 @@ PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
 
 
 def header_value(name: str) -> str:
-    """The name itself where it is plain ASCII, else percent-encoded: a header that cannot be
+    """Return the name itself where it is plain ASCII, else percent-encoded: a header that cannot be
     written takes the whole answer with it."""
     return quote(name, safe=PLAIN, errors="replace")
 
@@ -48,8 +51,8 @@ def header_value(name: str) -> str:
 def response_headers(
     record: RequestRecord, model: str | None, cached_from: str | None
 ) -> dict[str, str]:
-    """Of a request that ``model`` answered, None where nobody did or nobody knows; ``cached_from``
-    wrote the answer that LiteLLM's cache repeated."""
+    """Build the headers of a request that ``model`` answered, None where nobody did or nobody
+    knows; ``cached_from`` wrote the answer that LiteLLM's cache repeated."""
     headers = {
         "x-messplus-request-id": record.request_id,
         "x-messplus-service-level": header_value(record.service_level),
@@ -64,56 +67,48 @@ def response_headers(
 
 
 FEEDBACK_PATH = "/messplus/feedback"
-HIDDEN_COLUMNS = frozenset({"features", "surface", "position", "key_hash"})
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
-    """All routes; each asks LiteLLM's own authentication first."""
+    """Build all routes; each asks LiteLLM's own authentication first."""
     router = APIRouter(tags=["messplus"])
 
     @router.post(FEEDBACK_PATH)
-    async def feedback(
-        body: Feedback, asking: Annotated[Caller, Depends(caller)]
-    ) -> dict[str, Any]:
+    async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
         """Say whether an answer satisfied. The reply comes when the verdict is durable."""
         with _refusals(counters):
-            return asdict(await desk.accept(body, asking))
+            return await desk.accept(body, asking)
 
     @router.get("/messplus/requests/{given}")
-    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> dict[str, Any]:
-        """The decision for a request: estimates, costs, queue, probability and reason."""
+    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> PublicHistory:
+        """Show the decision for a request: estimates, costs, queue, probability and reason."""
         with _refusals(counters):
-            found = await desk.look_up(given, asking)
-        return {
-            **_shown(found.request),
-            "outcome": _shown(found.outcome),
-            "calls": [_shown(call) for call in found.calls],
-            "labels": [_shown(label) for label in found.labels],
-        }
+            return PublicHistory.of_history(await desk.look_up(given, asking))
 
     @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
-    ) -> dict[str, Any]:
-        """Was each promise kept, at what cost, and what needs attention."""
+    ) -> Status:
+        """Show whether each promise was kept, at what cost, and what needs attention."""
         with _refusals(counters):
-            return (await watch.read(window)).as_dict()
+            return await watch.read(window)
 
     @router.get("/messplus/learned", dependencies=[Depends(administrator)])
-    async def learned() -> dict[str, Any]:
-        """On which prompts each model is good, how sure that is, and what reading them saves."""
+    async def learned() -> Learned:
+        """Show on which prompts each model is good, how sure that is, and what reading them
+        saves."""
         with _refusals(counters):
-            return (await watch.learned()).as_dict()
+            return await watch.learned()
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
-        """The same figures for Prometheus."""
+        """Show the same figures for Prometheus."""
         with _refusals(counters):
-            return PlainTextResponse(await watch.metrics())
+            return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
 
     @router.get("/messplus/health", dependencies=[Depends(administrator)])
     async def health() -> dict[str, int]:
-        """What failed or was left out since the start, counted by all workers."""
+        """Show what failed or was left out since the start, counted by all workers."""
         return await watch.counters()
 
     return router
@@ -121,7 +116,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
 @contextmanager
 def _refusals(counters: Counters) -> Iterator[None]:
-    """Our errors as the answers that a client can act on."""
+    """Turn our errors into answers that a client can act on."""
     try:
         yield
     except UnknownRequestError as error:
@@ -137,7 +132,3 @@ def _refusals(counters: Counters) -> Iterator[None]:
     except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
         counters.failure("database_failures", "a client was told to try again")
         raise HTTPException(503, "the database does not answer: try again") from error
-
-
-def _shown(row: Any) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in HIDDEN_COLUMNS}

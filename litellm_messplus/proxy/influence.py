@@ -80,25 +80,29 @@ class _Known:
 
 
 class KeyInfluence:
-    """One a worker. What it says goes into the label's weight, so the fold needs no clock."""
+    """The influence of each key, counted by one worker. What it says goes into the label's weight,
+    so the fold needs no clock."""
 
     def __init__(self, settings: MessplusSettings, database: AsyncEngine) -> None:
-        self._influence = {name: zoo.labels.key_influence for name, zoo in settings.zoos.items()}
+        self._limits = {
+            name: (zoo.labels.key_influence, zoo.labels.key_share)
+            for name, zoo in settings.zoos.items()
+        }
         self._database = database
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
 
     async def may_count(
         self, zoo: str, level: str, key: str | None, value: float, replaced: float | None
     ) -> bool:
-        """Whether a verdict of that key counts. Where it does, it is known of from now on.
+        """Tell whether a verdict of that key counts. Where it does, it is known of from now on.
 
         Raises SQLAlchemyError where the database does not answer.
         """
-        influence = self._influence.get(zoo, UNBOUNDED)
-        if influence >= UNBOUNDED:
+        influence, share = self._limits.get(zoo, (UNBOUNDED, UNBOUNDED))
+        if min(influence, share) >= UNBOUNDED:
             return True
         known = await self._look(zoo, level)
-        counts = may_count(known, key, value, replaced, influence)
+        counts = may_count(known, key, value, replaced, influence, share)
         if counts:
             known.keys[key] = known.of(key).after(value, replaced)
         return counts
@@ -123,9 +127,10 @@ an estimate that is late costs."""
 
 
 class ResponseBias:
-    """As the operator states it, or as an audit shows it: who stays silent of those whose answers
-    the judge saw. Until that has an estimate, the bias is 1. It is part of a label's weight from
-    the moment when it is written, so that whoever reads the log counts alike."""
+    """The response bias, as the operator states it, or as an audit estimates it from the users who
+    stay silent though the judge saw their answers. Until the audit has an estimate, the bias is 1.
+    It is part of a label's weight from the moment when it is written, so that whoever reads the log
+    counts alike."""
 
     def __init__(
         self, settings: MessplusSettings, database: AsyncEngine, counters: Counters
@@ -142,7 +147,7 @@ class ResponseBias:
         self._background = Background()
 
     def feedback_weight(self, zoo: str, level: str, value: float) -> float:
-        """What a user's label of that value weighs."""
+        """Return what a user's label of that value weighs."""
         bias = self._stated.get(zoo, self._estimated.get((zoo, level), 1.0))
         return label_weight(value, bias)
 

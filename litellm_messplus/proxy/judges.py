@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import Context
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,17 +13,38 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import JudgeRefusedError, Outlets, Reply, Spent
+from litellm_messplus.labels.judge.grader import (
+    Asking,
+    DailyBudget,
+    Grader,
+    Grades,
+    JudgeRefusedError,
+    JudgeSinks,
+    Reply,
+    Spent,
+)
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
+from litellm_messplus.labels.parity.comparer import Comparer
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.proxy.deployments.deployment import Deployment
 from litellm_messplus.proxy.deployments.prices import public_dollars, stated_dollars
+from litellm_messplus.proxy.explorer import exploration_target
+from litellm_messplus.proxy.litellm_seam import hidden_params, llm_router
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
 from litellm_messplus.runtime import Background
-from litellm_messplus.settings.labels import JudgeSettings
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
-from litellm_messplus.store.audits import agreements, spent
+from litellm_messplus.settings.labels import (
+    RUBRIC,
+    AutoSettings,
+    ComparingSettings,
+    GradingSettings,
+    JudgeSettings,
+    LabelsSettings,
+    ParitySettings,
+)
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store.audits import agreements, preferences, spent
 
 # How a judge is called: through the proxy's own router, once, charged to nobody.
 
@@ -33,15 +55,16 @@ BAD_REQUEST = (litellm.BadRequestError, litellm.UnprocessableEntityError)
 
 
 class JudgeCalls:
-    """Asks one model group.
+    """Calls to one model group; of a zoo to one ``candidate``, without a decision.
 
     Sampling and structured output are asked for, and left out where LiteLLM knows that the model
     does not take them. A server that refuses a request with them, and takes it without, is asked
     without from then on.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, candidate: str | None = None) -> None:
         self._model = model
+        self._candidate = candidate
         self._is_plain = False
 
     async def __call__(
@@ -73,7 +96,7 @@ class JudgeCalls:
         call = self._complete(messages, timeout_seconds, form)
         # A fresh context: LiteLLM leaves things in it, which would go from grading to grading.
         response = await Context().run(asyncio.create_task, call)
-        hidden = answers.hidden_params(response)
+        hidden = hidden_params(response)
         usage = _usage(response)
         # Without usage LiteLLM says zero, which is no measurement.
         cost = hidden.get("response_cost") if usage else None
@@ -87,10 +110,8 @@ class JudgeCalls:
     async def _complete(
         self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
     ) -> Any:
-        from litellm.proxy import proxy_server  # replaced when the configuration changes
-
-        router: Any = proxy_server.llm_router
-        return await router.acompletion(
+        exploration_target.set(self._candidate)
+        return await llm_router().acompletion(
             model=self._model,
             messages=[dict(message) for message in messages],
             timeout=timeout_seconds,
@@ -103,11 +124,20 @@ class JudgeCalls:
 
 
 def _usage(response: Any) -> Usage | None:
-    """None where nothing of use was reported: a grading's tokens are for people alone."""
+    """Read the usage; None where nothing of use was reported: a grading's tokens are for people
+    alone."""
     try:
         return read_usage(answers.usage(response))
     except AbsurdUsageError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """A zoo and its largest candidate."""
+
+    zoo: str
+    largest: str
 
 
 LOOK_SECONDS = 60.0
@@ -116,16 +146,24 @@ RETRY_SECONDS = 5.0
 
 
 class Judges:
-    """``of_zoo`` holds the judge of every zoo that has one."""
+    """The judges of a proxy; ``of_zoo`` holds the judge of every zoo that has one, ``largest``
+    names each zoo's largest candidate."""
 
-    def __init__(self, settings: MessplusSettings, outlets: Outlets, database: AsyncEngine) -> None:
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        largest: Mapping[str, str],
+        sinks: JudgeSinks,
+        database: AsyncEngine,
+    ) -> None:
+        self._comparers: dict[str, Comparer] = {}
         self.of_zoo: Mapping[str, Judge] = {
-            name: _judge(name, zoo, zoo.labels.judge, settings, outlets)
+            name: judge
             for name, zoo in settings.zoos.items()
-            if zoo.labels.judge is not None
+            if (judge := self._judge(zoo.labels, Whose(name, largest[name]), settings, sinks))
         }
         self._database = database
-        self._counters = outlets.counters
+        self._counters = sinks.counters
         self._background = Background()
 
     def start(self) -> None:
@@ -138,6 +176,32 @@ class Judges:
     async def close(self) -> None:
         """Stop looking at the log; the judges themselves are closed with the label desk."""
         await self._background.close()
+
+    def _judge(
+        self, labels: LabelsSettings, whose: Whose, section: MessplusSettings, sinks: JudgeSinks
+    ) -> Judge | None:
+        buying = labels.buying
+        if buying is None:
+            return None
+        named = judge_named(buying)
+        calls = JudgeCalls(named) if named else JudgeCalls(whose.zoo, whose.largest)
+        dollars = (
+            None if labels.auto else buying.budget_per_day
+        )  # what auto may cost is asked first
+        budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
+        asking = Asking(named or whose.largest, buying, calls, budget, sinks)
+        grades: Grades
+        if isinstance(buying, ComparingSettings) and labels.compares:
+            grades = self._comparers[whose.zoo] = Comparer(
+                *(whose.largest, asking, buying.weight, buying.most_position_bias),
+                *(sinks.report, sinks.counters),
+            )
+        else:
+            grades = Grader(
+                *(asking, rubric_of(buying), buying.weight, sinks.report),
+                seed=section.seed,
+            )
+        return Judge(whose.zoo, asking.model, buying, grades, budget, sinks.counters)
 
     async def _watch(self) -> None:
         while True:
@@ -153,57 +217,71 @@ class Judges:
         async with self._database.connect() as connection:
             by_zoo = await spent(connection, today)
             agreeing = await agreements(connection)
+            preferring = await preferences(connection) if self._comparers else {}
         for zoo, judge in self.of_zoo.items():
             agreement = agreeing.get((zoo, judge.model), Agreement())
+            if comparer := self._comparers.get(zoo):
+                comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
             judge.learn(by_zoo.get(zoo, Spent(today)), agreement)
 
 
-def _judge(
-    name: str,
-    zoo: ZooSettings,
-    settings: JudgeSettings,
-    section: MessplusSettings,
-    outlets: Outlets,
-) -> Judge:
-    levels = (DEFAULT_LEVEL, *zoo.service_levels)
-    return Judge(
-        name,
-        settings,
-        {level: zoo.level(level).judge_rate for level in levels},
-        JudgeCalls(settings.model),
-        outlets,
-        seed=section.seed,
-        store_text=section.store_text,
-    )
+WHERE_NAMED = {
+    JudgeSettings: ("judge", "model"),
+    ParitySettings: ("parity", "judge"),
+    AutoSettings: ("auto", "judge"),
+}
+"""Under `labels`, the section and its key that names the judge."""
+
+
+def judge_named(buying: GradingSettings) -> str | None:
+    """Name the model group that grades; None where the largest candidate does."""
+    name: str | None = getattr(buying, WHERE_NAMED[type(buying)][1])
+    return name
+
+
+def rubric_of(buying: GradingSettings) -> str:
+    """Return what the judge is told that makes an answer satisfactory."""
+    return buying.rubric if isinstance(buying, JudgeSettings | AutoSettings) else RUBRIC
 
 
 def check_judges(settings: MessplusSettings, model_list: Sequence[Deployment]) -> None:
-    """Raises ConfigurationError for a judge that is not in ``model_list``, or is a zoo, and for a
-    budget in dollars of a judge whose price nobody states."""
+    """Check the judges. Raises ConfigurationError for a judge that is not in ``model_list``, or is
+    a zoo, and for a budget in dollars of a judge whose price nobody states."""
     groups = {str(deployment.get("model_name")) for deployment in model_list}
     allowed = sorted(groups - set(settings.zoos))
     for name, zoo in settings.zoos.items():
-        if zoo.labels.judge is not None:
-            _check(f"messplus.zoos.{name}.labels.judge", zoo.labels.judge, model_list, allowed)
+        if zoo.labels.buying is not None:
+            _check(name, zoo.labels.buying, model_list, allowed)
 
 
 def _check(
-    key: str, judge: JudgeSettings, model_list: Sequence[Deployment], allowed: Sequence[str]
+    zoo: str, judge: GradingSettings, model_list: Sequence[Deployment], allowed: Sequence[str]
 ) -> None:
-    if judge.model not in allowed:
+    section, name = WHERE_NAMED[type(judge)]
+    key, model = f"messplus.zoos.{zoo}.labels.{section}", judge_named(judge)
+    if model is not None and model not in allowed:
         names = ", ".join(allowed) or "none"
         raise ConfigurationError(
-            f"{key}.model",
-            judge.model,
+            f"{key}.{name}",
+            model,
             f"a `model_name` of `model_list` that is no zoo (there: {names})",
         )
-    own = [deployment for deployment in model_list if deployment.get("model_name") == judge.model]
-    if judge.budget_per_day is not None and not all(_has_price(deployment) for deployment in own):
+    own = [each for each in model_list if each.get("model_name") == (model or zoo)]
+    if all(_has_price(deployment) for deployment in own):
+        return
+    if judge.budget_per_day is not None:
         raise ConfigurationError(
             f"{key}.budget_per_day",
             judge.budget_per_day,
             "nothing, for the judge has no price: state `input_cost_per_token` and "
             "`output_cost_per_token` under its `model_info`, or limit `gradings_per_day` alone",
+        )
+    if isinstance(judge, AutoSettings):
+        raise ConfigurationError(
+            f"{key}.{name}",
+            model,
+            "a judge with a price, for what labels cost is held to a share of what is saved: state "
+            "`input_cost_per_token` and `output_cost_per_token` under its `model_info`",
         )
 
 

@@ -14,11 +14,11 @@ from litellm_messplus.labels.source import (
     Finding,
     LabelDesk,
     LabelSource,
-    Report,
+    ReportFinding,
 )
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.proxy.surfaces.answers import read_answer
-from litellm_messplus.proxy.surfaces.surface import IncomingRequest
+from litellm_messplus.proxy.surfaces.identity import session_named
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -30,15 +30,9 @@ from litellm_messplus.records import (
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
-PARAMETERS = (
-    *("tools", "functions", "tool_choice", "function_call"),
-    *("response_format", "text", "output_format", "output_config"),
-)
-"""What says of an answer, on the four surfaces, what it must be like."""
 
-
-def asked(record: RequestRecord, request: IncomingRequest, conversation: Conversation) -> Asked:
-    """A request, for those who judge its answers."""
+def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
+    """Describe a request to those who judge its answers."""
     given = request.kwargs
     return Asked(
         request_id=record.request_id,
@@ -47,14 +41,18 @@ def asked(record: RequestRecord, request: IncomingRequest, conversation: Convers
         asked_at=record.created_at,
         key_hash=record.key_hash,
         user=_user(request),
-        conversation=conversation,
-        parameters={name: given[name] for name in PARAMETERS if given.get(name)},
+        conversation=request.conversation,
+        parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
+        label_probability=record.label_probability,
     )
 
 
-def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: Any) -> AnsweredCall:
-    """A call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+def judged_call(
+    asked: Asked, record: RequestRecord, call: CallRecord, response: Any
+) -> AnsweredCall:
+    """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    said = SURFACES[record.call_type].said
     return AnsweredCall(
         asked=asked,
         call_id=call.call_id,
@@ -62,17 +60,25 @@ def answered(asked: Asked, record: RequestRecord, call: CallRecord, response: An
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls,
         ended_at=call.ended_at,
-        answer=read_answer(response) if call.status is CallStatus.SUCCESS else None,
+        answer=said(response) if call.status is CallStatus.SUCCESS else None,
     )
 
 
 class LabelWriter:
-    """Findings into the log. Nobody waits for them, so they are written with the next batch."""
+    """A writer of findings into the log. Nobody waits for them, so they are written with the next
+    batch."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._told: list[ReportFinding] = []
+
+    def also(self, told: ReportFinding) -> None:
+        """Tell somebody else of every finding too."""
+        self._told.append(told)
 
     def report(self, finding: Finding) -> None:
+        for told in self._told:
+            told(finding)
         self._journal.write(
             LabelRecord(
                 label_id=new_id(),
@@ -84,16 +90,16 @@ class LabelWriter:
                 value=finding.value,
                 weight=finding.weight,
                 comment=finding.comment,
+                probability=finding.probability,
             )
         )
 
 
 def _user(request: IncomingRequest) -> str | None:
-    """Whoever the client says is asking: a session, else an end user."""
+    """Name whoever the client says is asking: a session, else an end user."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
-        metadata.get("session_id"),
-        request.kwargs.get("litellm_session_id"),
+        session_named(metadata, request.kwargs),
         request.kwargs.get("user"),
         metadata.get("user_id"),
     ):
@@ -106,9 +112,12 @@ def _user(request: IncomingRequest) -> str | None:
 
 
 def build_label_desk(
-    settings: MessplusSettings, report: Report, counters: Counters, judges: Mapping[str, Judge]
+    settings: MessplusSettings,
+    report: ReportFinding,
+    counters: Counters,
+    judges: Mapping[str, Judge],
 ) -> LabelDesk:
-    """One desk for the process; every zoo has sources of its own.
+    """Build one desk for the process; every zoo has sources of its own.
 
     Raises ConfigurationError for a source that cannot be made.
     """
@@ -120,7 +129,7 @@ def build_label_desk(
 
 
 def _sources(
-    name: str, zoo: ZooSettings, report: Report, counters: Counters, judge: Judge | None
+    name: str, zoo: ZooSettings, report: ReportFinding, counters: Counters, judge: Judge | None
 ) -> list[LabelSource]:
     checks = build_checks(zoo.labels.checks, name, report, counters)
     next_turn = zoo.labels.implicit

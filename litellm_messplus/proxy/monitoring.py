@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.prediction.learned import reading_of
-from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
+from litellm_messplus.prediction.learned import zoo_view
+from litellm_messplus.proxy.metrics import exposition
+from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
-from litellm_messplus.status.gauges import gauges, metric
 from litellm_messplus.status.learned import Learned, learned_live
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
-from litellm_messplus.zoo import Zoo
 
 # Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
 #
@@ -41,14 +40,14 @@ LONGEST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a reading came to, and until when it serves."""
+    """The result of a reading, and until when it may be used."""
 
     value: Any
     until: float
 
 
 class SharedReadings:
-    """One a worker, used from its event loop."""
+    """The readings that several callers share, one store a worker, used from its event loop."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class SharedReadings:
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What ``read`` gives, gave a moment ago, or is about to give somebody else.
+        """Return what ``read`` gives, gave a moment ago, or is about to give somebody else.
 
         Raises what it raises, and ReadingTakesTooLongError after ``longest_seconds``.
         """
@@ -107,44 +106,13 @@ class SharedReadings:
             task.exception()  # looked at, though nobody may be waiting any more
 
 
-# What the calls of a zoo that counts in joules have emitted, where its electricity is known.
-
-
-def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[str, float]:
-    """Grams of CO2e by metric name, for each service level whose cost and carbon are known."""
-    found = {}
-    for level in status.levels:
-        grams = _grams_per_joule(zoos.get(level.zoo))
-        if grams is not None and level.overall.cost.total is not None:
-            name = metric("messplus_carbon_grams", zoo=level.zoo, service_level=level.service_level)
-            found[name] = grams * level.overall.cost.total
-    return found
-
-
-def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """None in a zoo of dollars too: what it says of carbon is refused."""
-    electricity = zoo.settings.electricity if zoo is not None else None
-    return None if electricity is None else electricity.grams_per_joule
-
-
-# How far prices have followed the energy that is measured in service.
-
-
-def price_gauges(engines: Mapping[str, Engine]) -> dict[str, float]:
-    """The factor of each candidate whose energy is measured, by metric name."""
-    return {
-        metric("messplus_price_factor", zoo=zoo, candidate=candidate): factor
-        for zoo, engine in engines.items()
-        for candidate, factor in engine.price_factors.items()
-    }
-
-
 LOOK_SECONDS = 60.0
 """Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
 
 
 class StatusWatch:
-    """One a worker; each alert is logged once when it comes and once when it is over.
+    """The watch over the status, one a worker; each alert is logged once when it comes and once
+    when it is over.
 
     ``database`` is read by connections of its own, so that no reading takes those that feedback
     waits for.
@@ -176,7 +144,8 @@ class StatusWatch:
         await self._database.dispose()
 
     async def read(self, window: int = WINDOW) -> Status:
-        """Every promise as it stands. Raises SQLAlchemyError where the database does not answer."""
+        """Read every promise as it stands. Raises SQLAlchemyError where the database does not
+        answer."""
 
         async def status() -> Status:
             return await read_status(self._database, window, self._live(), await self._running())
@@ -184,7 +153,7 @@ class StatusWatch:
         return await self._readings.get(("status", window), status)
 
     async def figures(self) -> Status:
-        """The status without what takes long: the calibration."""
+        """Read the status without what takes long: the calibration."""
 
         async def figures() -> Status:
             return await read_status(
@@ -198,12 +167,12 @@ class StatusWatch:
         return await self._readings.get("figures", figures)
 
     async def learned(self) -> Learned:
-        """What reading the prompts has taught every zoo, as it stands.
+        """Read what reading the prompts has taught every zoo, as it stands.
 
         Raises SQLAlchemyError where the database does not answer.
         """
         readings = {
-            name: reading_of(engine.state.policy.predictor)
+            name: zoo_view(engine.state.policy.predictor)
             for name, engine in self._engines.items()
             if isinstance(engine.state.policy, AdaptivePolicy)
         }
@@ -214,20 +183,15 @@ class StatusWatch:
         return await self._readings.get("learned", found)
 
     async def counters(self) -> dict[str, int]:
-        """What failed or was left out at any worker, by name."""
+        """Return what failed or was left out at any worker, by name."""
         return counters_of((await self._shared.sums()).everyone)
 
     async def metrics(self) -> str:
-        """The status, the counters and the encoders' own in Prometheus's text format."""
+        """Write the figures of the status, and what all workers counted, as Prometheus reads
+        them."""
         status = await self.figures()
-        zoos = {name: engine.zoo for name, engine in self._engines.items()}
-        found = gauges(status) | carbon_gauges(status, zoos) | price_gauges(self._engines)
         counts = (await self._shared.sums()).everyone
-        for name, count in counters_of(counts).items():
-            found[f'messplus_counter{{name="{name}"}}'] = float(count)
-        for name, value in measured_of(counts).items():
-            found[f"messplus_encoder_{name}"] = value
-        return "".join(f"{name} {value:g}\n" for name, value in found.items())
+        return exposition(status, self._engines, counts)
 
     async def _run(self) -> None:
         while True:
@@ -238,7 +202,8 @@ class StatusWatch:
                 self._counters.failure("watch_failures", "alerts were not looked for")
 
     async def _running(self) -> dict[str, int]:
-        """Of the workers that run: an alert is over when the worker that had the failure is."""
+        """Count what failed at the workers that run: an alert is over when the worker that had the
+        failure is."""
         return counters_of((await self._shared.sums()).running)
 
     def _live(self) -> dict[tuple[str, str], LiveLevel]:
@@ -251,7 +216,7 @@ class StatusWatch:
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
     newest = engine.newest.get(level)
-    judge = engine.zoo.settings.labels.judge
+    judge = engine.zoo.settings.labels.buying
     return LiveLevel(
         queue=engine.state.policy.queue(level),
         price=newest.price if newest else None,

@@ -9,7 +9,13 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.source import Asked
-from litellm_messplus.records import CallRecord, CallStatus, RequestRecord, new_id
+from litellm_messplus.records import (
+    CallRecord,
+    CallStatus,
+    RequestRecord,
+    new_id,
+    without_prompt,
+)
 from litellm_messplus.store.history import author
 
 # Who wrote the answers that LiteLLM's response cache repeats.
@@ -25,7 +31,8 @@ LOOKUP_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """``candidate`` is None outside the zoo; all are None where nobody knows."""
+    """The author of an answer. ``candidate`` is None outside the zoo; all are None where nobody
+    knows."""
 
     candidate: str | None
     deployment_id: str | None
@@ -33,7 +40,8 @@ class Author:
 
     @property
     def name(self) -> str | None:
-        """As the headers say it: LiteLLM's id of the deployment where it is no candidate."""
+        """The author as the headers say it: LiteLLM's id of the deployment where it is no
+        candidate."""
         return self.candidate or self.deployment_id
 
 
@@ -41,7 +49,7 @@ UNKNOWN = Author(None, None, None)
 
 
 class Authors:
-    """Of this process's newest answers, and of all that the log holds."""
+    """The authors of this process's newest answers, and of all that the log holds."""
 
     def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
         self._database = database
@@ -62,7 +70,7 @@ class Authors:
             self._authors.popitem(last=False)
 
     async def of(self, zoo: str, response_id: str | None) -> Author | None:
-        """The author of the zoo's answer with that id; None where no call is known by it.
+        """Find the author of the zoo's answer with that id; None where no call is known by it.
 
         Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError where the log cannot be asked.
         """
@@ -92,16 +100,26 @@ class OpenRequest:
     response_id: str | None = None
     secret: str = field(default_factory=new_id)
 
+    def release_asked(self) -> Asked | None:
+        """Hand over what was asked, and keep it no longer: an open request is kept long after."""
+        asked, self.asked = self.asked, None
+        return asked
+
 
 class OpenRequests:
-    """Bounded: what is forgotten here is in the database."""
+    """The open requests of this process, a bounded number: what is forgotten here is in the
+    database."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
         self._by_id: OrderedDict[str, OpenRequest] = OrderedDict()
 
     def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
-        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again."""
+        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again.
+
+        The prompt's text is not remembered: thousands of them would fill the memory.
+        """
+        opened.record = without_prompt(opened.record)
         metadata[METADATA_KEY] = {
             "request_id": opened.record.request_id,
             "secret": opened.secret,
@@ -111,7 +129,7 @@ class OpenRequests:
             self._by_id.popitem(last=False)
 
     def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
-        """The request that the metadata of a hook belongs to.
+        """Find the request that the metadata of a hook belongs to.
 
         A client can write into the metadata, and choose the id of its call: with those of a
         request that it made before it would be served by that decision, and not be logged. So the
@@ -127,7 +145,7 @@ class OpenRequests:
         return found if mark.get("secret") == found.secret else None
 
     def find(self, given: str) -> Iterator[OpenRequest]:
-        """Those whose own id, LiteLLM call id or response id is ``given``, newest first."""
+        """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""
         direct = self._by_id.get(given)
         if direct is not None:
             yield direct

@@ -38,7 +38,7 @@ class Page:
         self._counters = counters
 
     def routes(self) -> APIRouter:
-        """The page's, or none where it is switched off."""
+        """Return the page's routes, or none where it is switched off."""
         if is_switched_off():
             return APIRouter()
         data = PageData(self._database, self._watch.figures, self._readings.get)
@@ -54,7 +54,7 @@ class Page:
 
 
 def is_switched_off() -> bool:
-    """Whether the operator wants no page for people on this proxy."""
+    """Tell whether the operator wants no page for people on this proxy."""
     return os.environ.get(SWITCH, "").strip().lower() in ("1", "true", "t", "yes", "on")
 
 
@@ -81,8 +81,8 @@ class Viewer:
 
 
 def is_of_this_origin(request: Request) -> bool:
-    """Whether no other site has made the browser ask. LiteLLM allows every origin to read answers,
-    and browsers send cookies to all ports of a host."""
+    """Tell whether no other site has made the browser ask. LiteLLM allows every origin to read
+    answers, and browsers send cookies to all ports of a host."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")
@@ -90,7 +90,8 @@ def is_of_this_origin(request: Request) -> bool:
 
 
 def key_of_dashboard(cookie: str) -> str | None:
-    """The key in LiteLLM's cookie. Its signature is not looked at: a key speaks for itself."""
+    """Take the key from LiteLLM's cookie. Its signature is not looked at: a key speaks for
+    itself."""
     parts = cookie.split(".")
     if len(parts) != 3 or len(cookie) > LONGEST_COOKIE:
         return None

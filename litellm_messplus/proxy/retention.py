@@ -19,7 +19,8 @@ COMMAND = (sys.executable, "-m", worker.__name__)
 
 
 class Retention:
-    """Starts a process for it. Each worker of the proxy tries; the second finds nothing to do."""
+    """The pruning of old requests, in a process of its own. Each worker of the proxy tries; the
+    second finds nothing to do."""
 
     def __init__(self, settings: MessplusSettings, counters: Counters) -> None:
         self._settings = settings

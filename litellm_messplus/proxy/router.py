@@ -3,95 +3,74 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import VERSION, read_surface
+from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
-from litellm_messplus.proxy.deployments.metering import PromptTokens
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.labelling import asked
+from litellm_messplus.proxy.labelling import judged_request
+from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.surface import (
+from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
     read_request,
 )
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.routing.decision import Situation
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ServiceLevel
-from litellm_messplus.zoo import Zoo
-
-# Which promise a request counts towards: its key's, else its team's, else the zoo's own.
-
-NAME_KEY = "messplus_service_level"
-
-
-def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
-    """The level that the key's or team's metadata names; an unknown name is counted and logged.
-
-    Only what the operator wrote on the key or the team counts, never what the client sends.
-    """
-    name = _named(metadata.get("user_api_key_metadata")) or _named(
-        metadata.get("user_api_key_team_metadata")
-    )
-    if name is None:
-        return zoo.levels[DEFAULT_LEVEL]
-    level = zoo.levels.get(name)
-    if level is None:
-        counters.failure(
-            "unknown_service_levels",
-            f"no service level {name!r} in zoo {zoo.name!r}: the default one is used",
-        )
-        return zoo.levels[DEFAULT_LEVEL]
-    return level
-
-
-def _named(metadata: object) -> str | None:
-    found = metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
-    return None if found is None else str(found)
-
-
-FEATURES_SHARE = 0.8
-"""Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
-decide."""
-WITHOUT_FEATURES = "no features in time"
-NONE_HEALTHY = "no deployment is healthy"
+from litellm_messplus.settings.schema import MessplusSettings
 
 
 class MissedDeadlineError(Exception):
     """The decision took longer than the operator allows."""
 
 
+@dataclass(frozen=True, slots=True)
+class DecidedRequest:
+    """A request that was decided in time; ``is_refused`` where no deployment is healthy, so that
+    LiteLLM calls none. ``bought`` is the probability with which labels of its
+    answers are bought."""
+
+    read: ReadRequest
+    choice: Choice
+    seconds: float
+    is_refused: bool
+    bought: float | None
+
+
 class RequestRouter:
-    """Holds no state of its own beyond the requests that are open."""
+    """The router of requests, without a state of its own beyond the requests that are open."""
 
     def __init__(
         self,
         settings: MessplusSettings,
-        features: FeatureService,
+        index: DeploymentIndex,
+        reader: RequestReader,
         journal: Journal,
         open_requests: OpenRequests,
         explorer: Explorer,
         desk: LabelDesk,
         feedback: NextTurnFeedback,
-        prompt_tokens: PromptTokens,
         counters: Counters,
+        buyers: Mapping[str, Buyer],
     ) -> None:
-        self._prompt_tokens = prompt_tokens
+        self._buyers = buyers
         self._settings = settings
-        self._features = features
+        self._index = index
+        self._reader = reader
         self._journal = journal
         self._open = open_requests
         self._explorer = explorer
@@ -107,12 +86,13 @@ class RequestRouter:
         messages: Sequence[Mapping[str, Any]] | None,
         kwargs: Mapping[str, Any] | None,
     ) -> Sequence[Deployment]:
-        """The deployments of the engine's zoo in the order in which they are to be tried.
+        """Order the deployments of the engine's zoo as they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
         Where there are none, LiteLLM refuses the request: it is logged all the same. Raises
         MissedDeadlineError when the decision took too long; then nothing was changed.
         """
+        self._index.see(deployments, engine.zoo.settings)
         target = exploration_target.get()
         if target is not None:
             return deployment.only(deployments, target)
@@ -124,15 +104,16 @@ class RequestRouter:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        target_order = request.kwargs.get("_target_order")
-        if target_order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, target_order)
+        order = target_order(request.kwargs)
+        if order is not None:
+            return deployment.best_of_order(deployments, opened.ranking, order)
         return deployment.ranked(deployments, opened.ranking, opened.tried)
 
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
-        """Where a second attempt comes while the first still waits, it gets the same decision."""
+        """Decide once: where a second attempt comes while the first still waits, it gets the same
+        decision."""
         if engine.encoder.is_fast:  # nobody waits
             return await self._decide(engine, deployments, request)
         key = (request.litellm_call_id, id(request.metadata))
@@ -143,43 +124,47 @@ class RequestRouter:
     async def _decide(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
+        """Read, decide, record, announce."""
         started = time.perf_counter()
-        level = service_level(engine.zoo, request.metadata, self._counters)
-        conversation = request.conversation()
-        text = conversation.text
-        waiting = time.perf_counter()
-        allowed = FEATURES_SHARE * self._settings.deadline_seconds - (waiting - started)
-        encoding = await self._features.features(conversation, allowed)
-        encode_seconds = time.perf_counter() - waiting
-        features = None if encoding is None else encoding.features
-        surface = read_surface(conversation)
-        healthy = {candidate_of(deployment) for deployment in deployments}
-        candidates = [name for name in engine.zoo.candidates if name in healthy or not healthy]
-        situation = engine.situation(
-            level,
-            Prompt(features, surface),
-            len(text),
-            candidates,
-            request.most_completion_tokens,
-            self._prompt_tokens.count(engine.zoo.name, conversation),
-        )
-        request_id = new_id()
-        decision = engine.decide(request_id, level, situation)
+        healthy = frozenset(map(candidate_of, deployments))
+        read = await self._reader.read(engine.zoo, request, new_id(), healthy)
+        choice, bought = self._choose(engine, read)
         seconds = time.perf_counter() - started
-        waited = 0.0 if engine.encoder.is_fast else encode_seconds  # is over: dropping saves none
+        self._hold_the_deadline(engine, read, seconds)
+        decided = DecidedRequest(read, choice, seconds, not healthy, bought)
+        return self._announce(decided, self._record(engine, decided))
+
+    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
+        """Decide, and draw whether labels of the answers are bought: with which probability."""
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is None:
+            return engine.decide(read.question), None
+        bought, is_labelled = buyer.purchase(engine, read.question, read.request)
+        choice = engine.decide(replace(read.question, is_labelled=is_labelled))
+        if bought is not None:
+            decision = buyer.beside(choice.decision, choice.situation)
+            choice = replace(choice, decision=decision)
+        return choice, bought
+
+    def _hold_the_deadline(self, engine: Engine, read: ReadRequest, seconds: float) -> None:
+        """Let go of a decision that came too late."""
+        # The wait for a slow encoder is over: dropping the decision would save none of it.
+        waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
         if seconds - waited > self._settings.deadline_seconds:
-            engine.forget(request_id)
+            engine.forget(read.question.request_id)
             raise MissedDeadlineError(f"{seconds * 1000:.1f} ms")
-        if features is None:
-            self._counters.add("features_late")
-            decision = replace(decision, reason=f"{WITHOUT_FEATURES}: {decision.reason}")
+
+    def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
+        """Build the record of a decision for the log."""
+        read, situation, decision = decided.read, decided.choice.situation, decided.choice.decision
+        request, question = read.request, read.question
         record = RequestRecord(
-            request_id=request_id,
+            request_id=question.request_id,
             created_at=datetime.now(UTC),
             zoo=engine.zoo.name,
-            service_level=level.name,
+            service_level=question.level.name,
             expected_t=situation.t,
-            alpha=level.alpha,
+            alpha=question.level.alpha,
             policy=engine.zoo.settings.policy,
             litellm_call_id=request.litellm_call_id,
             key_hash=request.key_hash,
@@ -187,67 +172,69 @@ class RequestRouter:
             call_type=request.call_type,
             is_stream=request.is_stream,
             encoder=engine.encoder.name,
-            features=features,
-            prompt_characters=len(text),
+            features=read.features,
+            prompt_characters=question.prompt_characters,
+            estimated_cost={e.candidate: e.cost for e in situation.estimates},
+            estimated_satisfaction={e.candidate: e.satisfaction for e in situation.estimates},
             queue=situation.queue,
             chosen=decision.chosen,
             largest=engine.zoo.largest,
             is_exploration=decision.is_exploration,
             exploration_probability=decision.exploration_probability,
             reason=decision.reason,
-            decision_seconds=seconds,
+            decision_seconds=decided.seconds,
             aim=situation.alpha,
             expected_satisfaction=decision.expected_satisfaction,
             price=decision.price,
             propensity=decision.propensity,
             exploration_calls=len(decision.explored),
-            encode_seconds=None if encoding is None else encode_seconds,
-            encode_joules=None if encoding is None else encoding.joules,
-            prompt=text if self._settings.store_text else None,
-            surface=surface,
+            encode_seconds=None if read.encoding is None else read.encode_seconds,
+            encode_joules=None if read.encoding is None else read.encoding.joules,
+            prompt=request.conversation.text,
+            surface=question.prompt.surface,
             surface_version=VERSION,
-            **_estimates(situation),
+            is_within_reach=decision.is_within_reach,
+            label_probability=decided.bought,
         )
-        explored = decision.explored
-        if not healthy:
-            record, explored = _refused(record), ()
+        return _refused(record) if decided.is_refused else record
+
+    def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
+        """Tell everyone who has to do with the request from now on."""
+        request, decision = decided.read.request, decided.choice.decision
+        if decided.read.encoding is None:
+            self._counters.add("features_late")
         opened = OpenRequest(record, decision.ranking)  # a retry may find a deployment after all
         if self._desk.is_watched(record.zoo):
-            opened.asked = asked(record, request, conversation)
+            opened.asked = judged_request(record, request)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)
-        self._explorer.start(opened, explored, request)
+        self._explorer.start(opened, () if decided.is_refused else decision.explored, request)
         return opened
 
 
 def _refused(record: RequestRecord) -> RequestRecord:
-    """A request that LiteLLM refuses: nothing is called, and nothing expected of it."""
+    """Mark a request that LiteLLM refuses: nothing is called, and nothing expected of it."""
     return replace(
         record,
         is_exploration=False,
         exploration_calls=0,
+        label_probability=None,
         expected_satisfaction=None,
-        reason=f"{NONE_HEALTHY}: {record.reason}",
+        reason=Reason.NONE_HEALTHY,
     )
 
 
 def _continued(
     deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
 ) -> Sequence[Deployment]:
-    """What is not routed: a response that continues another stays where that one was answered."""
+    """Pass through what is not routed: a response that continues another stays where that one was
+    answered."""
     earlier = None if kwargs is None else continued_response(kwargs)
     return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 
 
-def _estimates(situation: Situation) -> dict[str, Any]:
-    return {
-        "estimated_cost": {e.candidate: e.cost for e in situation.estimates},
-        "estimated_satisfaction": {e.candidate: e.satisfaction for e in situation.estimates},
-    }
-
-
 def _failed(request: IncomingRequest) -> list[str]:
-    """The deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
+    """Return the deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
     last = request.metadata.get("model_info")
     return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

@@ -1,150 +1,184 @@
-"""From LiteLLM's log events to the record of the served call."""
+"""The call that the user saw: from LiteLLM's hooks at its end to the log, and to the headers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm.types.router import RouterRateLimitError
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from litellm_messplus.proxy.deployments.metering import Meter, Reading, Served
-from litellm_messplus.proxy.open_requests import Author, OpenRequest
+from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.metering import ReportedCall
+from litellm_messplus.proxy.http import response_headers
+from litellm_messplus.proxy.litellm_seam import NO_DEPLOYMENT_LEFT
+from litellm_messplus.proxy.open_requests import UNKNOWN, Author, Authors, OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
-from litellm_messplus.records import (
-    CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
-    served_call_id,
-)
-from litellm_messplus.store.history import EndedCall, ended_calls
-
-# Calls that other workers on the same database have served, read from the log.
+from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
+from litellm_messplus.records import CallRole, served_call_id
+from litellm_messplus.runtime import Counters
 
 
-class OtherWorkers:
-    """``position``: where in the log to begin. Other workers' are the calls that `exclude` was not
-    told of before they were in the log."""
+class ServedCalls:
+    """The calls that serve requests: finds the open one a hook is about, and says what became of
+    it."""
 
-    def __init__(self, database: AsyncEngine, position: int) -> None:
-        self._database = database
-        self._position = position
-        self._own: set[str] = set()
+    def __init__(
+        self,
+        open_requests: OpenRequests,
+        authors: Authors,
+        index: DeploymentIndex,
+        sink: CallSink,
+        counters: Counters,
+    ) -> None:
+        self._open = open_requests
+        self._authors = authors
+        self._index = index
+        self._sink = sink
+        self._counters = counters
 
-    def begin_at(self, position: int) -> None:
-        """Calls up to there are no news."""
-        self._position = position
+    async def headers(
+        self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
+    ) -> dict[str, str] | None:
+        """Give what the client is told with its answer; None for a request that is not routed."""
+        opened = self._opened(data, data)
+        if opened is None:
+            return None
+        if answers.is_repeated(data, response):
+            return await self._headers_of_repetition(opened, response)
+        told = answers.response_id(response)
+        if told:
+            opened.response_id = plain_response_id(told)
+        return response_headers(opened.record, self._served(opened, call_info), None)
 
-    def exclude(self, call_id: str) -> None:
-        """This worker made that call."""
-        self._own.add(call_id)
+    async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
+        """Take LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of
+        a stream at its end."""
+        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        if opened is None:
+            return
+        payload = kwargs["standard_logging_object"]
+        author = await self._author(opened, payload, response)
+        end = answered_end(opened, payload, response, author)
+        call = self._sink.ended(opened.record, opened.release_asked(), end)
+        # The headers of a stream went out before anybody knew its id.
+        opened.response_id = opened.response_id or call.response_id
+        self._authors.wrote(opened.record.zoo, call)
 
-    async def ended_calls(self) -> list[EndedCall]:
-        """Those since the last time. Raises SQLAlchemyError where the log does not answer."""
-        logged = await ended_calls(self._database, self._position)
-        if logged:
-            self._position = logged[-1].position
-        others = [each.call for each in logged if each.call_id not in self._own]
-        self._own.difference_update(each.call_id for each in logged)
-        return others
+    def failed(self, data: dict[str, Any], error: BaseException) -> None:
+        """End a request whose user got an error, after every retry and fallback."""
+        opened = self._opened(data, data)
+        if opened is not None:
+            self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
+
+    def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
+        for name in (OWN_METADATA, PLAIN_METADATA):
+            opened = self._open.get(data.get(name), call.get("litellm_call_id"))
+            if opened is not None:
+                return opened
+        return None
+
+    def _served(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> str | None:
+        """Name the candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment.
+        None on an error, which no model served."""
+        info = call_info.get("model_info") or {}
+        served = call_info.get("model_id") or info.get("id")
+        if served is None:
+            return None
+        return self._index.candidate(opened.record.zoo, served) or str(served)
+
+    async def _headers_of_repetition(self, opened: OpenRequest, response: object) -> dict[str, str]:
+        """Give the headers of an answer from LiteLLM's cache: who wrote it, where that is known."""
+        try:
+            opened.response_id = await answers.repeated_id(response)
+            opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
+        except Exception:
+            self._counters.failure("header_failures", "an answer went without its author")
+        name = None if opened.author is None else opened.author.name
+        return response_headers(opened.record, name, name)
+
+    async def _author(
+        self, opened: OpenRequest, payload: Mapping[str, Any], response: object
+    ) -> Author:
+        """Find who wrote an answer: who served it, unless the cache repeats an earlier one."""
+        if not payload.get("cache_hit"):
+            return served_by(payload, opened.record.zoo, self._index)
+        if opened.author is not None:
+            return opened.author
+        try:
+            repeated = opened.response_id or await answers.repeated_id(response)
+            found = await self._authors.of(opened.record.zoo, repeated)
+        except Exception:
+            self._counters.failure("cached_answers_unknown", "the log did not say who wrote one")
+            return UNKNOWN
+        if found is None:
+            self._counters.add("cached_answers_unknown")
+            return UNKNOWN
+        return found
 
 
-Candidates = Mapping[str, str]
-"""Of the request's zoo, by deployment id."""
-
-
-def author_of_hit(payload: Mapping[str, Any], candidates: Candidates) -> Author:
-    """Of an answer that LiteLLM's cache did not give: the deployment that served it in the end."""
+def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> Author:
+    """Name the author of an answer not from LiteLLM's cache: who served it in the end."""
     deployment = payload.get("model_id")
-    return Author(candidates.get(deployment or ""), deployment, payload.get("model"))
+    return Author(index.candidate(zoo, deployment), deployment, payload.get("model"))
 
 
-def succeeded(
-    opened: OpenRequest,
-    payload: Mapping[str, Any],
-    response: object,
-    author: Author,
-    meter: Meter,
-    *,
-    store_text: bool,
-) -> CallRecord:
-    """The served call, attributed to who wrote the answer.
-
-    ``payload`` is LiteLLM's standard logging object; it comes once, after retries and fallbacks.
-    """
-    is_cache_hit = bool(payload.get("cache_hit"))
-    answer = answers.text(response)
-    seconds = _seconds(payload)
-    metered = meter.read(
-        opened.record,
-        Served(author.candidate, author.deployment_id),
-        Reading(
-            _usage(payload),
-            answer,
-            payload.get("response_cost"),
-            seconds,
-            is_stream=opened.record.is_stream,
-        ),
+def answered_end(
+    opened: OpenRequest, payload: Mapping[str, Any], response: object, author: Author
+) -> CallEnd:
+    """Describe the end of a call that was answered; ``payload`` is LiteLLM's standard logging
+    object."""
+    record, seconds = opened.record, _seconds(payload)
+    reading = ReportedCall(
+        _usage(payload),
+        SURFACES[record.call_type].text(response),
+        payload.get("response_cost"),
+        seconds,
+        is_stream=record.is_stream,
     )
-    usage = metered.usage
-    return CallRecord(
-        call_id=served_call_id(opened.record.request_id),
-        request_id=opened.record.request_id,
-        ended_at=_ended_at(payload),
+    response_id = opened.response_id or _response_id(payload, response)
+    return CallEnd(
+        call_id=served_call_id(record.request_id),
         role=CallRole.SERVED,
-        status=CallStatus.SUCCESS,
-        candidate=author.candidate,
-        deployment_id=author.deployment_id,
-        model=author.model,
-        response_id=opened.response_id or _response_id(payload, response),
-        prompt_tokens=usage.prompt_tokens if usage else None,
-        completion_tokens=usage.completion_tokens if usage else None,
-        cached_tokens=usage.cached_tokens if usage else None,
-        reasoning_tokens=usage.reasoning_tokens if usage else None,
-        cost=0.0 if is_cache_hit else metered.cost,
-        cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
+        author=author,
+        ended_at=_ended_at(payload),
         seconds=seconds,
-        is_cache_hit=is_cache_hit,
-        answer=answer if store_text else None,
+        said=Said(response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))),
+    )
+
+
+def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
+    """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
+    deployment left, no candidate was called."""
+    is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
+    return CallEnd(
+        call_id=served_call_id(opened.record.request_id),
+        role=CallRole.SERVED,
+        author=Author(None if is_refused else opened.record.chosen, None, None),
+        ended_at=datetime.now(UTC),
+        error=error,
     )
 
 
 def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
-    """What the client got: of a repeated answer, the payload has it with an ending of its own."""
+    """Return the id that the client got: of a repeated answer, the payload has it with an ending of
+    its own."""
     told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
     return None if told is None else plain_response_id(told)
 
 
 def _usage(payload: Mapping[str, Any]) -> object:
-    """With the details where LiteLLM kept them; the bare numbers are in the payload itself."""
+    """Find the usage, with the details where LiteLLM kept them; the bare numbers are in the payload
+    itself."""
     return (payload.get("metadata") or {}).get("usage_object") or payload
 
 
 def _seconds(payload: Mapping[str, Any]) -> float | None:
-    """To the end of the answer; LiteLLM's own `response_time` of a stream ends with its start."""
+    """Measure the time to the end of the answer; LiteLLM's own `response_time` of a stream ends
+    with its start."""
     started, ended = payload.get("startTime"), payload.get("endTime")
     return None if started is None or ended is None else ended - started
 
 
 def _ended_at(payload: Mapping[str, Any]) -> datetime:
-    """LiteLLM's event comes some time after."""
+    """Return when the answer ended: LiteLLM's event comes some time after."""
     ended = payload.get("endTime")
     return datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
-
-
-def failed(opened: OpenRequest, error: BaseException) -> CallRecord:
-    """The request ended without an answer, after every retry and fallback.
-
-    Of one that LiteLLM refused, since it has no deployment left, no candidate was called.
-    """
-    is_refused = isinstance(error, RouterRateLimitError) and not opened.tried
-    return CallRecord(
-        call_id=served_call_id(opened.record.request_id),
-        request_id=opened.record.request_id,
-        ended_at=datetime.now(UTC),
-        role=CallRole.SERVED,
-        status=CallStatus.FAILURE,
-        candidate=None if is_refused else opened.record.chosen,
-        error=f"{type(error).__name__}: {error}"[:2000],
-    )

@@ -26,16 +26,24 @@ ANSWER_SECONDS = 2.0
 MEASURED = "encoder."
 """Begins the names of what the encoder did. That changes with every request, so it is saved with
 the signs of life, and when somebody asks."""
+DISTRIBUTED = "distribution."
+"""Begins the names of what fell into the buckets of histograms; saved as the encoder's."""
 
 
 class SharedCounters:
-    """One a worker; ``measured`` gives what the encoder did since the start, by name."""
+    """One a worker; ``measured`` gives what the encoder did since the start, by name, and
+    ``distributed`` what fell into which bucket."""
 
     def __init__(
-        self, database: AsyncEngine, counters: Counters, measured: Callable[[], Mapping[str, float]]
+        self,
+        database: AsyncEngine,
+        counters: Counters,
+        measured: Callable[[], Mapping[str, float]],
+        distributed: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self._counters = counters
         self._measured = measured
+        self._distributed = distributed
         self._row = WorkerCounters(database, new_id())
         self._background = Background()
         self._turn = asyncio.Lock()
@@ -61,7 +69,7 @@ class SharedCounters:
             self._counters.failure("counters_unsaved", "the counters were not saved at the stop")
 
     async def sums(self) -> Sums:
-        """Of everyone, this worker as it is now."""
+        """Return the sums of everyone, this worker as it is now."""
         if self._is_started:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -95,21 +103,32 @@ class SharedCounters:
 
     def _counts(self) -> Counts:
         measured = {f"{MEASURED}{name}": value for name, value in self._measured().items()}
-        return {**self._counters.as_dict(), **measured}
+        distributed = {f"{DISTRIBUTED}{name}": count for name, count in self._distributed().items()}
+        return {**self._counters.as_dict(), **measured, **distributed}
 
 
 def counters_of(counts: Counts) -> dict[str, int]:
-    """What failed or was left out, by name."""
-    named = {name: count for name, count in counts.items() if not name.startswith(MEASURED)}
+    """Return what failed or was left out, by name."""
+    others = (MEASURED, DISTRIBUTED)
+    named = {name: count for name, count in counts.items() if not name.startswith(others)}
     return {name: int(named[name]) for name in sorted(named) if named[name]}
 
 
 def measured_of(counts: Counts) -> dict[str, float]:
-    """What the encoders did, by name."""
+    """Return what the encoders did, by name."""
+    return _below(counts, MEASURED)
+
+
+def distributions_of(counts: Counts) -> dict[str, float]:
+    """Return what fell into the buckets of histograms, by name."""
+    return _below(counts, DISTRIBUTED)
+
+
+def _below(counts: Counts, prefix: str) -> dict[str, float]:
     return {
-        name.removeprefix(MEASURED): value
+        name.removeprefix(prefix): value
         for name, value in counts.items()
-        if name.startswith(MEASURED)
+        if name.startswith(prefix)
     }
 
 

@@ -21,8 +21,11 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.proxy.buying import idle_reasons
 from litellm_messplus.proxy.checking import honoured
+from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.metering import PromptTokens
+from litellm_messplus.proxy.litellm_seam import proxy_configuration
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime import version
@@ -92,7 +95,8 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> int:
-    """Tried until it works. In a thread with a loop of its own: a long log takes long to fold."""
+    """Open the database, and try until it works. In a thread with a loop of its own: a long log
+    takes long to fold."""
     while True:
         await asyncio.sleep(RETRY_SECONDS)
         try:
@@ -131,8 +135,8 @@ def banner(
     position: int | None,
     measured: int,
 ) -> str:
-    """``position`` is where the log ends, None while the database is away; ``measured`` is the
-    number of deployments whose energy is."""
+    """Write the line of the start. ``position`` is where the log ends, None while the database is
+    away; ``measured`` is the number of deployments whose energy is measured."""
     end = "which is away" if position is None else f"log at {position}"
     energy = f"of {measured} deployments measured" if measured else "not measured"
     return (
@@ -150,13 +154,13 @@ def _zoo(zoo: Zoo) -> str:
 
 
 def _promises(zoo: Zoo) -> Iterator[str]:
-    """That of requests without a service level goes without a name."""
+    """Yield the promises; that of requests without a service level goes without a name."""
     for name, level in zoo.levels.items():
         yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
 
 
 def _sources(zoo: Zoo) -> Iterator[str]:
-    """Where its labels come from: feedback always may."""
+    """Yield where its labels come from: feedback always may."""
     labels = zoo.settings.labels
     yield "feedback"
     own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
@@ -164,6 +168,10 @@ def _sources(zoo: Zoo) -> Iterator[str]:
         yield f"check:{name}"
     if labels.judge is not None:
         yield f"judge {labels.judge.model}"
+    if labels.parity is not None:
+        yield f"parity by {labels.parity.judge or zoo.largest}"
+    if labels.auto is not None:
+        yield f"auto, bought by {labels.auto.by} of {labels.auto.judge or zoo.largest}"
     if labels.implicit is not None:
         yield "implicit"
 
@@ -183,7 +191,7 @@ YOUNG = 5_000
 most of them are gone by themselves. What waits to be collected stays some MiB."""
 
 
-def spare() -> None:
+def freeze_startup_objects() -> None:
     """Take what is loaded by now out of all rounds, and make the rounds rarer."""
     gc.collect()
     gc.freeze()
@@ -196,9 +204,10 @@ T = TypeVar("T")
 
 
 def start() -> MessplusPlugin:
-    """The plugin for the running proxy; what it cannot honour ends the process with the reason."""
+    """Build the plugin for the running proxy; what it cannot honour ends the process with the
+    reason."""
     try:
-        return _start(_proxy_configuration())
+        return _start(proxy_configuration())
     except ConfigurationError as error:
         _stop(error)
 
@@ -216,14 +225,24 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
     plugin = MessplusPlugin(
-        settings, encoder, engines, database, position or 0, measured, prompt_tokens
+        Parts(
+            settings,
+            encoder,
+            engines,
+            database,
+            position or 0,
+            measured=measured,
+            prompt_tokens=prompt_tokens,
+        )
     )
     if position is None:
         join_later(plugin, partial(open_database, settings, engines))
     else:
         plugin.start()
     plugin.attach()
-    spare()
+    freeze_startup_objects()
+    for reason in idle_reasons(settings.zoos):
+        logger.warning(reason)
     logger.info(
         banner(
             zoos,
@@ -237,8 +256,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
 
 
 def _restored(settings: MessplusSettings, engines: dict[str, Engine]) -> int | None:
-    """The position up to which the log is folded in; None where the database is away, which may
-    come back."""
+    """Return the position up to which the log is folded in; None where the database is away, which
+    may come back."""
     try:
         return _run_in_thread(open_database(settings, engines))
     except DatabaseAwayError as error:
@@ -253,15 +272,9 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
         return pool.submit(asyncio.run, work).result()
 
 
-def _proxy_configuration() -> Mapping[str, Any]:
-    from litellm.proxy import proxy_server
-
-    config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
-    return config
-
-
 def _stop(error: ConfigurationError) -> NoReturn:
-    """One message in place of the traceback, and no worker that would be started again."""
+    """Print one message in place of the traceback, and end the process, so that no worker is
+    started again."""
     print(f"\nmessplus: the configuration cannot be honoured.\n  {error}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)

@@ -15,13 +15,13 @@ from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.files import Joining, one_each, read_file, streams
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.show import draw, table
-from litellm_messplus.replay.summary import Report
+from litellm_messplus.replay.summary import ReplayReport
 
 # How far a command is, for people; apart from its result, which goes to standard output.
 
 
 def progress() -> Progress:
-    """A bar a stream, counted in runs."""
+    """Build a progress bar a stream, counted in runs."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -36,7 +36,7 @@ def progress() -> Progress:
 
 
 def load(source: str, encoder: Encoder) -> list[Recording]:
-    """The recording in a file, or one for each zoo of a database.
+    """Load the recording in a file, or one for each zoo of a database.
 
     Raises ReplayError where there is none, and says what is wrong with it.
     """
@@ -74,7 +74,7 @@ def run(
     return 0
 
 
-def _go(experiments: Sequence[Experiment]) -> list[Report]:
+def _go(experiments: Sequence[Experiment]) -> list[ReplayReport]:
     reports = []
     with progress() as bar:
         for experiment in experiments:
@@ -83,7 +83,7 @@ def _go(experiments: Sequence[Experiment]) -> list[Report]:
     return reports
 
 
-def _print(reports: Sequence[Report], *, as_json: bool) -> None:
+def _print(reports: Sequence[ReplayReport], *, as_json: bool) -> None:
     if as_json:
         found = [report.as_dict() for report in reports]
         print(json.dumps(found[0] if len(found) == 1 else found))

@@ -56,7 +56,7 @@ class _Gap:
 
 
 class Filling:
-    """Of one recording. Raises ValueError where a model of it was never seen."""
+    """The filling of one recording's gaps. Raises ValueError where a model of it was never seen."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -67,12 +67,12 @@ class Filling:
 
     @property
     def note(self) -> str:
-        """What a reader of any figure made from it must know."""
+        """The note that a reader of any figure made from it needs."""
         missing = 1.0 - float(self._recording.is_known.mean())
         return f"{missing:.0%} of all outcomes were never seen: drawn from those of alike prompts"
 
     def drawn(self, generator: np.random.Generator) -> Recording:
-        """The recording without a gap; a cost that is known without its verdict is kept."""
+        """Draw the recording without a gap; a cost that is known without its verdict is kept."""
         satisfied, cost = self._recording.satisfied.copy(), self._recording.cost.copy()
         weights = generator.exponential(size=len(satisfied))
         for gap in self._gaps:
@@ -92,7 +92,8 @@ def _gap(model: int, directions: FeatureRows, is_known: NDArray[np.bool_]) -> _G
 
 
 def _nearest(directions: FeatureRows, missing: Order, seen: Order) -> NDArray[np.intp]:
-    """Shape (missing, ALIKE, or fewer): places among all, by the cosine of their features."""
+    """Find the nearest places among all, by the cosine of their features: shape (missing, ALIKE, or
+    fewer)."""
     count, blur = min(ALIKE, len(seen)), np.random.default_rng(0)
     nearest = np.empty((len(missing), count), dtype=np.intp)
     for start in range(0, len(missing), AT_ONCE):
@@ -106,7 +107,7 @@ def _nearest(directions: FeatureRows, missing: Order, seen: Order) -> NDArray[np
 def _one_each(
     donors: NDArray[np.intp], weights: NDArray[np.float64], generator: np.random.Generator
 ) -> Order:
-    """One of each row's donors, as likely as its weight says."""
+    """Draw one of each row's donors, as likely as its weight says."""
     upto = np.cumsum(weights[donors], axis=1)
     draw = generator.random((len(donors), 1)) * upto[:, -1:]
     chosen: Order = donors[np.arange(len(donors)), (draw >= upto).sum(axis=1)]
@@ -129,7 +130,8 @@ FEWEST = 30
 
 @dataclass(slots=True)
 class _Request:
-    """``outcomes`` holds, by candidate, the label that counts (NaN without one) and the cost."""
+    """A logged request. ``outcomes`` holds, by candidate, the label that counts (NaN without one)
+    and the cost."""
 
     text: str
     characters: int
@@ -139,12 +141,12 @@ class _Request:
 
 
 def is_database(source: str) -> bool:
-    """Whether it names a database rather than a file of rows."""
+    """Tell whether it names a database rather than a file of rows."""
     return "://" in source or Path(source).suffix in (".db", ".sqlite", ".sqlite3")
 
 
 def read_database(source: str, encoder: Encoder) -> list[Recording]:
-    """One recording a zoo, in the order of the log; named `database:zoo`, without a password.
+    """Read one recording a zoo, in the order of the log; named `database:zoo`, without a password.
 
     A zoo of which everything is known of some requests, and nothing of the others, is these
     requests. Raises ReplayError for a database that cannot be read, or that tells too little of
@@ -175,8 +177,8 @@ async def _rows(source: str) -> list[Row[Any]]:
 
 
 def _query() -> Select[Any]:
-    """Every request, with each call that was really made and measured, and the label that counts
-    of it; once without a call where there is none."""
+    """Query every request, with each call that was really made and measured, and the label that
+    counts of it; once without a call where there is none."""
     measured = and_(
         calls.c.request_id == requests.c.request_id,
         calls.c.status == "success",
@@ -206,7 +208,8 @@ def _query() -> Select[Any]:
 
 
 def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]]:
-    """Requests without features of this encoder are left out, unless their text was kept."""
+    """Group the requests by zoo; those without features of this encoder are left out, unless their
+    text was kept."""
     zoos: dict[str, dict[str, _Request]] = defaultdict(dict)
     for row in found:
         known = zoos[row.zoo]
@@ -232,7 +235,7 @@ def _features(row: Row[Any], encoder: Encoder) -> Features | None:
 
 
 def _surface(row: Row[Any]) -> Surface | None:
-    """As it was logged; of a text alone, what can be seen of that."""
+    """Return the surface as it was logged; of a text alone, what can be seen of that."""
     logged = logged_surface(row.surface, row.surface_version)
     if logged is not None or row.prompt is None:
         return logged
@@ -240,7 +243,7 @@ def _surface(row: Row[Any]) -> Surface | None:
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:
-    """None where fewer than two models can be told from each other."""
+    """Build a recording; None where fewer than two models can be told from each other."""
     models = list(dict.fromkeys(model for request in found for model in request.outcomes))
     complete = [request for request in found if _judged(request) == len(models) > 1]
     judged = Counter(
@@ -260,7 +263,7 @@ def _judged(request: _Request) -> int:
 
 
 def _notes(models: Sequence[str], judged: Counter[str]) -> tuple[str, ...]:
-    """What the log does not tell."""
+    """Note what the log does not tell."""
     few = [f"{model} ({judged[model]})" for model in models if judged[model] < FEWEST]
     left_out = f"left out, with fewer than {FEWEST} judged calls: {', '.join(few)}"
     return (left_out,) if few else ()

@@ -7,7 +7,7 @@ import numpy as np
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
@@ -25,7 +25,8 @@ ZOO = "replay"
 def build_engine(
     recording: Recording, settings: ZooSettings, encoder: Encoder, seed: int, zoo: str = ZOO
 ) -> Engine:
-    """An engine that knows nothing yet, for the models of a recording; ``largest`` is set here.
+    """Build an engine that knows nothing yet, for the models of a recording; ``largest`` is set
+    here.
 
     The zoo's name is part of what its draws depend on: a replay that is to repeat a live zoo's
     draws needs the same.
@@ -35,9 +36,9 @@ def build_engine(
 
 
 def prices(recording: Recording) -> dict[str, Price]:
-    """Of a completion token, by model: such that a model that has not been called yet is expected
-    to cost what it did for the recording's first request. A call's completion tokens are its
-    recorded cost over that price, so that costs are in the recording's own unit."""
+    """Set prices of a completion token, by model: such that a model that has not been called yet is
+    expected to cost what it did for the recording's first request. A call's completion tokens are
+    its recorded cost over that price, so that costs are in the recording's own unit."""
     return {
         model: Price(completion=cost / COMPLETION_TOKENS if cost > 0.0 else 1.0)
         for model, cost in zip(recording.models, recording.first_costs.tolist(), strict=True)
@@ -112,10 +113,15 @@ class Run:
         self._served = np.zeros(len(recording), dtype=np.intp)
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
         self._queue = np.zeros(len(recording))
+        self._aim = np.zeros(len(recording))
+        self._said = np.full(len(recording), np.nan)
 
     def go(self) -> Outcome:
-        """Every request once; labels that have not arrived at the end are lost."""
-        explorations = sum(self._serve(request) for request in range(len(self.recording)))
+        """Serve every request once; labels that have not arrived at the end are lost."""
+        requests = len(self.recording)
+        explorations = sum(self._serve(request) for request in range(requests))
+        for label in self._late.due(requests):  # in the log, though nobody is routed by it
+            self._note(label)
         return Outcome.of(
             self._served,
             self._calls,
@@ -123,6 +129,7 @@ class Run:
             self.recording.cost,
             explorations=explorations,
             queue=self._queue,
+            said=self._said,
         )
 
     def _serve(self, request: int) -> bool:
@@ -137,23 +144,26 @@ class Run:
         return decision.is_exploration
 
     def _decide(self, request: int) -> Decision:
-        """A recording tells no times: a request a second."""
+        """Decide a request; a recording tells no times, so a request comes every second."""
         prompt, request_id = self._prompt[request], str(request)
-        situation = self.engine.situation(
+        question = Question(
+            request_id,
             self._level,
             self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
         )
-        self._queue[request] = situation.queue
-        decision = self.engine.decide(request_id, self._level, situation)
+        choice = self.engine.decide(question)
+        self._queue[request] = choice.situation.queue
+        self._aim[request] = choice.situation.alpha
+        decision = choice.decision
         self.engine.apply(
             Decided(
                 position=self._next_position(),
                 zoo=self.engine.zoo.name,
                 service_level=DEFAULT_LEVEL,
                 request_id=request_id,
-                expected_shortfall=self._level.alpha - decision.expected_satisfaction,
+                expected_shortfall=choice.situation.alpha - decision.expected_satisfaction,
                 calls=1 + len(decision.explored),
                 at=float(request),
             )
@@ -161,7 +171,7 @@ class Run:
         return decision
 
     def _settle(self, request: int, called: Sequence[int], decision: Decision) -> None:
-        """Every call ends, the served one first; their labels, if any, are on their way then."""
+        """End every call, the served one first; their labels, if any, are on their way then."""
         prompt = self._prompt[request]
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"
@@ -192,6 +202,7 @@ class Run:
     def _judge(self, label: _Label) -> None:
         satisfaction = self._label[label.request][label.model]
         weight = label_weight(satisfaction, self._response_bias)
+        self._note(label)
         self.engine.apply(
             Labelled(
                 position=self._next_position(),
@@ -199,13 +210,18 @@ class Run:
                 service_level=DEFAULT_LEVEL,
                 request_id=str(label.request),
                 call_id=label.call_id,
-                alpha=self._level.alpha,
+                alpha=float(self._aim[label.request]),
                 is_served=label.is_served,
                 given=Given(LabelKind.FEEDBACK, "recording", satisfaction, weight),
                 earlier=(),
                 example=label.example,
             )
         )
+
+    def _note(self, label: _Label) -> None:
+        """Keep what is said of a served call."""
+        if label.is_served:
+            self._said[label.request] = self._label[label.request][label.model]
 
     def _next_position(self) -> int:
         self._position += 1

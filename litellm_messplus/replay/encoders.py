@@ -21,7 +21,7 @@ from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import within
-from litellm_messplus.prediction.rates import RunningMean, rates
+from litellm_messplus.prediction.rates import FadingRate, rates
 from litellm_messplus.replay.command import load, progress
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.files import Joining, one_each, streams
@@ -71,11 +71,11 @@ class Prequential:
 
     @classmethod
     def of(cls, recording: Recording, dimension: int, seed: int) -> "Prequential":
-        """Every label teaches the predictor of policy `adaptive`, in the order that a replay of
+        """Teach every label to the predictor of policy `adaptive`, in the order that a replay of
         this seed has too."""
         recording = recording.take(np.random.default_rng(seed).permutation(len(recording)))
         predictor = Predictor(recording.models, dimension)
-        means = [RunningMean() for _ in recording.models]
+        means = [FadingRate() for _ in recording.models]
         predicted, mean = np.empty((2, *recording.satisfied.shape))
         seconds = 0.0
         for request, labels in enumerate(recording.satisfied.tolist()):
@@ -93,7 +93,7 @@ class Prequential:
 
     @property
     def auc(self) -> float | None:
-        """Of what the prompt adds to a model's running mean; the mean over models.
+        """The AUC of what the prompt adds to a model's running mean; the mean over models.
 
         Hence one half without reading. The predictions themselves would tell good models from bad
         ones, and they follow a mean that falls after each bad label, as if they foresaw the next.
@@ -110,8 +110,8 @@ def compare(
     seeds: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Comparison:
-    """Every encoder reads the prompts of ``recording`` anew, beside their surface and alone;
-    ``advance`` is called four times a seed and encoder.
+    """Compare encoders, each of which reads the prompts of ``recording`` anew, beside their surface
+    and alone; ``advance`` is called four times a seed and encoder.
 
     Raises ReplayError where the texts were not kept, and for an alpha that is not allowed.
     """
@@ -159,14 +159,14 @@ def _compared(
 
 
 def log_loss(predicted: Matrix, label: Matrix) -> float:
-    """Mean cross-entropy, in nats; predictions of 0 or 1 are not allowed."""
+    """Compute the mean cross-entropy, in nats; predictions of 0 or 1 are not allowed."""
     losses: Matrix = -label * np.log(predicted) - (1.0 - label) * np.log(1.0 - predicted)
     return float(losses.mean())
 
 
 def auc(score: NDArray[Any], label: NDArray[Any]) -> float | None:
-    """The probability that a satisfied request has a higher score than one that is not, a tie
-    counting half; None where all are of one kind. Both of shape (requests,), labels 0 or 1."""
+    """Compute the probability that a satisfied request has a higher score than one that is not, a
+    tie counting half; None where all are of one kind. Both of shape (requests,), labels 0 or 1."""
     satisfied = label > 0.5
     positives, negatives = int(satisfied.sum()), int((~satisfied).sum())
     if not positives or not negatives:
@@ -182,7 +182,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _check_texts(name: str, prompts: Prompts) -> None:
-    """A log may hold the features alone; other encoders cannot read those."""
+    """Check that the texts are there: a log may hold the features alone, which other encoders
+    cannot use."""
     lost = sum(
         not text and characters > 0
         for text, characters in zip(prompts.texts, prompts.characters, strict=True)
@@ -243,7 +244,7 @@ def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:
 
 
 def _table(comparison: Comparison) -> Table:
-    """Two rows an encoder: beside the surface of the prompts, and alone."""
+    """Lay out two rows an encoder: beside the surface of the prompts, and alone."""
     rows = {
         **comparison.encoders,
         **{f"{name}, alone": found for name, found in comparison.alone.items()},

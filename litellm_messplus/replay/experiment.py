@@ -22,7 +22,7 @@ from litellm_messplus.replay.recording import (
     concatenate,
 )
 from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
-from litellm_messplus.replay.summary import Outcome, Report, Score, window_figures
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, certified, window_figures
 from litellm_messplus.settings.schema import ZooSettings
 
 Baseline = Callable[["Session"], Outcome | None]
@@ -30,9 +30,9 @@ Baseline = Callable[["Session"], Outcome | None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a baseline too;
-    ``degrade`` is as the user wrote it, for the models are known later; ``lessons`` is a file that
-    the policy is taught before each run."""
+    """A plan of what to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a
+    baseline too; ``degrade`` is as the user wrote it, for the models are known later; ``lessons``
+    is a file that the policy is taught before each run."""
 
     policy: str = "adaptive"
     V: float = 1e-4
@@ -43,13 +43,17 @@ class Plan:
     in_order: bool = False
     window: int | None = None
     with_baselines: bool = True
+    confidence: float | None = None
     lessons: str | None = None
 
     def settings(self, policy: str, alpha: float) -> ZooSettings:
-        """Of a zoo under that policy. Raises ReplayError for a value that is not allowed."""
+        """Build the settings of a zoo under that policy. Raises ReplayError for a value that is not
+        allowed."""
         given: dict[str, Any] = {"alpha": alpha, "policy": policy}
         if policy == "paper":
             given |= {"V": self.V, "c": self.c}
+        elif self.confidence is not None:
+            given["confidence"] = self.confidence
         try:
             return ZooSettings.model_validate(given)
         except ValidationError as error:
@@ -69,7 +73,7 @@ class Session:
 
 
 class Experiment:
-    """``parts`` follow one another in one stream."""
+    """An experiment, whose ``parts`` follow one another in one stream."""
 
     def __init__(
         self, parts: Sequence[Recording], alpha: float, plan: Plan, encoder: Encoder
@@ -91,11 +95,11 @@ class Experiment:
 
     @property
     def runs(self) -> int:
-        """How many there will be: for a progress bar."""
+        """The number of runs to come, for a progress bar."""
         return self.plan.seeds * (1 + len(self.baselines))
 
-    def go(self, advance: Callable[[], None] = lambda: None) -> Report:
-        """All runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
+    def go(self, advance: Callable[[], None] = lambda: None) -> ReplayReport:
+        """Run all runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
         found: dict[str, list[Outcome | None]] = {name: [] for name in self.baselines}
         hindsight = []
         for session in self._sessions():
@@ -110,8 +114,8 @@ class Experiment:
         return self._report(hindsight, found)
 
     def _sessions(self) -> Iterator[Session]:
-        """Seed s shuffles with ``default_rng(s)``; the same generator then draws the stress. What
-        is not known of a log is drawn by a generator of its own."""
+        """Yield the sessions. Seed s shuffles with ``default_rng(s)``; the same generator then
+        draws the stress. What is not known of a log is drawn by a generator of its own."""
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
@@ -128,7 +132,8 @@ class Experiment:
         return self._filling.drawn(np.random.default_rng([seed, 2]))
 
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
-        """The engine is told the largest of the stream's first row, which no seed changes."""
+        """Replay a session; the engine is told the largest of the stream's first row, which no seed
+        changes."""
         engine = build_engine(self.whole, settings, self.encoder, session.seed)
         if self.lessons is not None:
             teach(engine, self.lessons)
@@ -159,9 +164,11 @@ class Experiment:
         draws = np.random.default_rng([session.seed, 1])
         return Outcome.of_served(draws.choice(len(shares), len(cost), p=shares), truth, cost)
 
-    def _report(self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]) -> Report:
+    def _report(
+        self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]
+    ) -> ReplayReport:
         alpha, models = self.alpha, self.whole.models
-        return Report(
+        return ReplayReport(
             file=self.whole.name,
             unit=self.whole.unit,
             policy=self.plan.policy,
@@ -171,7 +178,13 @@ class Experiment:
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
             windows=self._windows(),
             notes=self._notes(),
+            certified=self._certified(),
         )
+
+    def _certified(self) -> dict[str, float]:
+        if self.plan.confidence is None:
+            return {}
+        return certified(self.outcomes, self.alpha, self.plan.confidence)
 
     def _notes(self) -> tuple[str, ...]:
         drawn = () if self._filling is None else (self._filling.note,)
@@ -186,6 +199,6 @@ class Experiment:
 
 
 def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: float) -> Score | None:
-    """Of a baseline; None where it could not be run under some seed."""
+    """Score a baseline; None where it could not be run under some seed."""
     possible = [outcome for outcome in outcomes if outcome is not None]
     return Score.of(possible, models, alpha) if len(possible) == len(outcomes) else None

@@ -1,41 +1,53 @@
 """Recordings in files: CSV, CSV in gzip, Parquet; the same columns in each."""
 
+import csv
+import gzip
+import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from litellm_messplus import parquet
+from litellm_messplus.parquet import ParquetError
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.replay import turns
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
+from litellm_messplus.replay.turns import Columns
 
 SATISFIED = "|satisfied"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
 """Endings of a model's cost column, and the unit that each is in."""
 
+LONGEST_FIELD = 2**31 - 1
+"""Characters of a prompt in a CSV; the module `csv` stops at 131,072 unless told otherwise."""
+
 Check = Callable[[Matrix], NDArray[np.bool_]]
 
 
 def read_file(path: Path, encoder: Encoder) -> Recording:
-    """The recording in a file; a row is a request.
+    """Read the recording in a file; a row is a request, or a turn of a conversation.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
     what it must not.
     """
-    frame = _frame(path)
-    models = tuple(
-        column.removesuffix(SATISFIED) for column in frame.columns if column.endswith(SATISFIED)
-    )
+    table = _table(path)
+    models = tuple(name.removesuffix(SATISFIED) for name in table if name.endswith(SATISFIED))
     if len(models) < 2:
         raise ReplayError(
             f"{path}: columns NAME{SATISFIED}: given {len(models)}; allowed: at least 2 models"
         )
-    if frame.height == 0:
+    if not next(iter(table.values())):
         raise ReplayError(f"{path}: given no requests; allowed: at least 1 row")
-    suffix = _cost_suffix(frame, models, path)
-    texts = _texts(frame, path)
+    suffix = _cost_suffix(table, models, path)
+    notes: tuple[str, ...] = ()
+    if turns.has_turns(table):
+        notes = (turns.note(table),)
+        table = turns.by_conversation(table, models, SATISFIED, suffix, path)
+    texts = _texts(table, path)
     place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     return Recording(
         name=str(path),
@@ -43,48 +55,57 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
         unit=COSTS[suffix],
         prompts=Prompts.encode(list(place), encoder),
         prompt=np.array([place[text] for text in texts], dtype=np.intp),
-        satisfied=_columns(frame, models, SATISFIED, "0 or 1", _is_verdict, path),
-        cost=_columns(frame, models, suffix, "a number of at least 0", _is_cost, path),
+        satisfied=_columns(table, models, SATISFIED, "0 or 1", _is_verdict, path),
+        cost=_columns(table, models, suffix, "a number of at least 0", _is_cost, path),
+        notes=notes,
     )
 
 
-def _frame(path: Path) -> pl.DataFrame:
-    """All values of a CSV as text, so that whatever is wrong can be shown as it was given."""
+def _table(path: Path) -> Columns:
+    """Read all values of a CSV as text, so that whatever is wrong can be shown as it was given."""
     try:
         if path.suffix in (".parquet", ".pq"):
-            return pl.read_parquet(path)
+            return parquet.read(path)
         if path.name.endswith((".csv", ".csv.gz")):
-            return pl.read_csv(path, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ReplayError(f"{path}: cannot be read ({_first_line(error)})") from error
+            return _csv(path)
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, ParquetError) as error:
+        raise ReplayError(f"{path}: cannot be read ({error or type(error).__name__})") from error
     raise ReplayError(
         f"{path}: given a file of an unknown kind; allowed: .csv, .csv.gz, .parquet, a SQLite file "
         "ending in .db or .sqlite, or a database URL"
     )
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def _csv(path: Path) -> Columns:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        before = csv.field_size_limit(LONGEST_FIELD)
+        try:
+            rows = [row for row in csv.reader(file, strict=True) if row]
+        finally:
+            csv.field_size_limit(before)
+    names, *found = rows or [[]]
+    if len(set(names)) < len(names):
+        raise csv.Error("two columns of one name")
+    for number, row in enumerate(found, start=1):
+        if len(row) != len(names):
+            raise csv.Error(f"request {number} has {len(row)} values in {len(names)} columns")
+    return {name: [row[place] for row in found] for place, name in enumerate(names)}
 
 
-def _texts(frame: pl.DataFrame, path: Path) -> list[str]:
-    if "prompt" not in frame.columns:
+def _texts(table: Columns, path: Path) -> list[str]:
+    if "prompt" not in table:
         raise ReplayError(f"{path}: column 'prompt': given none; allowed: the text of the request")
-    texts: list[str] = frame["prompt"].cast(pl.String).fill_null("").to_list()
-    return texts
+    return ["" if text is None else str(text) for text in table["prompt"]]
 
 
-def _cost_suffix(frame: pl.DataFrame, models: tuple[str, ...], path: Path) -> str:
-    """Of the first unit in which every model has a cost."""
+def _cost_suffix(table: Columns, models: tuple[str, ...], path: Path) -> str:
+    """Return the suffix of the first unit in which every model has a cost."""
     for suffix in COSTS:
-        if all(f"{model}{suffix}" in frame.columns for model in models):
+        if all(f"{model}{suffix}" in table for model in models):
             return suffix
     bare = next(
-        (
-            model
-            for model in models
-            if not any(f"{model}{suffix}" in frame.columns for suffix in COSTS)
-        ),
+        (model for model in models if not any(f"{model}{suffix}" in table for suffix in COSTS)),
         models[0],
     )
     allowed = " or ".join(f"'{bare}{suffix}'" for suffix in COSTS)
@@ -92,7 +113,7 @@ def _cost_suffix(frame: pl.DataFrame, models: tuple[str, ...], path: Path) -> st
 
 
 def _columns(
-    frame: pl.DataFrame,
+    table: Columns,
     models: tuple[str, ...],
     suffix: str,
     allowed: str,
@@ -101,16 +122,24 @@ def _columns(
 ) -> Matrix:
     columns = []
     for column in (f"{model}{suffix}" for model in models):
-        values: Matrix = frame[column].cast(pl.Float64, strict=False).to_numpy()
+        values: Matrix = np.array([_number(value) for value in table[column]], dtype=np.float64)
         wrong = ~is_allowed(values)
         if wrong.any():
             row = int(wrong.argmax())
             raise ReplayError(
-                f"{path}: column '{column}', request {row + 1}: given {frame[column][row]!r}; "
+                f"{path}: column '{column}', request {row + 1}: given {table[column][row]!r}; "
                 f"allowed: {allowed}"
             )
         columns.append(values)
     return np.column_stack(columns)
+
+
+def _number(value: Any) -> float:
+    """Read a number; NaN for what is none, which no column allows."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _is_verdict(values: Matrix) -> NDArray[np.bool_]:
@@ -125,7 +154,7 @@ def _is_cost(values: Matrix) -> NDArray[np.bool_]:
 
 
 class Joining(StrEnum):
-    """What several recordings become."""
+    """The ways to join several recordings."""
 
     SEPARATE = "separate"
     CONCATENATED = "concatenated"
@@ -133,7 +162,7 @@ class Joining(StrEnum):
 
 
 def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Recording]]:
-    """The parts of each stream, which follow one another."""
+    """Return the parts of each stream, which follow one another."""
     match joining:
         case Joining.SEPARATE:
             return [[recording] for recording in recordings]
@@ -144,7 +173,7 @@ def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Reco
 
 
 def one_each(alphas: Sequence[float], count: int) -> Sequence[float]:
-    """An alpha for each of ``count`` streams, of one for all or one for each.
+    """Return an alpha for each of ``count`` streams, given one for all or one for each.
 
     Raises ReplayError for any other number of them.
     """

@@ -18,7 +18,8 @@ GUESSING_DECAY = 0.8
 
 
 def mix_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
-    """Total cost of the cheapest fixed mix of models whose expected satisfaction rate is alpha.
+    """Compute the total cost of the cheapest fixed mix of models whose expected satisfaction rate
+    is alpha.
 
     A linear programme with one constraint beside the simplex has an optimum on at most two models,
     so it is enough to look at every single model that meets alpha and at every pair around alpha.
@@ -36,7 +37,8 @@ def mix_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 
 
 def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
-    """Total cost of the cheapest per-request assignment whose satisfaction rate is at least alpha.
+    """Compute the total cost of the cheapest per-request assignment whose satisfaction rate is at
+    least alpha.
 
     Start from the cheapest call for every request. It satisfies already, or can be made to at a
     surcharge: that of the cheapest satisfying model over the cheapest model. Every surcharge buys
@@ -52,7 +54,8 @@ def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Of one run. ``satisfaction`` and ``cost`` (a total) are those of always calling one model."""
+    """The figures of one run that only hindsight gives. ``satisfaction`` and ``cost`` (a total) are
+    those of always calling one model."""
 
     lp_cost: float
     oracle_cost: float
@@ -61,7 +64,7 @@ class Hindsight:
 
     @classmethod
     def of(cls, satisfied: Matrix, cost: Matrix, alpha: float) -> "Hindsight":
-        """Both matrices have shape (requests, models)."""
+        """Compute them from two matrices of shape (requests, models)."""
         return cls(
             lp_cost=mix_cost(satisfied, cost, alpha),
             oracle_cost=oracle_cost(satisfied, cost, alpha),
@@ -71,8 +74,8 @@ class Hindsight:
 
 
 def educated_guess(rates: Vector, alpha: float) -> Vector | None:
-    """The paper's baseline (Appendix, "Random Baseline with Constraint Satisfaction"): how often
-    to call each model, at random, given the satisfaction rate of each.
+    """Compute the paper's baseline (Appendix, "Random Baseline with Constraint Satisfaction"): how
+    often to call each model, at random, given the satisfaction rate of each.
 
     From equal shares on, models better than the mean of the mix get 1 % more and the others 1 %
     less, until the mean meets alpha. None where no model meets alpha.
@@ -90,8 +93,8 @@ def educated_guess(rates: Vector, alpha: float) -> Vector | None:
 
 
 def _by_rank(rates: Vector) -> Vector:
-    """The listing's last resort: 80 % of what is left to each model from the best down, times its
-    place between the worst and the best; the worst takes the rest."""
+    """Share calls by rank, the listing's last resort: 80 % of what is left to each model from the
+    best down, times its place between the worst and the best; the worst takes the rest."""
     order = np.argsort(rates)[::-1]
     best, worst = rates[order[0]], rates[order[-1]]
     shares = np.full(len(rates), GUESSING_LEAST)

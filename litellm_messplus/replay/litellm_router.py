@@ -22,7 +22,8 @@ from litellm_messplus.replay.summary import Outcome
 
 
 class LiteLLMBandit:
-    """``costs`` stands for the prices that an operator writes into `model_info`: one a model."""
+    """The bandit of LiteLLM's adaptive router. ``costs`` stands for the prices that an operator
+    writes into `model_info`: one a model."""
 
     def __init__(self, costs: dict[str, float], seed: int) -> None:
         from litellm.router_strategy.adaptive_router import bandit
@@ -43,7 +44,7 @@ class LiteLLMBandit:
         }
 
     def pick(self, kind: Any) -> str:
-        """The model for a prompt of that request type."""
+        """Pick the model for a prompt of that request type."""
         chosen: str = self._bandit.pick_best(
             self._cells[kind],
             self._costs,
@@ -54,20 +55,20 @@ class LiteLLMBandit:
         return chosen
 
     def learn(self, kind: Any, model: str, label: float) -> None:
-        """A verdict in [0, 1] on an answer of ``model``."""
+        """Learn a verdict in [0, 1] on an answer of ``model``."""
         cells = self._cells[kind]
         cells[model] = self._bandit.apply_delta(cells[model], label, 1.0 - label)
 
 
 def request_type(prompt: str) -> Any:
-    """LiteLLM's request type of a prompt."""
+    """Return LiteLLM's request type of a prompt."""
     return _classifier()(prompt)
 
 
 @cache
 def _classifier() -> Any:
-    """Imported on first use: it takes seconds, for it brings all of LiteLLM along. LiteLLM would
-    also fetch its price list, which is not needed here."""
+    """Import the classifier on first use: it takes seconds, for it brings all of LiteLLM along.
+    LiteLLM would also fetch its price list, which is not needed here."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from litellm.router_strategy.adaptive_router.classifier import classify_prompt
 
@@ -75,7 +76,8 @@ def _classifier() -> Any:
 
 
 def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, seed: int) -> Outcome:
-    """One pass in the recording's order; ``kinds`` holds the request type of each distinct prompt.
+    """Run one pass in the recording's order; ``kinds`` holds the request type of each distinct
+    prompt.
 
     The bandit is given each model's mean recorded cost as its price.
     """

@@ -37,7 +37,7 @@ class Prompts:
 
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
-        """Of texts that are distinct already."""
+        """Encode texts that are distinct already."""
         asked = [Conversation.of_text(text) for text in texts]
         read = encoder.encode([encoder.read(conversation) for conversation in asked])
         surfaces = tuple(map(read_surface, asked))
@@ -46,8 +46,8 @@ class Prompts:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape (requests, models); NaN where
-    nobody knows, which only a log of served requests holds.
+    """A recording of requests. ``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape
+    (requests, models); NaN where nobody knows, which only a log of served requests holds.
 
     ``prompt`` gives for every request its row in ``prompts``. ``notes`` are what a reader of any
     figure made from it must know.
@@ -73,19 +73,20 @@ class Recording:
 
     @property
     def first_costs(self) -> Matrix:
-        """Of the first request, shape (models,); on average where those are not all known, or zero,
-        from which no price can be told."""
+        """The costs of the first request, shape (models,); on average where those are not all
+        known, or zero, from which no price can be told."""
         first: Matrix = self.cost[0]
         average: Matrix = np.nanmean(self.cost, axis=0)
         return first if (first > 0.0).all() else average
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Shape (requests, models): whether the outcome is, verdict and cost."""
+        """Whether each outcome is known, verdict and cost; shape (requests, models)."""
         return ~(np.isnan(self.satisfied) | np.isnan(self.cost))
 
     def known(self) -> "Recording":
-        """The requests of which everything is. Raises ReplayError where there are none."""
+        """Keep the requests of which everything is known. Raises ReplayError where there are
+        none."""
         places = np.flatnonzero(self.is_known.all(axis=1))
         if not places.size:
             raise ReplayError(
@@ -95,7 +96,7 @@ class Recording:
         return self.take(places)
 
     def take(self, order: Order) -> "Recording":
-        """The requests at those places, in that order; the prompts are shared."""
+        """Take the requests at those places, in that order; the prompts are shared."""
         return replace(
             self,
             prompt=self.prompt[order],
@@ -105,7 +106,7 @@ class Recording:
 
 
 def concatenate(parts: Sequence[Recording]) -> Recording:
-    """One recording after the other.
+    """Join one recording after the other.
 
     Raises ReplayError where they differ in their models or unit.
     """
@@ -136,14 +137,15 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
 def arrange(
     parts: Sequence[Recording], generator: np.random.Generator, *, in_order: bool
 ) -> list[Order]:
-    """The places of each part's requests in one run: shuffled within the part, or as they are."""
+    """Arrange the places of each part's requests in one run: shuffled within the part, or as they
+    are."""
     if in_order:
         return [np.arange(len(part)) for part in parts]
     return [generator.permutation(len(part)) for part in parts]
 
 
 def check_same(first: Recording, other: Recording) -> None:
-    """Raises ReplayError where they differ in their models or unit."""
+    """Check that they are alike. Raises ReplayError where they differ in their models or unit."""
     for what, mine, theirs in (
         ("models", first.models, other.models),
         ("unit of cost", first.unit, other.unit),

@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from litellm_messplus.replay.recording import Matrix, ReplayError
-from litellm_messplus.replay.summary import Outcome, Report, Score, Series
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, Series
 
 TITLES = {
     "paper": "policy paper",
@@ -20,8 +20,8 @@ TITLES = {
 PREFIXES = {"M": 1e6, "k": 1e3}
 
 
-def table(report: Report) -> Table:
-    """One row a policy; spreads are standard deviations over seeds."""
+def table(report: ReplayReport) -> Table:
+    """Lay out one row a policy; spreads are standard deviations over seeds."""
     score = report.score
     factor, unit = scale(report.lp_cost, report.unit)
     shown = Table(
@@ -53,7 +53,7 @@ def table(report: Report) -> Table:
 
 
 def scale(cost: float, unit: str) -> tuple[float, str]:
-    """What to multiply costs of about that size with, and the unit that they are in then."""
+    """Return what to multiply costs of about that size with, and the unit that they are in then."""
     if unit != "J":
         return 1.0, unit
     return next(
@@ -62,7 +62,7 @@ def scale(cost: float, unit: str) -> tuple[float, str]:
     )
 
 
-def _scored(title: str, score: Score, report: Report, factor: float) -> list[str]:
+def _scored(title: str, score: Score, report: ReplayReport, factor: float) -> list[str]:
     mean = float(score.costs.mean()) * factor
     places = _places(mean)
     return [
@@ -76,7 +76,7 @@ def _scored(title: str, score: Score, report: Report, factor: float) -> list[str
     ]
 
 
-def _known_beforehand(report: Report, factor: float) -> Iterator[list[str]]:
+def _known_beforehand(report: ReplayReport, factor: float) -> Iterator[list[str]]:
     alpha = report.score.alpha
     for model, single in report.single_model.items():
         points = 100.0 * (single["satisfaction"] - alpha)
@@ -97,16 +97,16 @@ def _cost(value: float) -> str:
 
 
 def _places(value: float) -> int:
-    """Decimals that show three digits of it."""
+    """Count the decimals that show three digits of it."""
     return max(2 - math.floor(math.log10(value)), 0) if value > 0.0 else 0
 
 
-def _ratio(cost: float, report: Report) -> str:
+def _ratio(cost: float, report: ReplayReport) -> str:
     return f"{cost / report.lp_cost:.2f}" if report.lp_cost > 0.0 else ""
 
 
 def _mix(shares: dict[str, float]) -> str:
-    """The models that served at least one request in a hundred, the most used first."""
+    """List the models that served at least one request in a hundred, the most used first."""
     used = sorted(((share, model) for model, share in shares.items()), reverse=True)
     return ", ".join(f"{model} {share:.0%}" for share, model in used if share >= 0.01)
 
@@ -120,7 +120,7 @@ SETTLING = 20
 """Requests before a running mean is drawn: until then it says nothing and spoils the scale."""
 
 
-def draw(path: Path, drawn: Sequence[tuple[Report, Sequence[Outcome]]]) -> None:
+def draw(path: Path, drawn: Sequence[tuple[ReplayReport, Sequence[Outcome]]]) -> None:
     """Write the picture: four panels for each report, one report below the other.
 
     Raises ReplayError without matplotlib, and where the path cannot be written.
@@ -143,7 +143,7 @@ def draw(path: Path, drawn: Sequence[tuple[Report, Sequence[Outcome]]]) -> None:
         raise ReplayError(f"--plot: given '{path}'; allowed: a picture file ({error})") from error
 
 
-def _block(block: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
+def _block(block: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> None:
     alpha = report.score.alpha
     block.suptitle(f"{Path(report.file).name}: policy {report.policy}, alpha {alpha:g}")
     (satisfaction, queue), (cost, models) = block.subplots(2, 2)
@@ -163,13 +163,14 @@ def _block(block: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
 
 
 def running(values: Series) -> Series:
-    """The mean of all values so far, at each of them."""
+    """Return the mean of all values so far, at each of them."""
     means: Series = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means
 
 
 def call_shares(outcomes: Sequence[Outcome]) -> Matrix:
-    """Which share of the calls around each request went to which model: shape (requests, models).
+    """Compute which share of the calls around each request went to which model: shape (requests,
+    models).
 
     Explorations count; over all seeds, and over a window of a twentieth of the run.
     """
@@ -191,7 +192,7 @@ def _lines(axes: Any, title: str, runs: Sequence[Series], start: int = SETTLING)
     _label(axes, title)
 
 
-def _shares(axes: Any, report: Report, outcomes: Sequence[Outcome]) -> None:
+def _shares(axes: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> None:
     shares = call_shares(outcomes)
     models = list(report.score.model_mix)
     axes.set_prop_cycle(color=_colours(len(models)))
@@ -208,7 +209,7 @@ def _label(axes: Any, title: str) -> None:
 
 
 def _colours(models: int) -> list[Any]:
-    """One each: a palette of ten, of twenty, or a continuous one."""
+    """Choose a colour for each: from a palette of ten, of twenty, or a continuous one."""
     from matplotlib import colormaps
 
     palette = colormaps["tab10" if models <= 10 else "tab20" if models <= 20 else "turbo"]

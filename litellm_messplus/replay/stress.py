@@ -19,8 +19,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Degrade:
-    """From the share ``start`` of a run on, half of ``model``'s answers are as good as ``other``'s
-    answer to the same request. Its costs stay."""
+    """A model that gets worse: from the share ``start`` of a run on, half of ``model``'s answers
+    are as good as ``other``'s answer to the same request. Its costs stay."""
 
     model: str
     other: str
@@ -28,7 +28,7 @@ class Degrade:
 
     @classmethod
     def parse(cls, text: str, models: tuple[str, ...]) -> "Degrade":
-        """Of `MODEL=OTHER@0.5`. Raises ReplayError for anything else, or an unknown model."""
+        """Parse `MODEL=OTHER@0.5`. Raises ReplayError for anything else, or an unknown model."""
         match = re.fullmatch(r"(?P<model>.+)=(?P<other>.+)@(?P<start>0?\.\d+|[01])", text)
         if match is None or not {match["model"], match["other"]} <= set(models):
             raise ReplayError(
@@ -38,16 +38,16 @@ class Degrade:
         return cls(match["model"], match["other"], float(match["start"]))
 
     def first(self, requests: int) -> int:
-        """The place of the first request that it can strike."""
+        """Return the place of the first request that it can strike."""
         return int(self.start * requests)
 
 
 @dataclass(frozen=True)
 class Stress:
-    """``feedback`` is the probability that a satisfied user answers; unsatisfied ones do so
-    ``feedback_bias`` times as often. Where that is more than 1, they always answer, and satisfied
-    ones with probability 1 / ``feedback_bias``. Labels arrive ``delay`` requests late, and are
-    wrong with probability ``flip``."""
+    """The stress of a run. ``feedback`` is the probability that a satisfied user answers;
+    unsatisfied ones do so ``feedback_bias`` times as often. Where that is more than 1, they always
+    answer, and satisfied ones with probability 1 / ``feedback_bias``. Labels arrive ``delay``
+    requests late, and are wrong with probability ``flip``."""
 
     feedback: float = 1.0
     feedback_bias: float = 1.0
@@ -56,14 +56,14 @@ class Stress:
     degrade: Degrade | None = None
 
     def answer_shares(self) -> tuple[float, float]:
-        """How likely a satisfied and an unsatisfied user answer."""
+        """Return how likely a satisfied and an unsatisfied user answer."""
         unsatisfied = min(1.0, self.feedback * self.feedback_bias)
         return min(self.feedback, unsatisfied / self.feedback_bias), unsatisfied
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Of every call that could be made in a run; shapes (requests, models).
+    """The answers of every call that could be made in a run; shapes (requests, models).
 
     ``truth`` is whether its answer satisfies, ``label`` what is said of it, and ``is_given``
     whether anything is said at all.
@@ -77,8 +77,8 @@ class Answers:
 def answers(
     satisfied: Matrix, models: tuple[str, ...], stress: Stress, generator: np.random.Generator
 ) -> Answers:
-    """What a run under stress finds. Every option has draws of its own, whether it is on or not,
-    so that runs of one seed differ by the options alone."""
+    """Draw what a run under stress finds. Every option has draws of its own, whether it is on or
+    not, so that runs of one seed differ by the options alone."""
     degraded = generator.random(len(satisfied))
     answered, flipped = generator.random((2, *satisfied.shape))
     truth = _degrade(satisfied, models, stress.degrade, degraded)
@@ -112,6 +112,7 @@ class Late(Generic[Item]):
         self._waiting.append((request + 1 + self._delay, item))
 
     def due(self, request: int) -> Iterator[Item]:
-        """What has arrived before ``request`` is decided, in the order in which it was added."""
+        """Yield what has arrived before ``request`` is decided, in the order in which it was
+        added."""
         while self._waiting and self._waiting[0][0] <= request:
             yield self._waiting.popleft()[1]

@@ -1,15 +1,18 @@
 """Runs over several seeds, summed up."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from litellm_messplus.certificate.evidence import Heard, bounds
 from litellm_messplus.replay.hindsight import Hindsight, Vector
 from litellm_messplus.replay.recording import Matrix, ReplayError
+from litellm_messplus.status.interval import Interval, Verdict
+from litellm_messplus.status.interval import verdict as interval_verdict
 
 # What one run came to.
 
@@ -18,11 +21,13 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Per request: which model served, and its virtual queue before it was decided, both of shape
-    (requests,); ``calls``, of shape (requests, models), tells which models were called at all.
+    """The result per request: which model served, and its virtual queue before it was decided,
+    both of shape (requests,); ``calls``, of shape (requests, models), tells which models were
+    called at all.
 
     ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
-    every call, explorations too. ``queue`` is None where the baseline has none.
+    every call, explorations too. ``queue`` is None where the baseline has none; ``said`` is what
+    the labels that came said of the served calls, NaN where none did; None where nobody asked.
     """
 
     served: NDArray[np.intp]
@@ -31,6 +36,7 @@ class Outcome:
     cost: Series
     explorations: int
     queue: Series | None = None
+    said: Series | None = None
 
     @classmethod
     def of(
@@ -42,8 +48,10 @@ class Outcome:
         *,
         explorations: int = 0,
         queue: Series | None = None,
+        said: Series | None = None,
     ) -> "Outcome":
-        """Looked up in what every model would have answered, and cost; see ``Outcome``."""
+        """Look the outcome up in what every model would have answered, and cost; see
+        ``Outcome``."""
         requests = np.arange(len(served))
         return cls(
             served=served,
@@ -52,11 +60,12 @@ class Outcome:
             cost=(calls * cost).sum(axis=1),
             explorations=explorations,
             queue=queue,
+            said=said,
         )
 
     @classmethod
     def of_served(cls, served: NDArray[np.intp], truth: Matrix, cost: Matrix) -> "Outcome":
-        """Of a baseline that calls nothing but the model that serves."""
+        """Look up the outcome of a baseline that calls nothing but the model that serves."""
         calls = np.zeros(cost.shape, dtype=np.bool_)
         calls[np.arange(len(served)), served] = True
         return cls.of(served, calls, truth, cost)
@@ -69,7 +78,8 @@ AFTER_CHANGE = (100, 200, 300, 400, 500)
 
 
 def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
-    """Points above alpha over each window of a run; the first ends at request ``window``."""
+    """Compute the points above alpha over each window of a run; the first ends at request
+    ``window``."""
     points: Series = 100.0 * (sliding_window_view(satisfied, window).mean(axis=1) - alpha)
     return points
 
@@ -77,7 +87,8 @@ def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
 def window_figures(
     outcomes: Sequence[Outcome], alpha: float, window: int, change: int | None
 ) -> dict[str, Any]:
-    """The extra keys of `--window`; ``change`` is the request from which a model was degraded.
+    """Compute the extra keys of `--window`; ``change`` is the request from which a model was
+    degraded.
 
     ``d_window``: points above alpha over the last window. ``d_window_worst``: over the worst window
     of a run. ``windows_below_two_points``: share of all windows more than two points below alpha.
@@ -104,10 +115,37 @@ def window_figures(
     return figures
 
 
+# What the certificate says at the end of a run, from the labels alone.
+
+
+def certified(outcomes: Sequence[Outcome], alpha: float, confidence: float) -> dict[str, float]:
+    """Give the extra keys of `--confidence`: the share of runs at whose end the certificate says
+    `kept`, and the width of its interval in points, the mean over runs."""
+    found = [_certificate(outcome, alpha, confidence) for outcome in outcomes]
+    kept = [interval_verdict(interval, alpha) is Verdict.KEPT for interval in found]
+    return {
+        "confidence": confidence,
+        "kept": float(np.mean(kept)),
+        "certificate_width": 100.0 * float(np.mean([interval.width for interval in found])),
+    }
+
+
+def _certificate(outcome: Outcome, alpha: float, confidence: float) -> Interval:
+    said = np.full(0, np.nan) if outcome.said is None else outcome.said
+    values, counts = np.unique(said[~np.isnan(said)], return_counts=True)
+    heard = [
+        Heard(np.array([float(count)]), value, None)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+    ]
+    requests = np.array([float(len(outcome.served))])
+    found = bounds(requests, heard, alpha, confidence)
+    return Interval(float(found.low[0]), float(found.high[0]))
+
+
 @dataclass(frozen=True)
 class Score:
-    """Of one policy over seeds. Costs are totals of a run, every call counted; ``points`` is the
-    final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
+    """The score of one policy over seeds. Costs are totals of a run, every call counted; ``points``
+    is the final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
 
     ``model_mix`` is the share of requests that each model served, ``explorations`` how many
     requests explored; both are means over seeds.
@@ -121,7 +159,7 @@ class Score:
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], models: Sequence[str], alpha: float) -> "Score":
-        """Of at least one run."""
+        """Score at least one run."""
         served = np.concatenate([outcome.served for outcome in outcomes])
         shares = np.bincount(served, minlength=len(models)) / len(served)
         satisfaction = np.array([outcome.satisfied.mean() for outcome in outcomes])
@@ -139,7 +177,7 @@ class Score:
         return self.alpha + float(self.points.mean()) / 100.0
 
     def below(self, points: float) -> float:
-        """Share of runs that ended more than so many points below alpha."""
+        """Compute the share of runs that ended more than so many points below alpha."""
         return float((self.points < -points).mean())
 
     @property
@@ -149,7 +187,7 @@ class Score:
         return float(self.costs.max()) / median if median > 0.0 else 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`; ``spread`` holds standard deviations over seeds."""
+        """Return the score for `--json`; ``spread`` holds standard deviations over seeds."""
         return {
             "cost_total": float(self.costs.mean()),
             "satisfaction": self.satisfaction,
@@ -167,9 +205,10 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Report:
-    """Of one stream. ``hindsight`` has one element a seed; a baseline is None where it cannot hold
-    alpha at all; ``windows`` is empty unless asked for; ``notes`` are the recording's."""
+class ReplayReport:
+    """The report of one stream. ``hindsight`` has one element a seed; a baseline is None where
+    it cannot hold alpha at all; ``windows`` is empty unless asked for; ``notes`` are the
+    recording's."""
 
     file: str
     unit: str
@@ -180,20 +219,21 @@ class Report:
     baselines: dict[str, Score | None]
     windows: dict[str, Any]
     notes: Sequence[str] = ()
+    certified: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def lp_cost(self) -> float:
-        """Of the cheapest fixed mix that meets alpha."""
+        """The cost of the cheapest fixed mix that meets alpha."""
         return float(np.mean([known.lp_cost for known in self.hindsight]))
 
     @property
     def oracle_cost(self) -> float:
-        """Of the cheapest assignment that meets alpha."""
+        """The cost of the cheapest assignment that meets alpha."""
         return float(np.mean([known.oracle_cost for known in self.hindsight]))
 
     @property
     def single_model(self) -> dict[str, dict[str, float]]:
-        """What always calling one model comes to."""
+        """The figures of always calling one model."""
         satisfaction = np.mean([known.satisfaction for known in self.hindsight], axis=0)
         cost = np.mean([known.cost for known in self.hindsight], axis=0)
         return {
@@ -202,7 +242,7 @@ class Report:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the report for `--json`."""
         found = {
             "file": self.file,
             "alpha": self.score.alpha,
@@ -214,6 +254,7 @@ class Report:
             "oracle_cost": self.oracle_cost,
             "single_model": self.single_model,
             **self.windows,
+            **self.certified,
         }
         if self.notes:
             found["notes"] = list(self.notes)

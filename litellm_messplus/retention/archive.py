@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -24,20 +23,22 @@ from sqlalchemy import (
     Text,
 )
 
+from litellm_messplus import parquet
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.parquet import Kind, ParquetError
+from litellm_messplus.store.columns import UtcDateTime
 from litellm_messplus.store.pruned_rows import Part
-from litellm_messplus.store.tables import UtcDateTime
 
-TYPES: Mapping[type, pl.DataType] = {
-    UtcDateTime: pl.Datetime("us", "UTC"),
-    JSON: pl.String(),
-    LargeBinary: pl.Binary(),
-    Boolean: pl.Boolean(),
-    Float: pl.Float64(),
-    BigInteger: pl.Int64(),
-    Integer: pl.Int64(),
-    Text: pl.String(),
-    String: pl.String(),
+KINDS: Mapping[type, Kind] = {
+    UtcDateTime: "time",
+    JSON: "text",
+    LargeBinary: "bytes",
+    Boolean: "truth",
+    Float: "number",
+    BigInteger: "whole",
+    Integer: "whole",
+    Text: "text",
+    String: "text",
 }
 UNFINISHED = ".unfinished"
 """Ending of a file that is being written; one that is left over is written anew."""
@@ -48,17 +49,22 @@ class ArchiveError(MessplusError):
 
 
 class Archive:
-    """The files in a folder, which is made where it is not there."""
+    """The files in a folder, which is made where it is not there.
+
+    Raises ParquetError where the extra `parquet` is not installed.
+    """
 
     def __init__(self, folder: Path) -> None:
+        parquet.require()
         self._folder = folder
 
     def path(self, table: Table, part: Part) -> Path:
-        """Of the rows of a table in a part, named by the last position: in the order of the log."""
+        """Return the file of the rows of a table in a part, named by the last position: in the
+        order of the log."""
         return self._folder / table.name / f"{part.upto:012d}.parquet"
 
     def has(self, table: Table, part: Part) -> bool:
-        """Whether the file is there, and so complete."""
+        """Tell whether the file is there, and so complete."""
         return self.path(table, part).is_file()
 
     def write(self, table: Table, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -67,7 +73,7 @@ class Archive:
         try:
             unfinished.parent.mkdir(parents=True, exist_ok=True)
             with unfinished.open("wb") as file:
-                frame(table, rows).write_parquet(file)
+                parquet.write(file, *_columns(table, rows))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -87,8 +93,8 @@ class Archive:
             path = self._unfinished(table, part)
         (key,) = table.primary_key.columns
         try:
-            found = set(pl.read_parquet(path, columns=[key.name])[key.name])
-        except (OSError, pl.exceptions.PolarsError) as error:
+            found = set(parquet.read(path, [key.name])[key.name])
+        except (OSError, ParquetError) as error:
             raise ArchiveError(
                 f"{path}: cannot be read back ({error}); nothing of it is deleted"
             ) from error
@@ -104,11 +110,13 @@ class Archive:
         return path.with_name(path.name + UNFINISHED)
 
 
-def frame(table: Table, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The rows with their columns as in the table; JSON as its text."""
-    return pl.DataFrame(
+def _columns(
+    table: Table, rows: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
+    """Turn rows into the columns of the table, JSON as its text; and what each column holds."""
+    return (
         {column.name: [_value(column, row) for row in rows] for column in table.columns},
-        schema={column.name: TYPES[type(column.type)] for column in table.columns},
+        {column.name: KINDS[type(column.type)] for column in table.columns},
     )
 
 

@@ -36,8 +36,9 @@ and would miss a shorter pause again and again. With 0.02 s, labels waited up to
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What went: requests and lessons at positions in (``start``, ``upto``] with ``rows`` by table.
-    ``held`` says, by zoo, where its state ends, which holds back more. Of a dry run, what would."""
+    """The result of a prune: requests and lessons at positions in (``start``, ``upto``] with
+    ``rows`` by table. ``held`` says, by zoo, where its state ends, which holds back more. A dry run
+    gives what would go."""
 
     database: str
     before: datetime
@@ -48,12 +49,12 @@ class Pruned:
     is_dry_run: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {**asdict(self), "before": self.before.isoformat(), "rows": dict(self.rows)}
 
 
 def checked(before: datetime) -> datetime:
-    """The date, in UTC. Raises ConfigurationError where it is too young."""
+    """Return the date, in UTC. Raises ConfigurationError where it is too young."""
     before = before.replace(tzinfo=UTC) if before.tzinfo is None else before.astimezone(UTC)
     if before > datetime.now(UTC) - LEAST_AGE:
         raise ConfigurationError(
@@ -119,7 +120,7 @@ async def _prune(
 
 
 async def _delete_before(engine: AsyncEngine, start: int, files: Archive | None) -> Counter[str]:
-    """Everything before the start of the log, part by part."""
+    """Delete everything before the start of the log, part by part."""
     deleted: Counter[str] = Counter()
     while (part := await pruned_rows.first_part(engine, start)) is not None:
         deleted += Counter(await pruned_rows.counts(engine, part))
@@ -171,7 +172,7 @@ def _pruned(
 
 
 def render(found: Pruned) -> Iterator[Table | str]:
-    """One row a table of the log, then what is worth knowing."""
+    """Render one row a table of the log, then what is worth knowing."""
     table = Table(title=found.database, title_justify="left")
     table.add_column("table")
     table.add_column("rows", justify="right")

@@ -22,7 +22,7 @@ NICE = 10
 
 
 def task(database: str, keep_days: int, archive: str | None) -> bytes:
-    """What to write to standard input: the database's URL may hold a password."""
+    """Encode what to write to standard input: the database's URL may hold a password."""
     given = {"database": database, "keep_days": keep_days, "archive": archive}
     return json.dumps(given).encode()
 

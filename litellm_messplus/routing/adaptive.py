@@ -7,10 +7,10 @@ comes from how sure it is that a cheaper candidate can hold alpha.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
-from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.decision import Decision, Reason, Situation
 from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -46,8 +46,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request is decided by: who may serve, at which price of satisfaction, and whether
-    that comes from the plan."""
+    """The terms that a request is decided by: who may serve, at which price of satisfaction, and
+    whether that comes from the plan."""
 
     models: tuple[int, ...]
     price: float
@@ -60,9 +60,9 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Who serves, ``unseen`` beside whom, the ``chance`` of a probe, and how likely it was that the
-    chosen one would serve."""
+class Pick:
+    """The choice for a request: who serves, ``unseen`` beside whom, the ``chance`` of a probe, and
+    how likely it was that the chosen one would serve."""
 
     chosen: int
     unseen: tuple[int, ...]
@@ -75,8 +75,11 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     """Rank the healthy candidates for one request.
 
     The backlog counts answered requests; where only a share of them is answered, the horizon over
-    which it is to be repaid holds that much fewer.
+    which it is to be repaid holds that much fewer. Where it is known whether this request's answers
+    will be labelled, unseen calls are made or left out by that, whatever became of others.
     """
+    if situation.is_labelled is not None:
+        known = replace(known, unseen_labelled=1.0)
     view = _view(situation, known)
     reserved = _reserve(view, known, situation)
     owed = situation.queue + situation.in_flight
@@ -89,16 +92,16 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     ]
     is_blind = known.is_blank and situation.t > BLIND
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
-    choice = _choice(situation, known, view, terms, best, owed, is_blind=is_blind)
-    ranking = _ranking(choice.chosen, terms.models, view.by_cost, scores)
+    pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
+    ranking = _ranking(pick.chosen, terms.models, view.by_cost, scores)
     return Decision(
         ranking=tuple(situation.estimates[place].candidate for place in ranking),
-        explored=tuple(situation.estimates[place].candidate for place in choice.unseen),
-        is_exploration=choice.is_probe or bool(choice.unseen),
-        exploration_probability=choice.chance,
-        expected_satisfaction=situation.estimates[choice.chosen].satisfaction,
-        propensity=choice.propensity,
-        reason=_reason(choice, is_blind, view.is_within_reach, owed + reserved),
+        explored=tuple(situation.estimates[place].candidate for place in pick.unseen),
+        is_exploration=pick.is_probe or bool(pick.unseen),
+        exploration_probability=pick.chance,
+        expected_satisfaction=situation.estimates[pick.chosen].satisfaction,
+        propensity=pick.propensity,
+        reason=_reason(pick, is_blind, view.is_within_reach, owed + reserved),
         price=terms.price,
         is_within_reach=view.is_within_reach,
     )
@@ -112,7 +115,8 @@ def _terms(
     reserved: float,
     answered_share: float,
 ) -> Terms:
-    """By the plan over recent prompts where reading them has proved itself, else by the means."""
+    """Set the terms, by the plan over recent prompts where reading them has proved itself, else by
+    the means."""
     repayment = horizon(situation.t, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
@@ -123,7 +127,7 @@ def _terms(
     return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), False)
 
 
-def _choice(
+def _pick(
     situation: Situation,
     known: Knowledge,
     view: View,
@@ -132,8 +136,9 @@ def _choice(
     owed: float,
     *,
     is_blind: bool,
-) -> Choice:
-    """The best, unless a probe is due. A probe that would cost the user much is made unseen."""
+) -> Pick:
+    """Choose the best, unless a probe is due. A probe that would cost the user much is made
+    unseen."""
     chance, costs = trying.probe_probability(situation.t), view.typical_cost
     tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
     trial = (
@@ -145,13 +150,14 @@ def _choice(
     if situation.exploration_draw < chance:
         model = tried[int(situation.choice_draw * len(tried))]
         chosen, unseen = (model, ()) if model in served else (best, (model,))
-        return Choice(
-            chosen, unseen, True, chance, _propensity(chosen, best, tried, served, chance)
-        )
+        propensity = _propensity(chosen, best, tried, served, chance)
+        if unseen and situation.is_labelled is False:  # it would teach nothing
+            return Pick(best, (), False, chance, propensity)
+        return Pick(chosen, unseen, True, chance, propensity)
     shadows: tuple[int, ...] = ()
-    if not is_blind:
+    if not is_blind and situation.is_labelled is not False:
         shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
-    return Choice(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
+    return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 
 
 def _is_better_unseen(
@@ -166,7 +172,7 @@ def _is_better_unseen(
 def _propensity(
     chosen: int, best: int, tried: Sequence[int], served: Sequence[int], chance: float
 ) -> float:
-    """With which probability this one was to serve: by a probe, or as the best one."""
+    """Compute the probability with which this one was to serve: by a probe, or as the best one."""
     by_probe = chance / len(tried) if chosen in served else 0.0
     if chosen != best:
         return by_probe
@@ -175,7 +181,7 @@ def _propensity(
 
 
 def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
-    """The surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
+    """Compute the surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
     best = max(view.by_cost, key=known.rate.__getitem__)
     holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
     holder = next(holds, best)
@@ -200,7 +206,8 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
 
 
 def _bounded(price: float, view: View) -> float:
-    """Where nothing holds alpha, no price is high enough: best value is the most that is paid."""
+    """Bound the price: where nothing holds alpha, no price is high enough, and best value is the
+    most that is paid."""
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
@@ -209,14 +216,14 @@ def _bounded(price: float, view: View) -> float:
 def _ranking(
     chosen: int, allowed: Sequence[int], usable: Sequence[int], scores: Sequence[float]
 ) -> list[int]:
-    """The choice, then the other eligible ones by score, then the rest: for retries."""
+    """Rank the choice, then the other eligible ones by score, then the rest: for retries."""
     others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
     rest = sorted((m for m in usable if m != chosen and m not in allowed), key=scores.__getitem__)
     return [chosen, *others, *rest]
 
 
 def _largest(situation: Situation) -> int:
-    """The one that stands for quality; the most expensive where it is not healthy."""
+    """Return the one that stands for quality; the most expensive where it is not healthy."""
     estimates = situation.estimates
     return max(
         range(len(estimates)),
@@ -224,11 +231,11 @@ def _largest(situation: Situation) -> int:
     )
 
 
-def _reason(choice: Choice, is_blind: bool, is_within_reach: bool, backlog: float) -> str:
-    if choice.is_probe:
-        return "probe beside the choice, unseen" if choice.unseen else "probe"
+def _reason(pick: Pick, is_blind: bool, is_within_reach: bool, backlog: float) -> Reason:
+    if pick.is_probe:
+        return Reason.UNSEEN_PROBE if pick.unseen else Reason.PROBE
     if is_blind:
-        return "no label has come yet: the largest"
+        return Reason.UNLABELLED
     if not is_within_reach:
-        return "no candidate is expected to hold alpha: best value"
-    return "behind alpha" if backlog > 0.0 else "ahead of alpha"
+        return Reason.OUT_OF_REACH
+    return Reason.BEHIND if backlog > 0.0 else Reason.AHEAD

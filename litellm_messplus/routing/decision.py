@@ -2,13 +2,33 @@
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 from litellm_messplus.routing.plan import Outlook
 
 
+class Reason(StrEnum):
+    """The reason for a candidate, as the log keeps it; a sentence is made of it where it is shown.
+
+    Every policy adds its own; `none_healthy` is the proxy's.
+    """
+
+    AHEAD = "ahead"
+    BEHIND = "behind"
+    OUT_OF_REACH = "out_of_reach"
+    UNLABELLED = "unlabelled"
+    PROBE = "probe"
+    UNSEEN_PROBE = "unseen_probe"
+    FIRST_REQUEST = "first_request"
+    EXPLORATION = "exploration"
+    NO_DEBT = "no_debt"
+    LEAST_PENALTY = "least_penalty"
+    NONE_HEALTHY = "none_healthy"
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is expected of one candidate for one request, before any call.
+    """The estimates of one candidate for one request, before any call.
 
     ``cost`` is of this request and ``typical_cost`` of an average one, in the zoo's unit;
     ``satisfaction`` is the paper's s-hat, a probability.
@@ -22,14 +42,15 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a policy may look at for one request, beside what it has learned.
+    """The situation of one request: everything a policy may look at, beside what it has learned.
 
     ``t`` counts the requests of the service level from 1; ``alpha`` is what its queue aims at.
     ``estimates`` holds the healthy candidates only. ``in_flight`` is the expected shortfall of
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
-    there are enough of them.
+    there are enough of them. ``is_labelled`` says whether every answer to the request will get a
+    label; None where nobody knows before.
     """
 
     t: int
@@ -41,16 +62,18 @@ class Situation:
     exploration_draw: float
     choice_draw: float
     outlook: Outlook | None = None
+    is_labelled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with one request, and why.
+    """The decision for one request, and the reason for it.
 
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
     next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
-    satisfied request might cost, where the policy has such a price.
+    satisfied request might cost, where the policy has such a price. ``is_within_reach`` says
+    whether a candidate may hold alpha, as far as the policy can tell.
     """
 
     ranking: tuple[str, ...]
@@ -59,7 +82,7 @@ class Decision:
     exploration_probability: float
     expected_satisfaction: float
     propensity: float
-    reason: str
+    reason: Reason
     price: float | None = None
     is_within_reach: bool = True
 
@@ -73,11 +96,11 @@ class Decision:
 
 
 def exploration_probability(t: int, c: float) -> float:
-    """p_t = min(1, c / t^(1/4)) for the t-th request, counted from 1."""
+    """Compute p_t = min(1, c / t^(1/4)) for the t-th request, counted from 1."""
     return float(min(1.0, c / t**0.25))
 
 
-def every_candidate(situation: Situation, probability: float, reason: str) -> Decision:
+def every_candidate(situation: Situation, probability: float, reason: Reason) -> Decision:
     """Call all healthy candidates; the user gets the answer of the largest, else of the most
     expensive."""
     ranked = sorted(
@@ -100,7 +123,8 @@ def every_candidate(situation: Situation, probability: float, reason: str) -> De
 
 
 def after(queue: float, shortfall: float) -> float:
-    """Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt back.
+    """Compute Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt
+    back.
 
     ``shortfall`` is alpha - s, times what the label counts; where a second verdict replaces the
     first, it is the difference of theirs.
@@ -111,20 +135,23 @@ def after(queue: float, shortfall: float) -> float:
 # What the queue aims at, and how much a label weighs, where the labels are not the whole truth.
 
 
-def aim(alpha: float, *, margin: float, answered: int, label_noise: float) -> float:
-    """The share of satisfied labels to hold so that the share of satisfied requests is alpha.
+def aim(
+    alpha: float, *, margin: float, answered: int, label_noise: float, raised: float = 0.0
+) -> float:
+    """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
 
     ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
-    little is known, gone when much is. Where a label is wrong with probability ``label_noise``,
+    little is known, gone when much is; ``raised`` is what a promise with a `confidence` adds.
+    Where a label is wrong with probability ``label_noise``,
     the truth alpha shows as noise + (1 - 2 noise) alpha.
     """
     standard_error = math.sqrt(alpha * (1.0 - alpha) / max(answered, 1))
-    wanted = min(alpha + margin * standard_error, (1.0 + alpha) / 2.0)
+    wanted = min(alpha + margin * standard_error + raised, (1.0 + alpha) / 2.0)
     return label_noise + (1.0 - 2.0 * label_noise) * wanted
 
 
 def label_weight(satisfaction: float, response_bias: float) -> float:
-    """What a label counts where unsatisfied users answer ``response_bias`` times as often.
+    """Weigh a label where unsatisfied users answer ``response_bias`` times as often.
 
     A satisfied label then stands for that many times as many requests as an unsatisfied one; the
     two weigh 1 on average.

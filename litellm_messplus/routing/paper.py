@@ -3,6 +3,7 @@
 from litellm_messplus.routing.decision import (
     Decision,
     Estimate,
+    Reason,
     Situation,
     every_candidate,
     exploration_probability,
@@ -18,7 +19,7 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
     """
     probability = 1.0 if situation.t == 1 else exploration_probability(situation.t, c)
     if situation.exploration_draw < probability:
-        reason = "first request" if situation.t == 1 else "exploration"
+        reason = Reason.FIRST_REQUEST if situation.t == 1 else Reason.EXPLORATION
         return every_candidate(situation, probability, reason)
     ranked = sorted(
         situation.estimates, key=lambda estimate: _penalty(estimate, situation.queue, V)
@@ -30,21 +31,15 @@ def decide(situation: Situation, V: float, c: float) -> Decision:
         exploration_probability=probability,
         expected_satisfaction=ranked[0].satisfaction,
         propensity=1.0 - probability,
-        reason=_reason(ranked[0], situation.queue, V),
+        reason=Reason.NO_DEBT if situation.queue == 0.0 else Reason.LEAST_PENALTY,
     )
 
 
 def _penalty(estimate: Estimate, queue: float, V: float) -> tuple[float, float, str]:
-    """Drift plus penalty of one candidate (Eq. 3); the constant Q alpha orders nothing.
+    """Compute drift plus penalty of one candidate (Eq. 3); the constant Q alpha orders nothing.
 
     Equal penalties go to the cheaper, then to the first by name, so that a decision never depends
     on the order in which LiteLLM lists the deployments.
     """
     drift_plus_penalty = V * estimate.cost - queue * estimate.satisfaction
     return drift_plus_penalty, estimate.cost, estimate.candidate
-
-
-def _reason(best: Estimate, queue: float, V: float) -> str:
-    if queue == 0.0:
-        return "cheapest: no debt"
-    return f"least V*E - Q*s = {V:g}*{best.cost:.6g} - {queue:.4g}*{best.satisfaction:.4f}"

@@ -40,7 +40,7 @@ Matrix = NDArray[np.float64]
 
 
 class Point(NamedTuple):
-    """Of one price: the mean satisfaction and the mean cost that it buys."""
+    """A point of the frontier: one price, the mean satisfaction and the mean cost that it buys."""
 
     price: float
     rate: float
@@ -49,7 +49,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """What each price buys, rising; ``prices``, ``rates`` and ``costs`` are of the same length."""
+    """The frontier: what each price buys, rising; ``prices``, ``rates`` and ``costs`` are of the
+    same length."""
 
     prices: list[float]
     rates: list[float]
@@ -61,8 +62,8 @@ class Frontier:
         return self.rates[-1]
 
     def at(self, rate: float) -> Point:
-        """Where the mean satisfaction is ``rate``, between two prices; the end where it is never
-        reached."""
+        """Find where the mean satisfaction is ``rate``, between two prices; the end where it is
+        never reached."""
         high = bisect_left(self.rates, rate)
         if high == 0:
             return Point(0.0, self.rates[0], self.costs[0])
@@ -97,14 +98,16 @@ class Outlook:
             self._make(self._by_cost, is_hopeful, len(self._by_cost))
 
     def frontier(self, models: Sequence[int], *, is_hopeful: bool) -> Frontier:
-        """Of these models alone, at what is predicted of them or at the best that may be hoped."""
+        """Return the frontier of these models alone, at what is predicted of them or at the best
+        that may be hoped."""
         key = frozenset(models), is_hopeful
         if key not in self._frontiers:
             self._make(models, is_hopeful, 1)
         return self._frontiers[key]
 
     def _make(self, models: Sequence[int], is_hopeful: bool, prefixes: int) -> None:
-        """Of all ``models``, and of the ``prefixes`` - 1 shorter beginnings of that list."""
+        """Make the frontiers of all ``models``, and of the ``prefixes`` - 1 shorter beginnings of
+        that list."""
         shape = len(self._prices), self._cost.shape[1]
         least = np.full(shape, np.inf, np.float32)
         rate, cost = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -123,13 +126,13 @@ class Outlook:
 
 
 def _rising(bought: NDArray[np.float32]) -> list[float]:
-    """The mean over prompts by price, which rounding must not let fall."""
+    """Average over prompts by price, which rounding must not let fall."""
     rising: list[float] = np.maximum.accumulate(bought.mean(axis=1, dtype=np.float64)).tolist()
     return rising
 
 
 class Planned(NamedTuple):
-    """Who may serve, and the price of satisfaction to decide by."""
+    """The plan for a request: who may serve, and the price of satisfaction to decide by."""
 
     models: tuple[int, ...]
     price: float
@@ -142,8 +145,8 @@ def plan(
     alpha: float,
     backlog: float,
 ) -> Planned:
-    """Of all models where that saves enough against the ``eligible`` ones, which the means say are
-    needed; else of these alone. ``backlog`` is in requests."""
+    """Plan over all models where that saves enough against the ``eligible`` ones, which the means
+    say are needed; else over these alone. ``backlog`` is in requests."""
     every = outlook.frontier(by_cost, is_hopeful=True).at(alpha).cost
     needed = outlook.frontier(eligible, is_hopeful=True).at(alpha).cost
     models = tuple(by_cost if every <= (1.0 - SAVING) * needed else eligible)

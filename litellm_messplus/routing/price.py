@@ -20,7 +20,8 @@ HORIZON = 800.0
 
 
 def horizon(requests: int, answered_share: float) -> float:
-    """Answered requests within which a backlog is to be repaid, after so many requests."""
+    """Return the answered requests within which a backlog is to be repaid, after so many
+    requests."""
     repaid_within = min(HORIZON_PER_REQUEST * max(requests, 1), HORIZON)
     return max(answered_share * repaid_within, HORIZON_PER_REQUEST)
 
@@ -32,7 +33,8 @@ def eligible(
     backlog: float,
     horizon: float,
 ) -> tuple[int, ...]:
-    """The models up to the cheapest that can hold alpha and repay the backlog; else all of them."""
+    """Return the models up to the cheapest that can hold alpha and repay the backlog; else all of
+    them."""
     target = alpha + max(backlog, 0.0) / horizon
     for position, model in enumerate(by_cost):
         if optimistic[model] >= target:
@@ -62,7 +64,8 @@ LEAST_SPREAD = 0.1
 def lower_hull(
     models: Sequence[int], cost: Sequence[float], rate: Sequence[float]
 ) -> tuple[int, ...]:
-    """The models no mix of others undercuts, cheapest first; models are given by rising cost."""
+    """Return the models that no mix of others undercuts, cheapest first; models are given by rising
+    cost."""
     hull: list[int] = []
     for model in models:
         if hull and rate[model] <= rate[hull[-1]]:
@@ -83,7 +86,8 @@ def _undercut(
 def feedforward(
     hull: Sequence[int], cost: Sequence[float], rate: Sequence[float], alpha: float
 ) -> float:
-    """Slope of the hull where it crosses alpha; of its last piece where it stays below."""
+    """Return the slope of the hull where it crosses alpha; of its last piece where it stays
+    below."""
     slope = 0.0
     for low, high in pairwise(hull):
         slope = (cost[high] - cost[low]) / (rate[high] - rate[low])
@@ -98,7 +102,8 @@ def with_feedback(slope: float, backlog: float) -> float:
 
 
 def best_value(cost: Sequence[float], rate: Sequence[float]) -> float:
-    """The most that is paid where nothing holds alpha: the average price over the whole zoo."""
+    """Return the most that is paid where nothing holds alpha: the average price over the whole
+    zoo."""
     return (max(cost) - min(cost)) / max(max(rate) - min(rate), LEAST_SPREAD)
 
 
@@ -117,7 +122,8 @@ PER_REQUEST = 0.01
 
 
 def reserve(rate: float, deviation: float, alpha: float, requests: int) -> float:
-    """Surplus to aim at, in requests; rate and deviation are of the model that holds alpha."""
+    """Compute the surplus to aim at, in requests; rate and deviation are of the model that holds
+    alpha."""
     surplus = max(rate - alpha, deviation, 1e-6)
     excursion = rate * (1.0 - rate) / (2.0 * surplus)
     return min(FACTOR * excursion, LARGEST, PER_REQUEST * requests)

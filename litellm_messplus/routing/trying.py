@@ -12,7 +12,7 @@ LEAST_LABELLED = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Of each healthy candidate, in the order of the situation's estimates.
+    """The knowledge of each healthy candidate, in the order of the situation's estimates.
 
     ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` how
     many deviations may be added to it. ``is_blank`` before the first label. ``unseen_labelled`` is
@@ -53,7 +53,8 @@ UNSURE = 0.05
 
 
 def trial(known: Knowledge, optimistic: Sequence[float], alpha: float, owed: float) -> int | None:
-    """The model to try where a debt stands that no rate, as it is known, can repay; else None.
+    """Choose the model to try where a debt stands that no rate, as it is known, can repay; else
+    None.
 
     It is the least known of those that may hold alpha, whatever it costs. Only under a plan: there
     a few early misses, on prompts that nobody answers, condemn a model for good, for it is called
@@ -78,7 +79,8 @@ def to_probe(
     known: Knowledge,
     alpha: float,
 ) -> tuple[int, ...]:
-    """Cheaper eligible models that may plausibly hold alpha; where there is none, all eligible."""
+    """Return the cheaper eligible models that may plausibly hold alpha; where there is none, all
+    eligible."""
     plausible = tuple(
         model
         for model in eligible
@@ -89,8 +91,9 @@ def to_probe(
 
 
 def is_better_unseen(regret: float, cost: float, labelled: float) -> bool:
-    """Whether to make the probe beside the choice: ``regret`` is what the user would lose by it, at
-    the price of satisfaction, ``labelled`` the share of unseen calls that got a label lately."""
+    """Decide whether to make the probe beside the choice: ``regret`` is what the user would lose by
+    it, at the price of satisfaction, ``labelled`` the share of unseen calls that got a label
+    lately."""
     return labelled >= LEAST_LABELLED and labelled * regret > cost
 
 
@@ -124,7 +127,8 @@ def to_shadow(
     known: Knowledge,
     alpha: float,
 ) -> tuple[int, ...]:
-    """The eligible models cheaper than the choice whose label is worth more than its price."""
+    """Return the eligible models cheaper than the choice whose label is worth more than its
+    price."""
     if known.unseen_labelled < LEAST_LABELLED:
         return ()
     return tuple(
@@ -140,5 +144,5 @@ def to_shadow(
 
 
 def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:
-    """The probability that the true rate is at least alpha, by the normal law."""
+    """Compute the probability that the true rate is at least alpha, by the normal law."""
     return 0.5 * math.erfc((alpha - rate) / (math.sqrt(2.0) * max(deviation, 1e-6)))

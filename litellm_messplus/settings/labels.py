@@ -1,6 +1,6 @@
 """Where a zoo's labels come from beside the users' feedback, and whose word counts."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -32,42 +32,74 @@ class CallableCheckSettings(Settings):
     """A function of the operator's that judges an answer."""
 
     callable: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] = Field(
-        description="`package.module:function`, sync or async. It gets one `AnsweredCall` and "
-        "returns True, False, a score from 0 to 1, or None where it cannot say."
+        description="The function, sync or async. It gets one answered call and returns true, "
+        "false, a score from 0 to 1, or None where it cannot say."
     )
     timeout_seconds: Positive = Field(
-        default=5.0, description="How long it may take; then there is no label."
+        default=5.0, description="How long it may take. Then there is no label."
     )
 
 
 class ChecksSettings(Settings):
-    """What a program finds out about an answer at once. Each that applies gives a label of its own,
-    and an answer must pass them all."""
+    """The checks by which a program judges an answer at once. Each that applies gives a label of
+    its own, and an answer must pass them all."""
 
     complete: bool = Field(
         default=False,
-        description="An answer that is empty, cut off by length or refused by a content filter is "
-        "unsatisfactory, and so is an error that the user saw. It never says that one is "
-        "satisfactory.",
+        description="Whether an answer that is empty, cut off by length or refused by a content "
+        "filter is unsatisfactory, and so is an error that the user saw. This check "
+        "never says that an answer is satisfactory.",
     )
     json_schema: bool = Field(
         default=False,
-        description="An answer that does not parse against the request's JSON schema, or a tool "
-        "call that does not fit its definition, is unsatisfactory. It never says that one is "
-        "satisfactory.",
+        description="Whether an answer that does not fit the request's JSON schema, or a tool "
+        "call that does not fit its definition, is unsatisfactory. This check never "
+        "says that an answer is satisfactory.",
     )
     reference: bool = Field(
         default=False,
-        description="Whether the answer matches the reference in the request's metadata, "
-        "`messplus_reference`.",
+        description="Whether answers are compared with the reference in the request's metadata.",
     )
     callables: dict[str, CallableCheckSettings] = Field(
-        default_factory=dict, description="Checks of your own, by a name that the log keeps."
+        default_factory=dict, description="Functions that judge an answer."
     )
     weight: Positive = Field(default=1.0, description="How much a label of a check counts.")
 
 
-class JudgeSettings(Settings):
+class GradingSettings(Settings):
+    """The bounds of a model that says in the background which answers satisfy."""
+
+    budget_per_day: NotNegative | None = Field(
+        default=None,
+        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices. The judge "
+        "must have a price.",
+    )
+    gradings_per_day: Annotated[int, Field(ge=0)] = Field(
+        default=10_000,
+        description="Times that the judge may be asked in a day (UTC), whatever comes of it.",
+    )
+    timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
+    concurrent: Annotated[int, Field(ge=1)] = Field(
+        default=2, description="Gradings under way at once, in one worker."
+    )
+    waiting: Annotated[int, Field(ge=1)] = Field(
+        default=1000,
+        description="Requests that may wait to be graded, in one worker. More are left out, and "
+        "counted.",
+    )
+    patience_seconds: Positive = Field(
+        default=1800.0,
+        description="How long a request waits for a judge that fails, before it is left out.",
+    )
+    weight: Positive = Field(default=1.0, description="How much a label of the judge counts.")
+    least_agreement: Annotated[float, Field(ge=-1.0, le=1.0)] = Field(
+        default=0.2,
+        description="Cohen's kappa with the users' feedback. Where it lies below this with 95 % "
+        "confidence, the judge's labels stop counting.",
+    )
+
+
+class JudgeSettings(GradingSettings):
     """A model that grades answers in the background, on a sample."""
 
     model: Annotated[str, Field(min_length=1)] = Field(
@@ -78,39 +110,69 @@ class JudgeSettings(Settings):
         description="The share of requests that are graded, drawn at random; a service level may "
         "have its own.",
     )
-    budget_per_day: NotNegative | None = Field(
-        default=None,
-        description="Dollars that grading may cost in a day (UTC), by LiteLLM's prices; the judge "
-        "must have one.",
-    )
-    gradings_per_day: Annotated[int, Field(ge=0)] = Field(
-        default=10_000,
-        description="Times that the judge may be asked in a day (UTC), whatever comes of it.",
-    )
     rubric: Annotated[str, Field(min_length=1)] = Field(
         default=RUBRIC, description="What makes an answer satisfactory, told to the judge."
     )
-    timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
-    concurrent: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="Gradings under way at once."
+
+
+class ComparingSettings(GradingSettings):
+    """A model that compares an answer with the largest candidate's."""
+
+    judge: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="The `model_name` of `model_list` that compares; not the zoo itself. Left out, "
+        "the largest candidate does.",
     )
-    waiting: Annotated[int, Field(ge=1)] = Field(
-        default=1000, description="Requests that may wait to be graded; more are left out, counted."
+    most_position_bias: Share = Field(
+        default=0.3,
+        description="By how much more often the judge may prefer the answer that it is shown first "
+        "to the other, or less, as a share. Beyond, with 95 % confidence, its labels stop "
+        "counting.",
     )
-    patience_seconds: Positive = Field(
-        default=1800.0,
-        description="How long a request waits for a judge that fails, before it is left out.",
+
+
+class ParitySettings(ComparingSettings):
+    """An answer satisfies that is at least as good as the largest candidate's."""
+
+    rate: Share = Field(
+        default=0.1,
+        description="The share of requests that are compared, drawn at random; a service level may "
+        "have its own, as `judge_rate`.",
     )
-    weight: Positive = Field(default=1.0, description="How much a label of the judge counts.")
-    least_agreement: Annotated[float, Field(ge=-1.0, le=1.0)] = Field(
-        default=0.2,
-        description="Cohen's kappa with the users' feedback. Where it is lower, with 95 % "
-        "confidence, the judge's labels stop counting.",
+
+
+class AutoSettings(ComparingSettings):
+    """Labels that cost nothing are taken, and others bought where they are needed."""
+
+    by: Literal["parity", "judge"] = Field(
+        default="parity",
+        description="How labels are bought: `parity` compares with the largest candidate's answer, "
+        "`judge` grades each answer by the rubric.",
     )
+    share_of_saved: Share = Field(
+        default=0.1, description="Of what routing saves, the share that labels may cost."
+    )
+    start_allowance: Share = Field(
+        default=0.02,
+        description="What labels may cost before anything is saved: a share of what a day of "
+        "requests would cost at the largest candidate.",
+    )
+    rubric: Annotated[str, Field(min_length=1)] = Field(
+        default=RUBRIC,
+        description="What makes an answer satisfactory, told to the judge under `by: judge`.",
+    )
+
+
+FREE: dict[str, Any] = {
+    "checks": {"complete": True, "json_schema": True, "reference": True},
+    "implicit": {},
+}
+"""Sources that cost nothing: `auto` takes them unless the section says otherwise."""
 
 
 class ImplicitSettings(Settings):
-    """Asking again says that the answer did not satisfy, going on that it did."""
+    """The rules that read satisfaction from what the user does next: asking again says that the
+    answer did not satisfy, going on that it did."""
 
     within_seconds: Positive = Field(
         default=180.0, description="How long after an answer the next question speaks of it."
@@ -129,24 +191,69 @@ class LabelsSettings(Settings):
     precedence: tuple[LabelKind, ...] = Field(
         default=PRECEDENCE,
         min_length=1,
-        description="The kinds of labels that count, the strongest first; what is left out is kept "
-        "in the log alone. Another order is another fold of the same log.",
+        description="The kinds of labels that count, the strongest first. What is left out is "
+        "kept in the log alone.",
     )
     checks: ChecksSettings = Field(
-        default_factory=ChecksSettings, description="What a program can check."
+        default_factory=ChecksSettings,
+        description="What a program can check. Nothing, unless switched on.",
     )
-    judge: JudgeSettings | None = Field(default=None, description="A model that grades.")
+    judge: JudgeSettings | None = Field(
+        default=None, description="A model that grades answers in the background, on a sample."
+    )
+    parity: ParitySettings | None = Field(
+        default=None, description="A model that compares answers with the largest candidate's."
+    )
+    auto: AutoSettings | None = Field(
+        default=None,
+        description="Takes what costs nothing, and buys the rest where it is needed. "
+        "`labels: auto` says the same with all its defaults.",
+    )
     implicit: ImplicitSettings | None = Field(
-        default=None, description="What the next question says of the answer."
+        default=None, description="What the next question says of the answer before it."
     )
     key_influence: Share = Field(
         default=0.005,
         description="How far the verdicts of one key may move the satisfaction of a service level "
-        "in a day, as a share; what goes beyond is kept in the log alone. 1 switches it off.",
+        "in a day, as a share: see labels. `1` switches it off.",
     )
+    key_share: Share = Field(
+        default=0.1,
+        description="Which share of a day's labels that count may be the verdicts of one key; of a "
+        "key that makes more of the requests, as much. What goes beyond is kept in the log alone. "
+        "1 switches it off.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _auto_takes_what_is_free(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            if given != "auto":
+                raise ValueError("the word `auto`, or a section")
+            given = {"auto": {}}
+        if isinstance(given, dict) and given.get("auto") is not None:
+            return {**FREE, **given}
+        return given
 
     @model_validator(mode="after")
     def _each_kind_once(self) -> Self:
         if len(set(self.precedence)) < len(self.precedence):
             raise ValueError("each kind of labels once")
         return self
+
+    @model_validator(mode="after")
+    def _one_buys(self) -> Self:
+        buying = [name for name in ("judge", "parity", "auto") if getattr(self, name) is not None]
+        if len(buying) > 1:
+            raise ValueError(f"one of {', '.join(buying)}: each of them buys labels")
+        return self
+
+    @property
+    def buying(self) -> JudgeSettings | ParitySettings | AutoSettings | None:
+        """The section by which labels are bought."""
+        return self.judge or self.parity or self.auto
+
+    @property
+    def compares(self) -> bool:
+        """Whether answers are compared with the largest candidate's."""
+        return self.parity is not None or (self.auto is not None and self.auto.by == "parity")

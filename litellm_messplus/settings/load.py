@@ -20,8 +20,8 @@ VARIABLE = "os.environ/"
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
-    """The whole file. Variables are filled in as LiteLLM does; one that is not set stays as it is
-    written, for many (a provider's key) matter to the proxy alone.
+    """Read the whole file. Variables are filled in as LiteLLM does; one that is not set stays as it
+    is written, for many (a provider's key) matter to the proxy alone.
 
     Raises ConfigurationError where it cannot be read.
     """
@@ -50,7 +50,7 @@ SECTION = "messplus"
 
 
 def load_settings(config: Mapping[str, object]) -> MessplusSettings:
-    """The checked `messplus:` section of a whole proxy configuration.
+    """Check the `messplus:` section of a whole proxy configuration, and return its settings.
 
     Raises ConfigurationError naming the first key that cannot be honoured.
     """
@@ -85,7 +85,7 @@ def _allowed(problem: ErrorDetails) -> str:
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:
-    """The keys of the section in which the unknown one stands."""
+    """List the keys of the section in which the unknown one stands."""
     section: Any = MessplusSettings
     for key in location[:-1]:
         section = _below(section, key)
@@ -93,7 +93,7 @@ def _known_keys(location: Sequence[int | str]) -> list[str]:
 
 
 def _below(section: Any, key: int | str) -> Any:
-    """The section that stands under a key, or the dictionary of sections by name."""
+    """Return the section that stands under a key, or the dictionary of sections by name."""
     if get_origin(section) is dict:
         return get_args(section)[1]
     kind = section.model_fields[key].annotation

@@ -1,6 +1,6 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -13,21 +13,33 @@ from litellm_messplus.settings.labels import (
     Settings,
     Share,
 )
+from litellm_messplus.settings.policies import (
+    PolicyName,
+    PolicyPromise,
+    PolicySettings,
+    read_by_others,
+)
 
 # How long the proxy keeps requests, and what becomes of older ones.
 
 
 class RetentionSettings(Settings):
-    """Once a day, what is older leaves the log; what it taught stays."""
+    """The age of what leaves the log, once a day; what it taught stays."""
 
     keep_days: Annotated[int, Field(ge=1)] = Field(
-        description="Requests that were decided longer ago are pruned, and can be judged no more."
+        description="Requests that were decided longer ago are pruned, once a day. They can be "
+        "judged no more. What they taught stays."
     )
     archive: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None, description="The folder that their rows go to, as Parquet files."
+        default=None,
+        description="The folder that their rows go to, as Parquet files. Needs the extra "
+        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is made where it is "
+        "not there.",
     )
     drop: bool = Field(
-        default=False, description="Whether their rows are deleted without an archive."
+        default=False,
+        description="Whether their rows are deleted without an archive. Give exactly one of the "
+        "two.",
     )
 
     @model_validator(mode="after")
@@ -38,39 +50,26 @@ class RetentionSettings(Settings):
 
 
 DEFAULT_LEVEL = "default"
-PAPER_ONLY = frozenset(
-    {"V", "c", "learning_rate", "momentum", "weight_decay", "exploration_wait_seconds"}
-)
 AUDIT = "audit"
-ADAPTIVE_ONLY = frozenset({"margin", "response_bias", "label_noise"})
 
 
-class ServiceLevelSettings(Settings):
+class ServiceLevelSettings(PolicyPromise):
     """A named promise. What is left out is taken from its zoo."""
 
-    alpha: Alpha | None = Field(
-        default=None, description="The share of requests that must be satisfied."
-    )
-    V: Positive | None = Field(
-        default=None, description="The weight of cost against the virtual queue, per unit of cost."
-    )
-    c: NotNegative | None = Field(
-        default=None, description="Scales the exploration probability c / t^(1/4)."
-    )
-    margin: NotNegative | None = Field(
-        default=None, description="Standard errors of the rate to hold on top of alpha."
-    )
+    alpha: Alpha | None = Field(default=None, description="The share promised at this level.")
     judge_rate: Share | None = Field(
-        default=None, description="The share of requests that the zoo's judge grades."
+        default=None, description="The share of requests that the zoo's judge grades or compares."
     )
 
 
 class ElectricitySettings(Settings):
-    """Where dollars and joules meet. Without it, a zoo takes neither for the other."""
+    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
+    neither for the other."""
 
     price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
     carbon_per_kwh: NotNegative | None = Field(
-        default=None, description="What it emits, in grams of CO2e per kWh."
+        default=None,
+        description="What it emits, in grams of CO2e per kWh. Only in a zoo that counts in joules.",
     )
 
     @property
@@ -82,64 +81,28 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
-class TrustSettings(Settings):
-    """How far a zoo's labels can be trusted; read by `adaptive` only."""
-
-    margin: NotNegative = Field(
-        default=0.0,
-        description="Standard errors of the satisfaction rate to hold on top of alpha.",
-    )
-    response_bias: Positive | Literal["audit"] = Field(
-        default=1.0,
-        description="How many times as often unsatisfied users answer as satisfied ones; `audit` "
-        "estimates it from the requests that the judge grades.",
-    )
-    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
-        default=0.0, description="The probability that a label is wrong."
-    )
-
-
-class ZooSettings(TrustSettings):
+class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
-    policy: Literal["adaptive", "paper"] = Field(
+    policy: PolicyName = Field(
         default="adaptive",
-        description="`adaptive` needs alpha alone; `paper` is Algorithm 1 of MESS+, exactly, and "
-        "the only one that reads V, c and the settings of its predictor's SGD.",
-    )
-    V: Positive = Field(
-        default=1e-4,
-        description="The weight of cost against the virtual queue, per unit of cost. "
-        "The default is the paper's and per joule: in another unit, set another.",
-    )
-    c: NotNegative = Field(
-        default=0.1, description="Scales the exploration probability c / t^(1/4)."
-    )
-    learning_rate: Positive = Field(default=0.06, description="Of the predictor's SGD.")
-    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        default=0.9, description="Of the predictor's SGD."
-    )
-    weight_decay: NotNegative = Field(
-        default=0.01, description="The paper's mu, the strength of the regularisation."
-    )
-    exploration_wait_seconds: Positive = Field(
-        default=600.0,
-        description="How long the predictor waits for the labels of all of an exploration's calls, "
-        "before it learns from those that are there.",
+        description="How a zoo decides. `adaptive` needs alpha alone. `paper` is Algorithm 1 of "
+        "MESS+, exactly.",
     )
     cost_unit: CostUnit = Field(
         default=CostUnit.USD,
-        description="What cost is counted in: `usd` by LiteLLM's prices, `joule` by the energy "
-        "that `model_info.messplus` states.",
+        description="The unit of cost: `usd` by LiteLLM's prices, `joule` by the energy that "
+        "`model_info.messplus` states.",
     )
     electricity: ElectricitySettings | None = Field(
-        default=None, description="What turns joules into dollars, and back."
+        default=None,
+        description="What turns joules into dollars, and back: see dollars and joules.",
     )
     largest: str | None = Field(
         default=None,
         description="The candidate whose answer the user gets when all are called, and against "
-        "which savings are stated. Left out: the most expensive by price.",
+        "which savings are stated.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
@@ -147,26 +110,50 @@ class ZooSettings(TrustSettings):
     )
     service_levels: dict[str, ServiceLevelSettings] = Field(
         default_factory=dict,
-        description="Further promises, by the name that a key's or team's metadata gives under "
-        "`messplus_service_level`.",
+        description="Further promises, by the name that the metadata of a key or team gives. Each "
+        "has its own virtual queue and its own count of requests. All share what the "
+        "zoo has learned.",
     )
 
     @model_validator(mode="after")
     def _every_setting_is_read(self) -> "ZooSettings":
         levels = [level.model_fields_set for level in self.service_levels.values()]
-        unread, reader = (
-            (ADAPTIVE_ONLY, "adaptive") if self.policy == "paper" else (PAPER_ONLY, "paper")
-        )
-        given = unread.intersection(self.model_fields_set.union(*levels))
-        if given:
-            names = " and ".join(sorted(given))
-            raise ValueError(f"without {names}, which only `policy: {reader}` reads")
+        unread = read_by_others(self.policy, self.model_fields_set.union(*levels))
+        if unread:
+            names, readers = " and ".join(unread), " or ".join(dict.fromkeys(unread.values()))
+            raise ValueError(f"without {names}, which only `policy: {readers}` reads")
+        return self
+
+    @model_validator(mode="after")
+    def _the_aim_is_raised_by_one(self) -> "ZooSettings":
+        both = [
+            level.name
+            for level in map(self.level, (DEFAULT_LEVEL, *self.service_levels))
+            if level.margin > 0.0 and level.confidence is not None
+        ]
+        if both:
+            raise ValueError(
+                f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
         return self
 
     @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_can_be_bought(self) -> "ZooSettings":
+        labels = self.labels
+        given = [name for name in ("parity", "auto") if getattr(labels, name) is not None]
+        if given and self.policy == "paper":
+            raise ValueError(f"without labels.{given[0]}, which only `policy: adaptive` reads")
+        if labels.auto and self.cost_unit is CostUnit.JOULE and self.electricity is None:
+            raise ValueError(
+                "`electricity` beside `labels.auto` in a zoo of joules: what labels may cost is a "
+                "share of what is saved, and judges are paid in dollars"
+            )
         return self
 
     @model_validator(mode="after")
@@ -185,36 +172,32 @@ class ZooSettings(TrustSettings):
         return self
 
     def level(self, name: str) -> "ServiceLevel":
-        """The promise of that name, with what it leaves out taken from the zoo.
+        """Return the promise of that name, with what it leaves out taken from the zoo.
 
         Raises KeyError for a name that is not configured.
         """
         own = ServiceLevelSettings() if name == DEFAULT_LEVEL else self.service_levels[name]
+        read = {each: getattr(self, each) for each in PolicySettings.model_fields}
+        apart = {each: getattr(own, each) for each in PolicyPromise.model_fields}
         return ServiceLevel(
             name=name,
             alpha=self.alpha if own.alpha is None else own.alpha,
-            V=self.V if own.V is None else own.V,
-            c=self.c if own.c is None else own.c,
-            margin=self.margin if own.margin is None else own.margin,
-            response_bias=self.response_bias,
-            label_noise=self.label_noise,
             judge_rate=self._judge_rate(own),
+            **{**read, **{each: value for each, value in apart.items() if value is not None}},
         )
 
     def _judge_rate(self, own: ServiceLevelSettings) -> float:
-        judge = self.labels.judge
+        judge = self.labels.judge or self.labels.parity
         if judge is None:
             return 0.0
         return judge.rate if own.judge_rate is None else own.judge_rate
 
 
-class ServiceLevel(TrustSettings):
+class ServiceLevel(PolicySettings):
     """A promise with every value filled in."""
 
     name: str
     alpha: Alpha
-    V: Positive
-    c: NotNegative
     judge_rate: Share = 0.0
 
 
@@ -222,36 +205,53 @@ class MessplusSettings(Settings):
     """The whole section."""
 
     zoos: dict[str, ZooSettings] = Field(
-        min_length=1, description="By the `model_name` that the deployments share in `model_list`."
+        min_length=1,
+        description="The zoos, by the `model_name` that their deployments share in `model_list`. "
+        "A zoo needs at least two candidates. Requests to any other `model_name` are "
+        "not touched.",
     )
     database: str = Field(
         default="sqlite+aiosqlite:///messplus.db",
-        description="SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`.",
+        description="The database. The default is a file in the folder where the proxy is "
+        "started. Four slashes begin an absolute path. For Postgres, install "
+        "`litellm-messplus[postgres]`.",
     )
     start_without_database: bool = Field(
         default=True,
-        description="Whether the proxy starts while the database does not answer: LiteLLM then "
-        "serves as without the plugin, which joins when the database is there.",
+        description="Whether the proxy starts while the database does not answer. LiteLLM then "
+        "serves as without the plugin, which tries again every five seconds and joins "
+        "when the database is there. With `false`, the start stops with the reason.",
     )
     encoder: Annotated[str, Field(min_length=1)] = Field(
         default="hashed-ngrams",
-        description="What turns a prompt into features: `hashed-ngrams`, `none`, `static:FOLDER`, "
-        "`onnx:FOLDER`, `package.module:attribute`, or a Hugging Face name or folder.",
+        description="What turns a prompt into features: see encoders. `hashed-ngrams` needs no "
+        "download. An encoder that cannot be loaded stops the start.",
     )
     encoder_batch: Annotated[int, Field(ge=1)] = Field(
-        default=16, description="Prompts that a slow encoder gets at once, at most."
+        default=16,
+        description="Prompts that a slow encoder gets at once, at most. A GPU takes sixteen in "
+        "little more time than one.",
     )
     encoder_wait_seconds: NotNegative = Field(
-        default=0.002, description="How long a prompt may wait for others to be encoded with it."
+        default=0.002, description="How long a prompt may wait for others to be encoded with."
     )
     encoder_cache: Annotated[int, Field(ge=0)] = Field(
-        default=10_000, description="Texts whose features are kept in memory, the newest ones."
+        default=10_000,
+        description="Texts whose features are kept in memory: a prompt that comes again is not "
+        "encoded again.",
     )
-    seed: int = Field(default=0, description="Of the exploration draws.")
+    seed: int = Field(
+        default=0,
+        description="The seed of the draws that decide on explorations. The same seed and number "
+        "of request give the same draw.",
+    )
     deadline_seconds: Positive = Field(
         default=0.05,
-        description="What a decision may take. Features that come later are not waited for, and "
-        "where deciding itself takes longer, LiteLLM's own choice stands.",
+        description="How long a decision may take. Features are waited for four fifths of it, "
+        "less the recent lateness of the event loop. Features that come later are "
+        "left out, the running means decide, and `encode_seconds` is NULL in the log. "
+        "Counted as `features_late`. Where deciding itself takes longer, LiteLLM's own choice "
+        "stands. Counted as `deadlines_missed`.",
     )
     flush_seconds: Positive = Field(
         default=0.5,
@@ -259,23 +259,27 @@ class MessplusSettings(Settings):
     )
     feedback_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=600,
-        description="Verdicts that one key may give in a minute, in one worker; more are refused "
+        description="Verdicts that one key may give in a minute, to one worker. More are refused, "
         "and counted. Administrators of the proxy have no limit.",
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(
         default=10_000,
-        description="Log records between two snapshots of the state, of a megabyte or so each; a "
-        "start folds those since the newest, about 2,500 a second.",
+        description="Log records between two snapshots of the state, of a megabyte or so each. "
+        "More records mean a slower start (it folds about 2,500 a second), not a "
+        "different one.",
     )
     retention: RetentionSettings | None = Field(
-        default=None, description="How long requests are kept; left out, all are."
+        default=None, description="How long requests are kept."
     )
     store_text: bool = Field(
-        default=False, description="Whether prompts and answers are kept in the database."
+        default=False,
+        description="Whether prompts, answers and a judge's reasons are kept in the database. "
+        "Without it, the features of a prompt are, but not its words.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,
-        description="Exploration calls under way at once; more are left out and counted.",
+        description="Exploration calls under way at once, in one worker. More are left out, and "
+        "counted as `explorations_left_out`.",
     )
     charge_explorations: bool = Field(
         default=False,

@@ -15,7 +15,7 @@ from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -33,6 +33,9 @@ PENDING = 256
 """Requests after which a label is not expected any more."""
 ANSWER_MEMORY = 500
 """Requests over which the share of answered ones is taken."""
+MOST = 4.0
+"""Of how many times as much as the usual one a verdict may count, and how many times less: one of a
+rare draw must not swing the queue."""
 
 
 class Pending(NamedTuple):
@@ -44,8 +47,10 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """``shortfall`` is over judged requests; ``pending`` holds the expected one of each of the
-    others, and ``expected`` their sum."""
+    """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
+    expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
+    requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
+    one of a common draw."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -53,15 +58,16 @@ class Account:
     answered_requests: int = 0
     requests: int = 0
     expected: float = 0.0
+    stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
 
     @property
     def queue(self) -> float:
-        """What is owed in expectation, in requests."""
+        """The requests that are owed in expectation."""
         return self.shortfall + self.answered_share * self.expected
 
     def decided(self, request_id: str, expected_shortfall: float) -> None:
-        """A request went out."""
+        """Note that a request went out."""
         self.requests += 1
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
         self.expected += expected_shortfall
@@ -69,20 +75,28 @@ class Account:
             self._close(next(iter(self.pending)))
             self._expect(answer=0.0)
 
-    def answered(self, request_id: str, shortfall: float) -> None:
-        """The first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
+    def answered(self, request_id: str, shortfall: float, stands_for: float = 1.0) -> None:
+        """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
         self.answered_requests += 1
+        newest = min(self.answered_requests, ANSWER_MEMORY)
+        self.stand_for += (stands_for - self.stand_for) / newest
         if request_id in self.pending:
             self._close(request_id)
             self._expect(answer=1.0)
         elif self.seen > 0:  # given up as unanswered
             late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
             self.answered_share = min(late, 1.0)
-        self._count(shortfall)
+        self._count(self.weighed(shortfall, stands_for))
 
     def revised(self, difference: float) -> None:
-        """A later verdict: ``difference`` is its shortfall minus that of the one it replaces."""
+        """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
+        each as it is ``weighed``."""
         self._count(difference)
+
+    def weighed(self, shortfall: float, stands_for: float) -> float:
+        """Weigh a shortfall in judged requests: where all verdicts stand for as many, each counts
+        once."""
+        return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -92,12 +106,13 @@ class Account:
             "answered_requests": self.answered_requests,
             "requests": self.requests,
             "expected": self.expected,
+            "stand_for": self.stand_for,
             "pending": [[name, *pending] for name, pending in self.pending.items()],
         }
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Account":
-        """The account that ``plain`` describes."""
+        """Rebuild the account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         return cls(**{**plain, "pending": pending})
 
@@ -114,8 +129,9 @@ class Account:
         self.answered_share += (answer - self.answered_share) / min(self.seen, ANSWER_MEMORY)
 
 
-# Do calls that no user sees get labels? A check or a judge gives them some, or feedback that names
-# the call. Where nobody labels them they teach nothing and are not worth their price.
+# Do calls that no user sees get labels? A check gives them some, or feedback that names the call.
+# Where nobody labels them they teach nothing and are not worth their price. Those of a request
+# whose labels are bought are left out here: they get theirs.
 #
 # A label comes some requests after its call. So a few calls are taken to be waiting for theirs, and
 # do not count as unlabelled: ``FEW`` at first, and more as requests go by, for labels may come
@@ -133,7 +149,8 @@ PATIENCE = 0.4
 
 @dataclass(slots=True)
 class UnseenCalls:
-    """How many were made lately, how many of those have a label, and in how many ``requests``."""
+    """The counts of recent unseen calls: how many were made, how many of those have a label, and in
+    how many ``requests``."""
 
     made: float = 0.0
     labelled: float = 0.0
@@ -141,25 +158,27 @@ class UnseenCalls:
 
     @property
     def labelled_share(self) -> float:
-        """Of the calls that are not waiting for their label any more; 1 while all may be."""
+        """The labelled share of the calls that are not waiting for their label any more; 1 while
+        all may be."""
         waiting = max(FEW, PATIENCE * math.sqrt(self.requests))
         due = self.made - waiting
         return 1.0 if due <= self.labelled else self.labelled / due
 
     def decided(self, unseen: int) -> None:
-        """A request went out, with so many calls beside the served one."""
+        """Note that a request went out, with so many calls beside the served one."""
         keep = math.exp(-1.0 / MEMORY)
         self.made = self.made * keep + unseen
         self.labelled *= keep
         self.requests = self.requests * keep + 1.0
 
     def answered(self) -> None:
-        """The first verdict on one of them."""
+        """Count the first verdict on one of them."""
         self.labelled += 1.0
 
 
 class AdaptivePolicy:
-    """Learns from every labelled call; the queue carries predictions until labels come."""
+    """The policy that learns from every labelled call; the queue carries predictions until labels
+    come."""
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
@@ -167,7 +186,8 @@ class AdaptivePolicy:
         self.unseen = UnseenCalls()
 
     def account(self, level: str) -> Account:
-        """Of a service level; a new one owes nothing, and is opened by its first entry only."""
+        """Return the account of a service level; a new one owes nothing, and is opened by its first
+        entry only."""
         return self.accounts.get(level) or Account()
 
     @property
@@ -191,15 +211,19 @@ class AdaptivePolicy:
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
         account.decided(entry.request_id, entry.expected_shortfall)
-        self.unseen.decided(entry.calls - 1)
+        self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
-        shortfall = -verdict.residual(entry.alpha)
+        shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
-            account.answered(entry.request_id, shortfall)
-        else:
-            account.revised(shortfall + previous.residual(entry.alpha))
+            account.answered(entry.request_id, shortfall, verdict.stands_for)
+            return
+        replaced = -previous.label.residual(entry.alpha)
+        account.revised(
+            account.weighed(shortfall, verdict.stands_for)
+            - account.weighed(replaced, previous.stands_for)
+        )
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

@@ -18,12 +18,23 @@ from litellm_messplus.prediction.surface import Surface
 
 
 class Given(NamedTuple):
-    """A label as its source gave it."""
+    """A label as its source gave it; ``probability`` is that of the draw that bought it."""
 
     kind: LabelKind
     source: str
     value: float
     weight: float = 1.0
+    probability: float | None = None
+
+    @property
+    def label(self) -> Label:
+        """The label to learn of it."""
+        return Label(self.value, self.weight)
+
+    @property
+    def stands_for(self) -> float:
+        """The number of requests it stands for: as many as one was drawn of, or itself alone."""
+        return 1.0 if self.probability is None else 1.0 / self.probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +47,21 @@ class Rule:
     precedence: tuple[LabelKind, ...] = PRECEDENCE
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
-        """What counts of the labels on one call, in the order of the log; None where nothing does.
+        """Find which label counts on one call, given its labels in the order of the log; None where
+        none does.
 
         More labels never take a verdict away, they only change it.
         """
+        found = self.counting(given)
+        return None if found is None else found.label
+
+    def counting(self, given: Sequence[Given]) -> Given | None:
+        """Choose the label that is the verdict."""
         newest = {label.source: label for label in given if label.weight > 0.0}
         counting = [label for label in newest.values() if label.kind in self.precedence]
         if not counting:
             return None
-        strongest = min(counting, key=self._order)
-        return Label(strongest.value, strongest.weight)
+        return min(counting, key=self._order)
 
     def _order(self, label: Given) -> tuple[int, float]:
         return self.precedence.index(label.kind), label.value
@@ -53,8 +69,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What can be learned from: the features of a prompt, under the encoder that made them, or
-    None where they came too late to decide by; and its surface, or None where none was logged."""
+    """The example that can be learned from: the features of a prompt, under the encoder that made
+    them, or None where they came too late to decide by; and its surface, or None where none was
+    logged."""
 
     request_id: str
     encoder: str
@@ -65,7 +82,7 @@ class Example:
 
     @property
     def prompt(self) -> Prompt:
-        """What can be learned from, as the heads take it."""
+        """The prompt that can be learned from, as the heads take it."""
         return Prompt(self.features, self.surface)
 
 
@@ -74,7 +91,8 @@ class Decided:
     """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
     ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
-    ``calls`` is how many candidates were to be called.
+    ``calls`` is how many candidates were to be called; ``is_bought`` says that labels of their
+    answers are bought.
     """
 
     position: int
@@ -84,6 +102,7 @@ class Decided:
     expected_shortfall: float
     calls: int
     at: float
+    is_bought: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +142,7 @@ class Labelled:
     given: Given
     earlier: tuple[Given, ...]
     example: Example | None
+    is_bought: bool = False
 
 
 @dataclass(frozen=True, slots=True)

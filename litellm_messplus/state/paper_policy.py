@@ -15,7 +15,7 @@ from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 
 # Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
 #
@@ -32,7 +32,8 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class _Exploration:
-    """``since`` is when it was decided, in seconds; ``calls`` is how many labels may come."""
+    """An exploration that waits for labels: ``since`` is when it was decided, in seconds; ``calls``
+    is how many labels may come."""
 
     since: float
     calls: int
@@ -41,7 +42,8 @@ class _Exploration:
 
 
 class WaitingExplorations:
-    """In the order of their decisions. Time is the log's, so a fold is the same at any time."""
+    """The explorations that wait, in the order of their decisions. Time is the log's, so a fold is
+    the same at any time."""
 
     def __init__(self, wait_seconds: float) -> None:
         self._wait_seconds = wait_seconds
@@ -51,14 +53,14 @@ class WaitingExplorations:
         return request_id in self._waiting
 
     def open(self, request_id: str, calls: int, at: float) -> None:
-        """An exploration of so many calls was decided."""
+        """Open an exploration of so many calls that was decided."""
         self._waiting[request_id] = _Exploration(at, calls)
 
     def add(
         self, request_id: str, features: Features, candidate: str, label: Label
     ) -> Lesson | None:
-        """A label of a waiting exploration, the first or in the place of an earlier one; the lesson
-        where it was the last that was missing."""
+        """Add a label of a waiting exploration, the first or in the place of an earlier one, and
+        return the lesson where it was the last that was missing."""
         exploration = self._waiting[request_id]
         exploration.features = features
         exploration.labels[candidate] = label
@@ -78,7 +80,7 @@ class WaitingExplorations:
                 yield Lesson(oldest.features, oldest.labels)
 
     def plain(self) -> list[Any]:
-        """For a snapshot, exactly: a float32 is itself as a float of JSON."""
+        """Return them for a snapshot, exactly: a float32 is itself as a float of JSON."""
         return [
             [
                 request_id,
@@ -117,45 +119,46 @@ class PaperPolicy:
         self.queues: dict[str, float] = {}
 
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
-        """From the encoder's features alone, as the paper does."""
+        """Predict from the encoder's features alone, as the paper does."""
         if prompt.features is None:
             return self.means.predict(candidates)
         return self.heads.predict(prompt.features, candidates)
 
     @property
     def recent(self) -> None:
-        """Algorithm 1 does not plan."""
+        """None: Algorithm 1 does not plan."""
         return None
 
     def queue(self, level: str) -> float:
         return self.queues.get(level, 0.0)
 
     def answered_requests(self, level: str) -> int:
-        """Algorithm 1 does not ask how sure it is."""
+        """Return zero: Algorithm 1 does not ask how sure it is."""
         return 0
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
         return paper.decide(situation, V=level.V, c=level.c)
 
     def decided(self, entry: Decided) -> None:
-        """Algorithm 1 knows no pending requests, but explorations wait for their labels."""
+        """Open an exploration, whose labels are waited for; Algorithm 1 knows no other pending
+        requests."""
         for lesson in self.waiting.overdue(entry.at):
             self.heads.learn(*lesson)
         if entry.calls > 1:
             self.waiting.open(entry.request_id, entry.calls, entry.at)
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
-        shortfall = -verdict.residual(entry.alpha)
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
+        shortfall = -verdict.label.residual(entry.alpha)
         if previous is not None:  # only the difference moves it: the request counts once
-            shortfall += previous.residual(entry.alpha)
+            shortfall += previous.label.residual(entry.alpha)
         queue = self.queue(entry.service_level)
         self.queues[entry.service_level] = decision.after(queue, shortfall)
 
     def unseen_answered(self, previous: Label | None) -> None:
-        """Algorithm 1 explores whether labels come or not."""
+        """Ignore the label: Algorithm 1 explores whether labels come or not."""
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
-        """Algorithm 1 trains on explorations only."""
+        """Learn from explorations only, as Algorithm 1 does."""
         if not example.is_exploration:
             return
         if previous is None:
@@ -168,7 +171,7 @@ class PaperPolicy:
     def _learn_prompt(
         self, example: Example, features: Features, verdict: Label, previous: Label | None
     ) -> None:
-        """With the exploration's other labels, or alone where it does not wait any more."""
+        """Learn with the exploration's other labels, or alone where it does not wait any more."""
         candidate = example.candidate
         if example.request_id in self.waiting:
             lesson = self.waiting.add(example.request_id, features, candidate, verdict)

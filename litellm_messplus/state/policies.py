@@ -1,11 +1,12 @@
 """The policies by name, and the heads that policy `paper` learns with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.head import Head, LinearHeads
 from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.settings.policies import PolicyName
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.paper_policy import PaperPolicy
@@ -15,18 +16,35 @@ from litellm_messplus.state.policy import Policy
 def build_policy(
     settings: ZooSettings, candidates: Sequence[str], dimension: int, *, is_fast: bool
 ) -> Policy:
-    """A policy that has learned nothing yet, for features of that dimension, from an encoder that
-    is fast or not.
+    """Build a policy that has learned nothing yet, for features of that dimension, from an encoder
+    that is fast or not.
 
     Raises ConfigurationError where policy `paper` needs torch, which is not installed.
     """
-    if settings.policy == "adaptive":
-        return AdaptivePolicy(Predictor(candidates, dimension))
+    return BUILDERS[settings.policy](settings, candidates, dimension, is_fast)
+
+
+def _adaptive(
+    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
+) -> Policy:
+    return AdaptivePolicy(Predictor(candidates, dimension))
+
+
+def _paper(
+    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
+) -> Policy:
     heads = _paper_heads(settings, candidates, dimension, is_fast)
     return PaperPolicy(heads, settings.exploration_wait_seconds)
 
 
+Builder = Callable[[ZooSettings, Sequence[str], int, bool], Policy]
+
+BUILDERS: dict[PolicyName, Builder] = {"adaptive": _adaptive, "paper": _paper}
+
+
 class _Descent(TypedDict):
+    """The settings that the paper's predictor descends by."""
+
     learning_rate: float
     momentum: float
     weight_decay: float
@@ -35,7 +53,7 @@ class _Descent(TypedDict):
 def _paper_heads(
     settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
 ) -> Head:
-    """The paper's own behind an encoder as slow as the paper's; linear ones, which take
+    """Build the paper's own heads behind an encoder as slow as the paper's; linear ones, which take
     microseconds and no torch, behind a fast one."""
     descent = _Descent(
         learning_rate=settings.learning_rate,

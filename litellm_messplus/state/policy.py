@@ -10,15 +10,16 @@ from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 
 
 class Policy(Protocol):
-    """One a zoo, shared by its service levels. It changes by folding entries, never by deciding."""
+    """A policy of one zoo, shared by its service levels. It changes by folding entries, never by
+    deciding."""
 
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
-        """The probability of satisfaction of each named candidate, in the order given; a running
-        mean of its labels where the prompt could not be read."""
+        """Predict the probability of satisfaction of each named candidate, in the order given; a
+        running mean of its labels where the prompt could not be read."""
         ...
 
     @property
@@ -27,39 +28,42 @@ class Policy(Protocol):
         ...
 
     def queue(self, level: str) -> float:
-        """The virtual queue of a service level: what is owed, in requests."""
+        """Return the virtual queue of a service level: what is owed, in requests."""
         ...
 
     def answered_requests(self, level: str) -> int:
-        """How many requests of a service level were judged."""
+        """Count how many requests of a service level were judged."""
         ...
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
-        """What to do with a request."""
+        """Decide what to do with a request."""
         ...
 
     def decided(self, entry: Decided) -> None:
-        """A request was decided; its label may come, late or never."""
+        """Note that a request was decided; its label may come, late or never."""
         ...
 
-    def answered(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
-        """The served call of a request was judged; ``previous`` is the verdict that is replaced."""
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
+        """Count a verdict on the served call of a request; ``previous`` is the verdict that is
+        replaced."""
         ...
 
     def unseen_answered(self, previous: Label | None) -> None:
-        """A call beside the served one was judged; ``previous`` is the verdict that is replaced."""
+        """Count a verdict on a call beside the served one; ``previous`` is the verdict that is
+        replaced."""
         ...
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
-        """A call was judged, served or not; ``previous`` is the verdict that is replaced."""
+        """Learn from a verdict on a call, served or not; ``previous`` is the verdict that is
+        replaced."""
         ...
 
     def plain(self) -> dict[str, Any]:
-        """All of the state that is not arrays, as JSON."""
+        """Return all of the state that is not arrays, as JSON."""
         ...
 
     def arrays(self) -> Arrays:
-        """The rest of the state."""
+        """Return the rest of the state."""
         ...
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -21,7 +21,8 @@ FORMAT = 9
 
 
 def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
-    """Everything beside the log that the state depends on, by the name that an operator knows.
+    """Return everything beside the log that the state depends on, by the name that an operator
+    knows.
 
     The promises are not part of it: the log keeps the alpha that was in force.
     """
@@ -41,18 +42,18 @@ def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
 
 
 def fingerprint(zoo: Zoo, encoder: str) -> str:
-    """Of these settings; 64 hexadecimal digits."""
+    """Hash these settings to 64 hexadecimal digits."""
     parts = list(settings_of(zoo, encoder).values())
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def dump(state: ZooState) -> bytes:
-    """All of the state, without pickling."""
+    """Dump all of the state, without pickling."""
     return pack(*taken(state))
 
 
 def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
-    """A copy of the state: what is folded in from here on does not change it."""
+    """Copy the state: what is folded in from here on does not change the copy."""
     plain = {
         "requests": dict(state.requests),
         "taught": dict(state.taught),
@@ -67,7 +68,7 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
 
 
 def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
-    """The bytes of what was ``taken``, in any thread."""
+    """Pack what was ``taken`` into bytes, in any thread."""
     buffer = io.BytesIO()
     written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
     np.savez(buffer, allow_pickle=False, plain=written, **arrays)
@@ -75,8 +76,8 @@ def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def predictor_of(data: bytes) -> Predictor | None:
-    """What a state under policy `adaptive` has learned, without its configuration, to be looked at;
-    None of another policy.
+    """Read what a state under policy `adaptive` has learned, without its configuration, to be
+    looked at; None of another policy.
 
     Raises ValueError or KeyError for bytes that are no such state of this version.
     """
@@ -89,7 +90,7 @@ def predictor_of(data: bytes) -> Predictor | None:
 
 
 def taught_in(data: bytes) -> Counter[str]:
-    """How many lessons of each batch a state holds.
+    """Count the lessons of each batch that a state holds.
 
     Raises ValueError or KeyError for bytes that are no such state; all of them are read.
     """

@@ -29,7 +29,8 @@ _ARRAYS = ("prompt_tokens", "completion_tokens", "seconds")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedUse:
-    """Each of shape (prompts, models); ``version`` is that of the recent prompts."""
+    """The use expected of the recent prompts, each array of shape (prompts, models); ``version`` is
+    that of the recent prompts."""
 
     version: int
     prompt_tokens: Matrix
@@ -38,14 +39,14 @@ class ExpectedUse:
 
     @classmethod
     def none_yet(cls, models: int) -> "ExpectedUse":
-        """Before there is a recent prompt."""
+        """Return the expected use before there is a recent prompt."""
         return cls(0, *(np.zeros((0, models)) for _ in _ARRAYS))
 
     @classmethod
     def of(
         cls, recent: RecentPrompts, lengths: LengthHeads, estimators: Sequence[TokenEstimator]
     ) -> "ExpectedUse":
-        """Of the recent prompts, as of now."""
+        """Compute the use expected of the recent prompts, as of now."""
         kept = len(recent)
         is_seen = recent.is_seen[:kept, None]
         surface = np.where(is_seen, recent.ramps[:kept], lengths.average.surface)
@@ -62,7 +63,8 @@ class ExpectedUse:
         )
 
     def cost(self, place: int, price: Price) -> Matrix:
-        """Of the model at that place, shape (prompts,), in the unit of ``price``."""
+        """Compute the cost of the model at that place, shape (prompts,), in the unit of
+        ``price``."""
         return price.of(
             self.prompt_tokens[:, place],
             self.completion_tokens[:, place],
@@ -77,7 +79,7 @@ class ExpectedUse:
 
     @classmethod
     def load(cls, arrays: Mapping[str, NDArray[Any]]) -> "ExpectedUse":
-        """What ``arrays`` gave."""
+        """Load what ``arrays`` gave."""
         return cls(int(arrays["use_version"][0]), *(arrays[f"use_{name}"] for name in _ARRAYS))
 
 
@@ -120,7 +122,7 @@ class ZooState:
                 self._teach(entry)
 
     def _teach(self, entry: Taught) -> None:
-        """As a call that ended and its label, of no request."""
+        """Fold a lesson in as a call that ended and its label, of no request."""
         self.taught[entry.batch] += 1
         if not self._can_teach(entry.example):
             return
@@ -145,8 +147,8 @@ class ZooState:
             self._learn(entry.example, entry.call_id, verdict, None)
 
     def _multiple(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
-        """How many times as long as on an average prompt the answer was expected to be: the means
-        are of average prompts. The prompt teaches."""
+        """Return how many times as long as on an average prompt the answer was expected to be: the
+        means are of average prompts. The prompt teaches."""
         if not self._can_teach(example) or not example.prompt.is_read:
             return 1.0
         place, prompt = self._places[example.candidate], example.prompt
@@ -157,14 +159,18 @@ class ZooState:
         return expected
 
     def _label(self, entry: Labelled) -> None:
-        """Only what changes the verdict counts: a judge's word after the user's does not."""
-        previous = self.rule.verdict(entry.earlier)
-        verdict = self.rule.verdict((*entry.earlier, entry.given))
-        if verdict is None or verdict == previous:
+        """Fold a label in; only what changes the verdict counts: a judge's word after the user's
+        does not."""
+        before = self.rule.counting(entry.earlier)
+        now = self.rule.counting((*entry.earlier, entry.given))
+        if now is None:
             return
-        if entry.is_served:
-            self.policy.answered(entry, verdict, previous)
-        else:
+        previous, verdict = None if before is None else before.label, now.label
+        if entry.is_served and now != before:
+            self.policy.answered(entry, now, before)
+        if verdict == previous:
+            return
+        if not entry.is_served and not entry.is_bought:
             self.policy.unseen_answered(previous)
         if self._can_teach(entry.example):
             self._learn(entry.example, entry.call_id, verdict, previous)
@@ -182,7 +188,8 @@ class ZooState:
         return {name: place for place, name in enumerate(self.estimators)}
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
-        """Of a candidate that there is, under the encoder that is in use."""
+        """Tell whether the example is of a candidate that there is, under the encoder that is in
+        use."""
         return (
             example is not None
             and example.candidate in self.estimators

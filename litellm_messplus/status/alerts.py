@@ -18,13 +18,14 @@ PATIENCE = 3
 
 
 class AlertKind(StrEnum):
-    """What is wrong; the name of it in JSON and in the metrics."""
+    """The kinds of alert, by their names in JSON and in the metrics."""
 
     OUT_OF_REACH = "out_of_reach"
     NOT_KEPT = "not_kept"
     NO_FEEDBACK = "no_feedback"
     THIN_EVIDENCE = "thin_evidence"
     JUDGE_STOPPED = "judge_stopped"
+    KEY_HELD = "key_held"
     JOURNAL = "journal"
 
 
@@ -40,19 +41,19 @@ class Alert:
 
     @property
     def key(self) -> tuple[AlertKind, str | None, str | None]:
-        """What makes it the same alert, though the numbers in its message change."""
+        """The fields that make it the same alert, though the numbers in its message change."""
         return self.kind, self.zoo, self.service_level
 
     @property
     def subject(self) -> str:
-        """Whom it is about, for people."""
+        """The zoo and service level that it is about, for people."""
         if self.zoo is None:
             return "messplus"
         return self.zoo if self.service_level is None else f"{self.zoo}/{self.service_level}"
 
 
 def journal_alerts(counters: Mapping[str, int]) -> list[Alert]:
-    """Of failures to write or read the log since the start, if any."""
+    """Report failures to write or read the log since the start, if any."""
     failed = [f"{name} {counters[name]}" for name in JOURNAL_COUNTERS if counters.get(name)]
     if not failed:
         return []
@@ -61,7 +62,8 @@ def journal_alerts(counters: Mapping[str, int]) -> list[Alert]:
 
 
 class AlertLog:
-    """Tells each alert once when it comes, and once when it is over; one a worker process."""
+    """The log of alerts, which tells each once when it comes, and once when it is over; one a
+    worker process."""
 
     def __init__(self, patience: int = PATIENCE) -> None:
         self._patience = patience
@@ -69,7 +71,7 @@ class AlertLog:
         self._absent: dict[tuple[AlertKind, str | None, str | None], int] = {}
 
     def update(self, alerts: Iterable[Alert]) -> list[str]:
-        """Log what is new and what is over, given all alerts of now; the lines that were logged."""
+        """Log what is new and what is over, given all alerts of now; returns the lines."""
         now = {alert.key: alert for alert in alerts}
         lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
         self._active.update(now)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
@@ -26,6 +26,7 @@ from litellm_messplus.status.labels import (
 from litellm_messplus.status.queries import Calls, Key, Newest, Totals, judged_calls
 from litellm_messplus.status.report import (
     KeyStatus,
+    LabelCostStatus,
     LevelStatus,
     LiveLevel,
     LiveLevels,
@@ -38,12 +39,27 @@ from litellm_messplus.status.report import (
 from litellm_messplus.status.windows import best_single, overheads, window_status
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
+from litellm_messplus.store.spending import LabelCosts, label_costs
 
-# Which alerts a service level raises.
+# Which alerts a service level raises, and keys that say more than they may.
+
+
+def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
+    """Name, for each service level, the keys of which verdicts were held in the last day, by their
+    hashes."""
+    held: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        if key.held:
+            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} verdicts)"
+            held.setdefault((key.zoo, key.service_level), []).append(told)
+    return [
+        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
+        for (zoo, level), told in held.items()
+    ]
 
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
-    """Those of one service level, the gravest first."""
+    """List the alerts of one service level, the gravest first."""
     found = [*_out_of_reach(level), *_not_kept(level), *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
@@ -57,7 +73,8 @@ def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Of the newest requests where they miss it, else of the whole time."""
+    """Yield the alert of a promise not kept: by the newest requests where they miss it, else by the
+    whole time."""
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
         if found.verdict is Verdict.NOT_KEPT:
@@ -67,7 +84,7 @@ def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Asked for once there were requests enough to expect some."""
+    """Yield alerts about feedback, once there were requests enough to expect some."""
     last, overall = level.last.satisfaction, level.overall.satisfaction
     if overall.requests < ENOUGH_ANSWERED:
         return
@@ -92,7 +109,7 @@ HEAVIEST_KEYS = 10
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What the log says of all requests, or of the newest, by zoo and service level."""
+    """The figures of the log over all requests, or over the newest, by zoo and service level."""
 
     totals: Mapping[Key, Totals] = field(default_factory=dict)
     without_cost: Mapping[Key, int] = field(default_factory=dict)
@@ -102,7 +119,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What the log says, by zoo and service level; ``judging`` by zoo and judge."""
+    """The figures of the log, by zoo and service level; ``judging`` by zoo and judge."""
 
     overall: Span = field(default_factory=Span)
     last: Span = field(default_factory=Span)
@@ -113,6 +130,7 @@ class Rows:
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
     calibration: Sequence[ZooCalibration] = ()
     keys: Sequence[KeyVerdicts] = ()
+    label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
 
 
 async def read_status(
@@ -137,6 +155,7 @@ async def read_status(
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
+    today = datetime.now(UTC).date()
     async with database.connect() as connection, one_moment(connection):
         return Rows(
             overall=await _overall(connection),
@@ -148,6 +167,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             judging=await judging(connection),
             calibration=await _calibration(connection) if with_calibration else (),
             keys=await heaviest_keys(connection, HEAVIEST_KEYS),
+            label_costs=await label_costs(connection, today, today - timedelta(days=1)),
         )
 
 
@@ -183,7 +203,7 @@ def build_status(
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
 ) -> Status:
-    """The status that the rows make, with its alerts."""
+    """Build the status that the rows make, with its alerts."""
     known = rows.newest.keys() | rows.overall.totals.keys() if live is None else set(live)
     levels = [
         found
@@ -197,14 +217,29 @@ def build_status(
         for key, found in sorted(rows.judging.items())
         if key[0] in zoos
     )
+    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
     alerts = [
         *journal_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
+        *key_alerts(keys),
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
-    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
-    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys)
+    costs = tuple(
+        _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
+    )
+    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs)
+
+
+def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:
+    return LabelCostStatus(
+        zoo=zoo,
+        unseen=found.unseen,
+        judging=found.judging,
+        saved=found.saved,
+        unseen_today=found.unseen_today,
+        judging_today=found.judging_today,
+    )
 
 
 def _key(found: KeyVerdicts) -> KeyStatus:
@@ -221,7 +256,7 @@ def _key(found: KeyVerdicts) -> KeyStatus:
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
-    """None for a level of which neither the engine nor the log can say the alpha."""
+    """Build the status of a level; None where neither the engine nor the log can say the alpha."""
     newest = rows.newest.get(key)
     alpha = _alpha(key, rows, live, newest)
     if alpha is None:
@@ -250,7 +285,8 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
 
 
 def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) -> float | None:
-    """As configured, else of the newest request; where all are pruned, what their verdicts had."""
+    """Return alpha as configured, else of the newest request; where all are pruned, what their
+    verdicts had."""
     if live and live.alpha is not None:
         return live.alpha
     if newest is not None:
@@ -288,17 +324,13 @@ DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
 """Where `messplus up` and a proxy without `messplus.database` keep theirs; the first is taken."""
 
 
-class NoStatusError(MessplusError):
-    """A proxy gives no status; the message says why, and what to do."""
-
-
 def default_database() -> str:
-    """The database of this folder, whether it is there or not."""
+    """Return the database of this folder, whether it is there or not."""
     return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
 
 
 async def status_of(database: str, window: int = WINDOW) -> Status:
-    """The status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
+    """Read the status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """

@@ -10,7 +10,7 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
 
-from litellm_messplus.prediction.rates import RunningMean, rates
+from litellm_messplus.prediction.rates import FadingRate, rates
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, effective, wilson
 
 BINS = 10
@@ -46,8 +46,8 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the prompt told about so many ``calls``, in nats a call.
+class PromptGain:
+    """The value of reading the prompt over so many ``calls``, in nats a call.
 
     ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its interval of 95 % is
     that of a mean; None for a single call.
@@ -64,25 +64,27 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CandidateCalibration:
-    """Of one candidate's judged calls; ``bins`` holds those with calls, the lowest first."""
+    """The calibration of one candidate's judged calls; ``bins`` holds those with calls, the lowest
+    first."""
 
     candidate: str
     bins: tuple[Bin, ...]
-    reading: Reading
+    reading: PromptGain
 
 
 @dataclass(frozen=True, slots=True)
 class ZooCalibration:
-    """Of one zoo, whose service levels share a predictor; ``reading`` is over all candidates."""
+    """The calibration of one zoo, whose service levels share a predictor; ``reading`` is over all
+    candidates."""
 
     zoo: str
-    reading: Reading
+    reading: PromptGain
     candidates: tuple[CandidateCalibration, ...]
 
 
 @dataclass(slots=True)
 class Weights:
-    """What so many verdicts weigh together."""
+    """The weight of so many verdicts together."""
 
     calls: int = 0
     sum: float = 0.0
@@ -102,7 +104,7 @@ class Weights:
 
     @property
     def effective(self) -> float:
-        """How many equal verdicts say as much."""
+        """The number of equal verdicts that say as much."""
         return effective(self.sum, self.squares)
 
 
@@ -118,7 +120,7 @@ class Losses:
     squared_gains: float = 0.0
 
     def add(self, predicted: float, mean: float, satisfaction: float, weight: float = 1.0) -> None:
-        """Of one call: what was predicted, what the running mean was, and what came."""
+        """Add one call: what was predicted, what the running mean was, and what came."""
         loss, loss_mean = log_loss(predicted, satisfaction), log_loss(mean, satisfaction)
         self.weights.add(weight)
         self.predicted += weight * loss
@@ -126,12 +128,12 @@ class Losses:
         self.gains += weight**2 * (loss_mean - loss)
         self.squared_gains += weight**2 * (loss_mean - loss) ** 2
 
-    def reading(self) -> Reading:
-        """Of at least one call."""
+    def reading(self) -> PromptGain:
+        """Compute the reading of at least one call."""
         whole = self.weights.sum
         gain = (self.mean - self.predicted) / whole
         low, high = self._interval(gain)
-        return Reading(
+        return PromptGain(
             calls=self.weights.calls,
             log_loss=self.predicted / whole,
             log_loss_mean=self.mean / whole,
@@ -142,7 +144,7 @@ class Losses:
         )
 
     def _interval(self, gain: float) -> tuple[float | None, float | None]:
-        """That of a weighted mean, with the correction for few calls."""
+        """Compute the interval of a weighted mean, with the correction for few calls."""
         calls, whole, squares = self.weights.calls, self.weights.sum, self.weights.squares
         if calls < 2:
             return None, None
@@ -167,7 +169,7 @@ class Reliability:
         self.satisfied[place] += weight * satisfaction
 
     def bins(self) -> tuple[Bin, ...]:
-        """Those with calls."""
+        """Return the bins with calls."""
         return tuple(self._bin(place) for place in range(BINS) if self.weights[place].calls)
 
     def _bin(self, place: int) -> Bin:
@@ -187,13 +189,13 @@ class Reliability:
 
 
 def log_loss(probability: float, satisfaction: float) -> float:
-    """Cross-entropy of a verdict from 0 to 1, in nats."""
+    """Compute the cross-entropy of a verdict from 0 to 1, in nats."""
     held = min(max(probability, EDGE), 1.0 - EDGE)
     return -satisfaction * log(held) - (1.0 - satisfaction) * log(1.0 - held)
 
 
 def together(parts: Iterable[Losses]) -> Losses:
-    """The sums over several candidates."""
+    """Add up the sums over several candidates."""
     whole = Losses()
     for part in parts:
         whole.weights.add_all(part.weights)
@@ -249,15 +251,15 @@ class Prequential:
         self._zoos[call.zoo].add(call)
 
     def calibration(self) -> list[ZooCalibration]:
-        """By zoo and candidate, in the order of their names; zoos without a scored call are not
-        there."""
+        """Return the calibration by zoo and candidate, in the order of their names; zoos without a
+        scored call are not there."""
         found = [zoo.calibration(name) for name, zoo in sorted(self._zoos.items())]
         return [each for each in found if each is not None]
 
 
 class _Zoo:
     def __init__(self) -> None:
-        self._means: dict[str, RunningMean] = {}
+        self._means: dict[str, FadingRate] = {}
         self._rates: dict[str, float] = {}
         self._waiting: list[tuple[int, str, float, float]] = []
         self._losses: defaultdict[str, Losses] = defaultdict(Losses)
@@ -265,7 +267,7 @@ class _Zoo:
 
     def add(self, call: JudgedCall) -> None:
         name = call.candidate
-        self._means.setdefault(name, RunningMean())
+        self._means.setdefault(name, FadingRate())
         if self._learn(call.decided_at) or name not in self._rates:
             shrunk, _ = rates(list(self._means.values()))
             self._rates = dict(zip(self._means, shrunk, strict=True))
@@ -288,7 +290,8 @@ class _Zoo:
         )
 
     def _learn(self, position: int) -> bool:
-        """Count the verdicts that were known before that position; whether there were any."""
+        """Count the verdicts that were known before that position, and tell whether there were
+        any."""
         due = False
         while self._waiting and self._waiting[0][0] < position:
             _, name, satisfaction, weight = heappop(self._waiting)

@@ -1,9 +1,11 @@
-"""The status as gauges, one number a name, for whatever exposes metrics."""
+"""The status as gauges, one number a series, for whatever exposes metrics."""
 
 from collections.abc import Iterator
+from typing import NamedTuple, Self
 
 from litellm_messplus.status.report import (
     JudgeStatus,
+    LabelCostStatus,
     LevelStatus,
     SourceRate,
     Status,
@@ -13,18 +15,74 @@ from litellm_messplus.status.report import (
 Named = Iterator[tuple[str, float | None]]
 
 
-def metric(name: str, **labels: str) -> str:
-    """A metric's name with labels as Prometheus writes them."""
-    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-    return f"{name}{{{shown}}}"
+MEANINGS = {
+    "messplus_alpha": "`alpha`",
+    "messplus_queue": "`queue`",
+    "messplus_price": "`price`",
+    "messplus_within_reach": "1 where a candidate can hold alpha, else 0.",
+    "messplus_saved_share_best_single": "Saved against the best single model, an estimate.",
+    "messplus_response_bias": "`response_bias.ratio`",
+    "messplus_response_bias_low": "`response_bias.low`",
+    "messplus_response_bias_high": "`response_bias.high`",
+    "messplus_feedback_corrected": "`response_bias.corrected_rate`",
+    "messplus_judge_gradings": "`gradings`",
+    "messplus_judge_graded": "`graded`",
+    "messplus_judge_cost": "`cost`, in dollars.",
+    "messplus_judge_kappa": "`kappa`",
+    "messplus_judge_position_bias": "`position_bias`",
+    "messplus_judge_counts": "1 where its labels count, else 0.",
+    "messplus_labels_unseen_cost": "`label_costs.unseen`; labelled with `zoo` alone.",
+    "messplus_labels_judging_dollars": "`label_costs.judging`; labelled with `zoo` alone.",
+    "messplus_labels_saved": "`label_costs.saved`; labelled with `zoo` alone.",
+    "messplus_alert": "1 for each alert, labelled with its `kind` too.",
+    "messplus_alerts": "How many alerts there are; without labels.",
+    "messplus_requests": "`satisfaction.requests`",
+    "messplus_answered": "`satisfaction.answered`",
+    "messplus_answered_share": "`satisfaction.answered_share`",
+    "messplus_labelled_share": "`labels.labelled_share`",
+    "messplus_source_labelled": "`labelled` of a source.",
+    "messplus_source_counting": "`counting`",
+    "messplus_source_satisfaction": "`rate` of a source.",
+    "messplus_source_satisfaction_low": "`low` of a source.",
+    "messplus_source_satisfaction_high": "`high` of a source.",
+    "messplus_predicting_seconds": "`overhead.predicting_seconds`",
+    "messplus_predicting_share": "`overhead.predicting_share`",
+    "messplus_deciding_seconds": "`overhead.deciding_seconds`",
+    "messplus_deciding_share": "`overhead.deciding_share`",
+    "messplus_call_seconds": "`overhead.call_seconds`",
+    "messplus_predicting_joules": "`overhead.predicting_joules`",
+    "messplus_promised": "`satisfaction.promised`",
+    "messplus_satisfaction": "`satisfaction.rate`",
+    "messplus_satisfaction_low": "`satisfaction.low`",
+    "messplus_satisfaction_high": "`satisfaction.high`",
+    "messplus_evidence_thin": "1 where evidence is thin, else 0.",
+    "messplus_cost": "`cost.total`",
+    "messplus_cost_per_request": "`cost.per_request`",
+    "messplus_exploration_share": "`exploration.share`",
+    "messplus_exploration_cost_share": "`exploration.cost_share`",
+    "messplus_saved_share_largest": "`savings.saved_share`",
+}
+"""What each gauge is, as `docs/status.md` says it: mostly which figure of the status."""
 
 
-def gauges(status: Status) -> dict[str, float]:
-    """Every figure that is known, by metric name with labels as Prometheus writes them.
+class Series(NamedTuple):
+    """A metric with the values of its labels, of which Prometheus keeps one number."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, metric: str, **labels: str) -> Self:
+        """Name the series of a metric that has these labels."""
+        return cls(metric, tuple(labels.items()))
+
+
+def gauges(status: Status) -> dict[Series, float]:
+    """Give every figure that is known.
 
     What is unknown has no gauge, rather than zero. `docs/status.md` says what each one means.
     """
-    found: dict[str, float] = {"messplus_alerts": float(len(status.alerts))}
+    found = {Series("messplus_alerts"): float(len(status.alerts))}
     for level in status.levels:
         labels = {"zoo": level.zoo, "service_level": level.service_level}
         for name, value in _of_level(level):
@@ -39,6 +97,9 @@ def gauges(status: Status) -> dict[str, float]:
     for judge in status.judges:
         for name, value in _of_judge(judge):
             _put(found, name, {"zoo": judge.zoo, "judge": judge.judge}, value)
+    for costs in status.label_costs:
+        for name, value in _of_label_costs(costs):
+            _put(found, name, {"zoo": costs.zoo}, value)
     for alert in status.alerts:
         whose = {"zoo": alert.zoo or "", "service_level": alert.service_level or ""}
         _put(found, "messplus_alert", {"kind": alert.kind, **whose}, 1.0)
@@ -96,18 +157,23 @@ def _of_source(source: SourceRate) -> Named:
     yield "messplus_source_satisfaction_high", source.high
 
 
+def _of_label_costs(found: LabelCostStatus) -> Named:
+    yield "messplus_labels_unseen_cost", found.unseen
+    yield "messplus_labels_judging_dollars", found.judging
+    yield "messplus_labels_saved", found.saved
+
+
 def _of_judge(judge: JudgeStatus) -> Named:
     yield "messplus_judge_gradings", float(judge.gradings)
     yield "messplus_judge_graded", float(judge.graded)
     yield "messplus_judge_cost", judge.cost
     yield "messplus_judge_kappa", judge.kappa
+    yield "messplus_judge_position_bias", judge.position_bias
     yield "messplus_judge_counts", None if judge.counts is None else float(judge.counts)
 
 
-def _put(found: dict[str, float], name: str, labels: dict[str, str], value: float | None) -> None:
+def _put(
+    found: dict[Series, float], name: str, labels: dict[str, str], value: float | None
+) -> None:
     if value is not None:
-        found[metric(name, **labels)] = value
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        found[Series.of(name, **labels)] = value

@@ -14,7 +14,7 @@ NARROW = 0.025
 
 
 class Verdict(StrEnum):
-    """What the interval says of a promise."""
+    """The verdicts of an interval on a promise."""
 
     KEPT = "kept"
     KEPT_WITHIN = "kept within"
@@ -24,20 +24,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where the true share lies, at 95 %; shares from 0 to 1."""
+    """The interval of the true share, at 95 %; shares from 0 to 1."""
 
     low: float
     high: float
 
     @property
     def width(self) -> float:
-        """From end to end, as a share."""
+        """The width from end to end, as a share."""
         return self.high - self.low
 
 
 def wilson(rate: float, count: float) -> Interval | None:
-    """The interval around ``rate`` of ``count`` verdicts; None without any. Where verdicts weigh
-    differently, ``count`` is their `effective` number.
+    """Compute Wilson's interval around ``rate`` of ``count`` verdicts; None without any. Where
+    verdicts weigh differently, ``count`` is their `effective` number.
 
     It is made for verdicts of 0 and 1; with scores in between it is too wide, not too narrow.
     Raises ValueError where ``rate`` is no share, or ``count`` is negative.
@@ -54,13 +54,14 @@ def wilson(rate: float, count: float) -> Interval | None:
 
 
 def effective(weight: float, squared_weight: float) -> float:
-    """How many verdicts of equal weight say as much as these (Kish), from the sum of their weights
-    and that of the squares; 0 of none."""
+    """Return how many verdicts of equal weight say as much as these (Kish), from the sum of their
+    weights and that of the squares; 0 of none."""
     return weight * weight / squared_weight if squared_weight else 0.0
 
 
 def verdict(interval: Interval | None, alpha: float) -> Verdict:
-    """Kept where all of the interval is at or above ``alpha``; not kept where all is below.
+    """Judge a promise: kept where all of the interval is at or above ``alpha``; not kept where all
+    is below.
 
     In between it is kept within some points where the interval is narrow: see `points_below`.
     """
@@ -74,8 +75,8 @@ def verdict(interval: Interval | None, alpha: float) -> Verdict:
 
 
 def points_below(interval: Interval | None, alpha: float) -> float | None:
-    """How far below ``alpha`` the true share may be, in points, rounded up to 0.1; None where the
-    verdict is not that it is kept within points."""
+    """Return how far below ``alpha`` the true share may be, in points, rounded up to 0.1; None
+    where the verdict is not that it is kept within points."""
     if interval is None or verdict(interval, alpha) is not Verdict.KEPT_WITHIN:
         return None
     tenths = 1000.0 * (alpha - interval.low)
@@ -83,5 +84,5 @@ def points_below(interval: Interval | None, alpha: float) -> float | None:
 
 
 def is_thin(interval: Interval | None, count: float) -> bool:
-    """Whether there are too few verdicts to lean on, whatever they say."""
+    """Tell whether there are too few verdicts to lean on, whatever they say."""
     return interval is None or count < ENOUGH_ANSWERED or interval.width > WIDEST

@@ -1,7 +1,7 @@
 """What each source of labels says, source by source, and what of it counts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Select, column, func, select, table
@@ -10,13 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import is_thin
 from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share
-from litellm_messplus.store.audits import agreements
-from litellm_messplus.store.tables import grading_sums, gradings, label_precedence, labels, requests
+from litellm_messplus.store.audits import agreements, preferences
+from litellm_messplus.store.sum_tables import grading_sums
+from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
 """The view, as far as it is read here: of each source its newest label, counting or not."""
@@ -35,12 +37,12 @@ class Given:
 
     @property
     def mean(self) -> float:
-        """Of its labels."""
+        """The mean of its labels."""
         return self.total / self.labelled
 
     @property
     def mean_square(self) -> float:
-        """Of its labels."""
+        """The mean square of its labels."""
         return self.squares / self.labelled
 
 
@@ -49,7 +51,7 @@ Sources = tuple[Given, ...]
 
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
-    """Over the requests of a window; the strongest kind first."""
+    """Read the sources over the requests of a window; the strongest kind first."""
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
     found: dict[Key, list[Given]] = {}
     for zoo, level, kind, source, count, total, squares in await _ask(connection, _given(), start):
@@ -60,12 +62,12 @@ async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Source
 
 
 def by_strength(given: Iterable[Given]) -> Sources:
-    """The strongest kind first."""
+    """Sort by kind, the strongest first."""
     return tuple(sorted(given, key=_order))
 
 
 def labels_of(found: Sources, totals: Totals | None) -> Labels:
-    """For the report."""
+    """Sum the labels up for the report."""
     labelled, requests = (totals.labelled, totals.requests) if totals else (0, 0)
     return Labels(labelled, share(labelled, requests), tuple(map(_rate, found)))
 
@@ -98,7 +100,8 @@ def _counting() -> Select[Any]:
 
 
 def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
-    """Figures over the labels on served calls, by zoo, service level and what else is named."""
+    """Query figures over the labels on served calls, by zoo, service level and what else is
+    named."""
     each = (requests.c.zoo, requests.c.service_level, *by)
     is_served = given.c.call_id == requests.c.request_id + ".0"
     return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
@@ -108,7 +111,8 @@ def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
 
 
 def response_bias(audit: Audit | None, sources: Sources) -> ResponseBias | None:
-    """None where nothing was graded; ``sources`` have all that users said."""
+    """Estimate the response bias; None where nothing was graded; ``sources`` have all that users
+    said."""
     if audit is None:
         return None
     feedback = next((each for each in sources if each.kind is LabelKind.FEEDBACK), None)
@@ -136,8 +140,8 @@ JudgeKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """What one judge did for one zoo. ``weight`` is that of its newest label; ``is_left_out`` where
-    the rule of the zoo does not name judges."""
+    """The work of one judge for one zoo. ``weight`` is that of its newest label; ``is_left_out``
+    where the rule of the zoo does not name judges."""
 
     gradings: int
     graded: int
@@ -146,12 +150,15 @@ class Grading:
     weight: float | None
     is_left_out: bool
     agreement: Agreement
+    position: PositionBias = field(default_factory=PositionBias)
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
-    """By zoo and judge, over the whole time, from the sums; the agreement over its newest calls."""
+    """Read gradings by zoo and judge, over the whole time, from the sums; the agreement over the
+    judge's newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
+    preferred = await preferences(connection)
     left_out = await _left_out(connection)
     found = grading_sums.c
     query = select(
@@ -171,13 +178,14 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
             weight=weights.get((zoo, judge)),
             is_left_out=zoo in left_out,
             agreement=agreed.get((zoo, judge), Agreement()),
+            position=preferred.get((zoo, judge), PositionBias()),
         )
         for zoo, judge, asked, graded, cost, without_cost in await connection.execute(query)
     }
 
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
-    """Of the labels of each judge's newest grading."""
+    """Read the weights of the labels of each judge's newest grading."""
     found = grading_sums.c
     newest = (
         select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
@@ -196,7 +204,7 @@ async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
 
 
 async def _left_out(connection: AsyncConnection) -> set[str]:
-    """The zoos whose rule does not count what judges say."""
+    """Find the zoos whose rule does not count what judges say."""
     query = select(label_precedence.c.zoo).where(
         label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
     )
@@ -204,7 +212,8 @@ async def _left_out(connection: AsyncConnection) -> set[str]:
 
 
 def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
-    """For the report; ``least`` is the kappa below which it stops counting, where that is known."""
+    """Build the judge's part of the report; ``least`` is the kappa below which it stops counting,
+    where that is known."""
     said = found.agreement
     low, high = said.interval if said.calls else (None, None)
     counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
@@ -224,11 +233,13 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
         kappa_high=high,
         counts=counts,
         note=_note(found, least),
+        position_bias=found.position.share,
     )
 
 
 def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
-    """Of judges whose labels have stopped counting because they agree too little with users."""
+    """List the judges whose labels have stopped counting: they agree too little with users, or
+    prefer an answer for its place."""
     return [
         Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
         for each in judges
@@ -237,12 +248,15 @@ def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, .
 
 
 def _note(found: Grading, least: float | None) -> str:
-    """Whether it counts, and why."""
+    """Say whether the judge counts, and why."""
     if found.weight is None:
         return "has graded nothing yet"
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa
+    is_agreed = least is None or found.agreement.may_be(least)
+    if found.weight == 0.0 and is_agreed and not found.position.may_be_within(0.0):
+        return f"does not count: it prefers the answer shown first by {found.position}"
     if found.weight == 0.0:
         shown = "unknown" if kappa is None else f"{kappa:.2f}"
         below = "too low" if least is None else f"below {least:g}"

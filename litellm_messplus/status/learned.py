@@ -19,12 +19,13 @@ from rich.text import Text
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.prediction.learned import Change, Family, ModelView, Reading, reading_of
+from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.tables import request_sums, requests, snapshots
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import requests, snapshots
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
@@ -54,7 +55,7 @@ class LearnedZoo:
     reading saves, by service level."""
 
     zoo: str
-    reading: Reading | None
+    reading: ZooView | None
     savings: tuple[Saving, ...]
 
 
@@ -65,13 +66,14 @@ class Learned:
     zoos: tuple[LearnedZoo, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Learned":
-        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        """Rebuild what ``as_dict`` gave. Raises pydantic.ValidationError where it is something
+        else."""
         return _ADAPTER.validate_python(plain)
 
 
@@ -80,8 +82,8 @@ _ADAPTER: TypeAdapter[Learned] = TypeAdapter(Learned)
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Of the newest requests of a service level: what each candidate was expected to satisfy and to
-    cost, shape (requests, candidates)."""
+    """The expectations for the newest requests of a service level: what each candidate was expected
+    to satisfy and to cost, shape (requests, candidates)."""
 
     zoo: str
     service_level: str
@@ -91,7 +93,7 @@ class Expected:
 
 
 async def learned_of(database: str) -> Learned:
-    """What the log of a database, and its snapshots, tell.
+    """Read what the log of a database, and its snapshots, tell.
 
     Raises UnreadableDatabaseError where there is none, or none of this version.
     """
@@ -103,14 +105,14 @@ async def learned_of(database: str) -> Learned:
         return learned(await expected(connection), await _readings(connection))
 
 
-async def learned_live(database: AsyncEngine, readings: Mapping[str, Reading | None]) -> Learned:
-    """What the log tells, beside what running engines know."""
+async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | None]) -> Learned:
+    """Read what the log tells, beside what running engines know."""
     async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
     return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
 
 
-def learned(found: list[Expected], readings: Mapping[str, Reading | None]) -> Learned:
+def learned(found: list[Expected], readings: Mapping[str, ZooView | None]) -> Learned:
     """Put together by zoo, in the order of the log."""
     zoos = list(dict.fromkeys((*readings, *(each.zoo for each in found))))
     return Learned(
@@ -124,8 +126,8 @@ def learned(found: list[Expected], readings: Mapping[str, Reading | None]) -> Le
 
 
 async def expected(connection: AsyncConnection) -> list[Expected]:
-    """By zoo and service level; those with fewer than ``FEWEST`` requests of which every candidate
-    was healthy are left out."""
+    """Read the expectations by zoo and service level; those with fewer than ``FEWEST`` requests of
+    which every candidate was healthy are left out."""
     pairs = (
         select(request_sums.c.zoo, request_sums.c.service_level)
         .distinct()
@@ -169,7 +171,8 @@ def _saving(found: Expected) -> Saving:
 
 
 def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
-    """Share of the cost of the cheapest mix; below zero where the plan would cost more."""
+    """Compute the saved share of the cost of the cheapest mix; below zero where the plan would cost
+    more."""
     rates, costs = satisfaction.mean(axis=0).tolist(), cost.mean(axis=0).tolist()
     by_cost = sorted(range(len(costs)), key=costs.__getitem__)
     hull = lower_hull(by_cost, costs, rates)
@@ -178,17 +181,17 @@ def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
     return 1.0 - plan.at(alpha).cost / mix if mix > 0.0 else 0.0
 
 
-async def _readings(connection: AsyncConnection) -> dict[str, Reading | None]:
-    """From the newest snapshot of each zoo."""
+async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
+    """Read them from the newest snapshot of each zoo."""
     query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
     newest = {row.zoo: row.state for row in await connection.execute(query)}
-    found: dict[str, Reading | None] = {}
+    found: dict[str, ZooView | None] = {}
     for zoo, state in newest.items():
         try:
             predictor = predictor_of(state)
         except (ValueError, KeyError):  # of an earlier version: the next start makes another
             predictor = None
-        found[zoo] = None if predictor is None else reading_of(predictor)
+        found[zoo] = None if predictor is None else zoo_view(predictor)
     return found
 
 
@@ -201,7 +204,7 @@ CONVINCING = 5.0
 
 
 def render_learned(found: Learned) -> RenderableType:
-    """Everything, to be printed by a rich console."""
+    """Render everything, to be printed by a rich console."""
     if not found.zoos:
         return Text("no requests yet")
     return Group(*(part for zoo in found.zoos for part in _zoo(zoo)))
@@ -253,7 +256,7 @@ def _nats(family: Family) -> str:
 
 
 def _change(change: Change) -> str:
-    """As `digits 2 to 31: -1.8 ± 0.3`."""
+    """Show a change as `digits 2 to 31: -1.8 ± 0.3`."""
     doubt = "" if change.is_sure else ", not sure"
     span = f"{_value(change.low)} to {_value(change.high)}"
     return f"{change.number} {span}: {change.nats:+.1f} ± {change.deviation:.1f}{doubt}"

@@ -29,7 +29,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.store.tables import calls, labels, request_sums, requests
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import calls, labels, requests
 
 # What the calibration asks the log: the newest judged calls, and what was predicted of them.
 
@@ -44,7 +45,8 @@ AT_ONCE = 50
 async def judged_calls(
     connection: AsyncConnection, count: int = JUDGED_CALLS, warm_up: int = WARM_UP
 ) -> AsyncIterator[JudgedCall]:
-    """The newest judged calls, in the order of their decisions; those of the warm-up unscored.
+    """Yield the newest judged calls, in the order of their decisions; those of the warm-up
+    unscored.
 
     Reads ``count`` + ``warm_up`` calls at the most, however long the log is.
     """
@@ -86,14 +88,13 @@ async def judged_calls(
 
 
 def _verdicts() -> Select[Any]:
-    """Of each call the one that counts, the newest first: found along the index of positions."""
+    """Query the label that counts of each call, the newest first: found along the index of
+    positions."""
     return select(
         VERDICTS.c.call_id, VERDICTS.c.position, VERDICTS.c.value, VERDICTS.c.weight
     ).order_by(VERDICTS.c.position.desc())
 
 
-OUT_OF_REACH = "no candidate is expected to hold alpha"
-"""How a decision's reason begins where nothing can hold alpha."""
 RECENT_DECISIONS = 20
 """Decisions, probes left out, of which most must say so: one alone may waver."""
 
@@ -160,7 +161,7 @@ class Newest:
 
 
 async def totals(connection: AsyncConnection, start: Start) -> dict[Key, Totals]:
-    """Over the requests of a window."""
+    """Sum up the requests of a window."""
     found = OUTCOMES.c
     is_labelled = exists().where(labels.c.call_id == found.request_id + ".0")
     known, weight = found.served_cost.is_not(None), found.satisfaction_weight
@@ -188,7 +189,7 @@ async def totals(connection: AsyncConnection, start: Start) -> dict[Key, Totals]
 
 
 async def calls_without_cost(connection: AsyncConnection, start: Start) -> dict[Key, int]:
-    """Successful calls of the window whose cost nobody stated, exploration calls too."""
+    """Count successful calls of the window whose cost nobody stated, exploration calls too."""
     query = (
         select(requests.c.zoo, requests.c.service_level, func.count())
         .select_from(calls.join(requests, requests.c.request_id == calls.c.request_id))
@@ -200,7 +201,7 @@ async def calls_without_cost(connection: AsyncConnection, start: Start) -> dict[
 
 
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
-    """The newest request of every service level."""
+    """Read the newest request of every service level."""
     asked, levels = requests.c, _levels()
     last = (
         select(func.max(asked.position))
@@ -221,26 +222,27 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
 
 
 async def window_start(connection: AsyncConnection, window: int) -> Start:
-    """From which position on a request is one of the newest ``window`` of its service level."""
+    """Find from which position on a request is one of the newest ``window`` of its service
+    level."""
     return await _start(connection, window, true())
 
 
 async def out_of_reach(connection: AsyncConnection) -> set[Key]:
-    """The service levels of which most of the newest decisions say that nothing can hold alpha."""
+    """Find the service levels of which most of the newest decisions say that nothing can hold
+    alpha."""
     start = await _start(connection, RECENT_DECISIONS, ~requests.c.is_exploration)
-    says_so = requests.c.reason.startswith(OUT_OF_REACH, autoescape=True)
     query = (
         select(requests.c.zoo, requests.c.service_level)
         .where(~requests.c.is_exploration, _is_in(start))
         .group_by(requests.c.zoo, requests.c.service_level)
-        .having(2 * func.count(case((says_so, 1))) > func.count())
+        .having(2 * func.count(case((~requests.c.is_within_reach, 1))) > func.count())
     )
     return {(row[0], row[1]) for row in await connection.execute(query)}
 
 
 async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool]) -> Start:
-    """The position of the ``count``-th newest of such requests of each service level; 0 where there
-    are fewer."""
+    """Find the position of the ``count``-th newest of such requests of each service level; 0 where
+    there are fewer."""
     levels = _levels()
     first = (
         select(requests.c.position)
@@ -258,36 +260,37 @@ async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool
 
 
 def _levels() -> Subquery:
-    """Every service level that was ever asked for."""
+    """Query every service level that was ever asked for."""
     found = request_sums.c
     return select(found.zoo, found.service_level).distinct().subquery("levels")
 
 
 def mean(value: Any, weight: Any) -> Any:
-    """Of values that weigh differently; rows without a weight are left out, and NULL is of none."""
+    """Average values that weigh differently; rows without a weight are left out, and NULL is of
+    none."""
     return func.sum(weight * value) / func.sum(weight)
 
 
 def effective(weight: Any) -> Any:
-    """How many equal weights say as much as these; 0 of none."""
+    """Return how many equal weights say as much as these; 0 of none."""
     found = func.sum(weight) * func.sum(weight) / func.sum(weight * weight)
     return func.coalesce(found, 0.0)
 
 
 def _promised(alpha: Any, weight: Any) -> Any:
-    """The mean; where all are the same, that very number, which a mean would only round."""
+    """Return the mean; where all are the same, that very number, which a mean would only round."""
     known = case((weight.is_not(None), alpha))
     lowest = func.min(known)
     return case((lowest == func.max(known), lowest), else_=mean(alpha, weight))
 
 
 def within(query: Select[Any], request_id: Any, start: Start) -> Select[Any]:
-    """The query over the requests of a window."""
+    """Narrow the query to the requests of a window."""
     return query.where(request_id.in_(select(requests.c.request_id).where(_is_in(start))))
 
 
 def _is_in(start: Start) -> ColumnElement[bool]:
-    """Whether a request is in the window of its service level, each looked up by an index."""
+    """Tell whether a request is in the window of its service level, each looked up by an index."""
     asked = requests.c
     each = (
         (asked.zoo == zoo) & (asked.service_level == level) & (asked.position >= position)

@@ -9,8 +9,9 @@ from rich.text import Text
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
-    Finding,
+    BestSingleState,
     KeyStatus,
+    LabelCostStatus,
     LevelStatus,
     Overhead,
     Satisfaction,
@@ -69,7 +70,7 @@ SHOWN = 12
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
-    """One of all; none where nobody said anything in the last day."""
+    """Yield one table of all keys; none where nobody said anything in the last day."""
     if not keys:
         return
     table = Table(title="keys with the most verdicts, last day")
@@ -88,11 +89,32 @@ def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
     yield table
 
 
+# What labels cost beside what is saved, for people.
+
+
+def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
+    """Yield one table of all zoos whose labels cost something; none where none do."""
+    paid = [each for each in costs if each.unseen or each.judging]
+    if not paid:
+        return
+    table = Table(title="what labels cost, whole time and today")
+    for title in ("zoo", "saved before labels", "unseen calls", "judging, dollars", "today"):
+        table.add_column(title, justify="left" if title == "zoo" else "right")
+    for each in paid:
+        today = f"{each.unseen_today:.4g} and ${each.judging_today:.4g}"
+        table.add_row(
+            Text(each.zoo),
+            *(f"{figure:.4g}" for figure in (each.saved, each.unseen, each.judging)),
+            today,
+        )
+    yield table
+
+
 # The overhead for people: what a request takes before its call, beside the call.
 
 
 def overhead_rows(level: LevelStatus) -> Iterator[tuple[str, str, str]]:
-    """What it is, of the whole time, and of the last window."""
+    """Yield what it is, of the whole time, and of the last window."""
     for name, cell in _CELLS.items():
         yield name, _of(level.overall.overhead, cell), _of(level.last.overhead, cell)
 
@@ -127,10 +149,11 @@ STYLES = {
 
 
 def render(status: Status) -> RenderableType:
-    """Every table, to be printed by a rich console below the `summary`."""
+    """Render every table, to be printed by a rich console below the `summary`."""
     return Group(
         *(_level(level, status.window) for level in status.levels),
         *judge_tables(status.judges),
+        *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
@@ -213,7 +236,7 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
 def _single(level: LevelStatus) -> Iterator[tuple[str, str]]:
     """Name the model; leave out the saving against the largest, which has its own row above."""
     found = level.best_single
-    if found.finding is not Finding.FOUND:
+    if found.finding is not BestSingleState.FOUND:
         yield "best single model", found.note
         return
     satisfied, cost = _share(found.satisfaction), _money(found.cost_per_request, level.cost_unit)

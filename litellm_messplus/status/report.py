@@ -44,7 +44,7 @@ LiveLevels = Mapping[tuple[str, str], LiveLevel]
 
 @dataclass(frozen=True, slots=True)
 class SourceRate:
-    """What one source says of the requests that it labelled.
+    """The labels of one source on the requests that it labelled.
 
     ``rate`` is the mean of its labels with Wilson's interval of 95 %; ``counting`` is how many of
     them count as the verdict of their request.
@@ -72,8 +72,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class ResponseBias:
-    """How many times as often unsatisfied users answer as satisfied ones, with its interval of
-    95 %, from ``graded`` requests that the judge graded, ``answered`` of them with feedback too.
+    """The response bias: how many times as often unsatisfied users answer as satisfied ones, with
+    its interval of 95 %, from ``graded`` requests that the judge graded, ``answered`` of them with
+    feedback too.
 
     ``feedback_rate`` is the mean of the feedback as it was given, ``corrected_rate`` what it would
     be if all had answered; both over the whole time. With ``is_corrected`` false the judge's own
@@ -96,7 +97,8 @@ class JudgeStatus:
     """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo.
 
     Of the calls that users judged too, the four counts are what both said; ``kappa`` is Cohen's
-    with its interval of 95 %. ``counts`` is None before its first label.
+    with its interval of 95 %. ``counts`` is None before its first label. Of a judge that compares,
+    ``position_bias`` is by how much more often it prefers the answer shown first, from -1 to 1.
     """
 
     zoo: str
@@ -114,17 +116,18 @@ class JudgeStatus:
     kappa_high: float | None
     counts: bool | None
     note: str
+    position_bias: float | None = None
 
 
 class Source(StrEnum):
-    """Where queue and price come from."""
+    """The sources of queue and price."""
 
     ENGINE = "engine"
     NEWEST_REQUEST = "newest request"
 
 
-class Finding(StrEnum):
-    """Whether one model alone would have met alpha."""
+class BestSingleState(StrEnum):
+    """The answers to whether one model alone would have met alpha."""
 
     FOUND = "found"
     NONE = "no single model meets alpha"
@@ -156,14 +159,14 @@ class Satisfaction:
 
     @property
     def verdict_in_words(self) -> str:
-        """Name the verdict, with its points where it has any."""
+        """The verdict in words, with its points where it has any."""
         points = self.kept_within_points
         return self.verdict.value if points is None else f"{self.verdict.value} {points:g} points"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the requests cost, explorations included. ``per_request`` is over requests whose cost
+    """The cost of the requests, explorations included. ``per_request`` is over requests whose cost
     is known; ``calls_without_cost`` counts the answered calls whose cost nobody stated."""
 
     total: float | None
@@ -184,7 +187,8 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Against always calling the largest, over the ``requests`` for which both costs are known.
+    """The savings against always calling the largest, over the ``requests`` for which both costs
+    are known.
 
     Below zero, routing cost more than it saved.
     """
@@ -218,7 +222,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class WindowStatus:
-    """Of a number of requests: all of a service level, or the newest."""
+    """The status of a number of requests: all of a service level, or the newest."""
 
     satisfaction: Satisfaction
     labels: Labels
@@ -237,7 +241,7 @@ class BestSingle:
     ``unjudged`` have too few verdicts, or no known cost, and were not considered.
     """
 
-    finding: Finding
+    finding: BestSingleState
     note: str
     unjudged: tuple[str, ...]
     candidate: str | None = None
@@ -271,7 +275,7 @@ class LevelStatus:
 
     @property
     def baseline(self) -> str:
-        """Name what savings are measured against."""
+        """The name of what savings are measured against."""
         return self.largest or "the largest model"
 
 
@@ -295,10 +299,27 @@ class KeyStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelCostStatus:
+    """The cost of a zoo's labels beside what it saved, over the whole time.
+
+    ``unseen`` is what calls cost that no user saw, made to be labelled, in the zoo's unit;
+    ``judging`` is in dollars. ``saved`` is against always calling the largest, as if labels had
+    cost nothing. Those ``_today`` are of the day (UTC).
+    """
+
+    zoo: str
+    unseen: float
+    judging: float
+    saved: float
+    unseen_today: float
+    judging_today: float
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
-    most."""
+    most; ``label_costs`` are of every zoo with a request."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -306,15 +327,17 @@ class Status:
     calibration: tuple[ZooCalibration, ...]
     judges: tuple[JudgeStatus, ...]
     keys: tuple[KeyStatus, ...]
+    label_costs: tuple[LabelCostStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: plain dictionaries, lists, text and numbers."""
+        """Return it for JSON: plain dictionaries, lists, text and numbers."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Status":
-        """What ``as_dict`` gave. Raises pydantic.ValidationError where it is something else."""
+        """Rebuild what ``as_dict`` gave. Raises pydantic.ValidationError where it is something
+        else."""
         return _ADAPTER.validate_python(plain)
 
 

@@ -14,11 +14,11 @@ from litellm_messplus.status.labels import Given, Sources, by_strength
 from litellm_messplus.status.queries import Calls, Key, Totals
 from litellm_messplus.status.report import Overhead
 from litellm_messplus.status.windows import overhead
-from litellm_messplus.store.tables import call_sums, label_sums, request_sums
+from litellm_messplus.store.sum_tables import call_sums, label_sums, request_sums
 
 
 async def totals(connection: AsyncConnection) -> dict[Key, Totals]:
-    """Over all requests."""
+    """Sum up all requests."""
     found = request_sums.c
     known = case((found.answered > 0, found.alpha))
     lowest = func.min(known)
@@ -46,7 +46,7 @@ async def totals(connection: AsyncConnection) -> dict[Key, Totals]:
 
 
 async def overheads(connection: AsyncConnection) -> dict[Key, Overhead]:
-    """Over all requests whose served call took a known time."""
+    """Average the overheads of all requests whose served call took a known time."""
     found = request_sums.c
     timed, metered = func.sum(found.timed), func.sum(found.metered)
     query = (
@@ -67,7 +67,7 @@ async def overheads(connection: AsyncConnection) -> dict[Key, Overhead]:
 
 
 async def calls_without_cost(connection: AsyncConnection) -> dict[Key, int]:
-    """Successful calls whose cost nobody stated, exploration calls too."""
+    """Count successful calls whose cost nobody stated, exploration calls too."""
     found = call_sums.c
     unstated = func.sum(found.unstated)
     query = (
@@ -79,8 +79,8 @@ async def calls_without_cost(connection: AsyncConnection) -> dict[Key, int]:
 
 
 async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Calls]]:
-    """What every candidate's calls came to, the served and the exploration calls together; what
-    LiteLLM's cache repeated was no call."""
+    """Sum up every candidate's calls, the served and the exploration calls together; what LiteLLM's
+    cache repeated was no call."""
     of = call_sums.c
     each = (of.zoo, of.service_level, of.candidate)
     query = (
@@ -102,7 +102,7 @@ async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Cal
 
 
 async def sources(connection: AsyncConnection) -> dict[Key, Sources]:
-    """Of the labels on all served calls; the strongest kind first."""
+    """Sum up the labels on all served calls by source; the strongest kind first."""
     of = label_sums.c
     each = (of.zoo, of.service_level, of.kind, of.source)
     labelled = func.sum(of.labelled)
@@ -124,11 +124,11 @@ async def sources(connection: AsyncConnection) -> dict[Key, Sources]:
 
 
 def _rate(of: Any) -> Any:
-    """The mean of verdicts that weigh differently; NULL of none."""
+    """Return the mean of verdicts that weigh differently; NULL of none."""
     return func.sum(of.weighted_satisfaction) / func.nullif(func.sum(of.weight), 0.0)
 
 
 def _effective(of: Any) -> Any:
-    """How many equal weights say as much as these; 0 of none."""
+    """Return how many equal weights say as much as these; 0 of none."""
     weight, squared = func.sum(of.weight), func.sum(of.weight_squared)
     return func.coalesce(weight * weight / func.nullif(squared, 0.0), 0.0)

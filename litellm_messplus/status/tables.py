@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.status.calibration import (
-    Reading,
+    PromptGain,
     ReadingPays,
     ZooCalibration,
 )
@@ -26,7 +26,7 @@ Row = tuple[str, str, str]
 
 
 def label_rows(level: LevelStatus) -> Iterator[Row]:
-    """The requests with any label, then each source that has given one."""
+    """Yield the requests with any label, then each source that has given one."""
     overall, last = level.overall.labels, level.last.labels
     yield "with any label", _share(overall), _share(last)
     recent = {each.source: each for each in last.sources}
@@ -35,7 +35,7 @@ def label_rows(level: LevelStatus) -> Iterator[Row]:
 
 
 def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
-    """Nothing where no judge graded."""
+    """Yield the rows of the response bias; none where no judge graded."""
     if found is None:
         return
     kind = "not enough evidence, " if found.is_thin else ""
@@ -53,7 +53,7 @@ def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
 
 
 def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
-    """A table each."""
+    """Yield a table for each judge."""
     for judge in judges:
         table = Table(title=Text(f"{judge.zoo}, judge {judge.judge}"), show_header=False)
         for label, value in _judge(judge):
@@ -96,13 +96,13 @@ STYLES = {ReadingPays.YES: "green", ReadingPays.NO: "yellow", ReadingPays.TOO_EA
 
 
 def calibration_tables(calibration: ZooCalibration) -> Iterator[RenderableType]:
-    """Two tables of one zoo."""
+    """Yield two tables of one zoo."""
     yield _reliability(calibration)
     yield _readings(calibration)
 
 
 def _reliability(calibration: ZooCalibration) -> Table:
-    """A row a bin; where all is well, the satisfied share is the predicted one."""
+    """Lay out a row a bin; where all is well, the satisfied share is the predicted one."""
     table = Table(title=Text(f"{calibration.zoo}, predictions against verdicts"))
     table.add_column("candidate", overflow="fold")
     for column in ("predicted", "satisfied, interval", "judged calls"):
@@ -132,14 +132,14 @@ def _readings(calibration: ZooCalibration) -> Table:
     return table
 
 
-def _reading(found: Reading) -> Iterator[RenderableType]:
+def _reading(found: PromptGain) -> Iterator[RenderableType]:
     yield f"{found.log_loss:.4f}"
     yield f"{found.log_loss_mean:.4f}"
     yield _gain(found)
     yield Text(found.reading_pays.value, style=STYLES[found.reading_pays])
 
 
-def _gain(found: Reading) -> str:
+def _gain(found: PromptGain) -> str:
     if found.gain_low is None or found.gain_high is None:
         return f"{found.gain:+.4f}"
     return f"{found.gain:+.4f} ({found.gain_low:+.4f} to {found.gain_high:+.4f})"

@@ -9,9 +9,9 @@ from litellm_messplus.status.interval import Interval, is_thin, points_below, ve
 from litellm_messplus.status.queries import Calls, Key, Start, Totals, within
 from litellm_messplus.status.report import (
     BestSingle,
+    BestSingleState,
     Cost,
     Exploration,
-    Finding,
     Labels,
     Overhead,
     Satisfaction,
@@ -28,7 +28,7 @@ def window_status(
     labels: Labels,
     overhead: Overhead | None,
 ) -> WindowStatus:
-    """Of the requests that ``totals`` sums up, None for no requests; ``alpha`` is of now."""
+    """Describe the requests that ``totals`` sums up, None for no requests; ``alpha`` is of now."""
     return WindowStatus(
         satisfaction=_satisfaction(totals, alpha),
         labels=labels,
@@ -62,12 +62,12 @@ def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
 
 
 def interval_of(rate: float | None, count: float) -> Interval | None:
-    """Around a mean that the database made; None of no verdicts."""
+    """Compute the interval around a mean that the database made; None of no verdicts."""
     return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
 
 
 def evidence(interval: Interval | None, answered: int, requests: int, effective: float) -> str:
-    """How much the figures rest on, in words."""
+    """Say in words how much the figures rest on."""
     if requests == 0:
         return "no requests yet"
     counted = f"{answered} of {requests} requests with a verdict"
@@ -110,7 +110,7 @@ def _savings(totals: Totals | None) -> Savings | None:
 
 
 def share(part: float, whole: float) -> float | None:
-    """None of nothing."""
+    """Divide a part by the whole; None where there is none."""
     return part / whole if whole else None
 
 
@@ -123,7 +123,8 @@ ENOUGH_LABELLED = 30
 def best_single(
     calls: Sequence[Calls], candidates: Sequence[str], totals: Totals | None, alpha: float
 ) -> BestSingle:
-    """The cheapest model whose mean verdict is at least ``alpha``, and what it would have cost.
+    """Find the cheapest model whose mean verdict is at least ``alpha``, and what it would have
+    cost.
 
     ``candidates`` are all of the zoo's, called or not.
     """
@@ -140,9 +141,9 @@ def best_single(
         best = min(fit, key=lambda each: (prices[each.candidate], each.candidate))
         return _found(best, prices[best.candidate], totals, unjudged)
     if unjudged or not names:
-        return BestSingle(Finding.UNKNOWN, _unknown(unjudged), unjudged)
+        return BestSingle(BestSingleState.UNKNOWN, _unknown(unjudged), unjudged)
     return BestSingle(
-        Finding.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
+        BestSingleState.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
         labelled=min(each.labelled for each in judged), is_thin=False,
     )  # fmt: skip
 
@@ -154,7 +155,7 @@ def _found(
     cost = price * requests
     saved = cost - totals.priced_cost if totals and requests else None
     return BestSingle(
-        finding=Finding.FOUND,
+        finding=BestSingleState.FOUND,
         note=f"estimate from {best.labelled} verdicts on its calls{_left_out(unjudged)}",
         unjudged=unjudged,
         candidate=best.candidate,
@@ -182,7 +183,7 @@ def _left_out(unjudged: Sequence[str]) -> str:
 
 
 async def overheads(connection: AsyncConnection, start: Start) -> dict[Key, Overhead]:
-    """Over the requests of a window."""
+    """Average the overheads over the requests of a window."""
     asked = requests.c
     predicting = func.coalesce(asked.encode_seconds, 0.0)
     query = (
@@ -213,7 +214,7 @@ def overhead(
     call: float,
     joules: float | None,
 ) -> Overhead:
-    """For the report: of so many requests, the means of what each part took."""
+    """Build the overhead for the report: of so many requests, the means of what each part took."""
     deciding = max(deciding, 0.0)  # both are measured by one clock, but rounded
     whole = predicting + deciding + call or 1.0
     return Overhead(

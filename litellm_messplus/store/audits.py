@@ -23,6 +23,8 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit, KeyActivity, LevelActivity
 from litellm_messplus.labels.judge.grader import Spent
+from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.records import Preferred
 from litellm_messplus.store.tables import gradings, labels, requests
 
 # What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
@@ -43,8 +45,8 @@ measured on."""
 async def agreements(
     connection: AsyncConnection, window: int = AGREEMENT_WINDOW
 ) -> dict[tuple[str, str], Agreement]:
-    """By zoo and judge (the model group), over the newest ``window`` calls of each among the newest
-    ``LOOKED_AT`` gradings; a pair without such calls is left out."""
+    """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
+    each among the newest ``LOOKED_AT`` gradings; a pair without such calls is left out."""
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
     graded = (
         select(gradings.c.request_id, gradings.c.judge)
@@ -83,14 +85,53 @@ async def agreements(
 
 
 def agreement_counts(judge: Any, user: Any) -> list[Any]:
-    """The fields of an `Agreement`, from the conditions that judge and user are satisfied."""
+    """Count the fields of an `Agreement`, from the conditions that judge and user are satisfied."""
     cells = (judge & user, judge & ~user, ~judge & user, ~judge & ~user)
     return [count_where(cell) for cell in cells]
 
 
 def count_where(condition: Any) -> Any:
-    """How many rows meet it."""
+    """Count the rows that meet it."""
     return func.sum(case((condition, 1), else_=0))
+
+
+# Which place the answers had that judges preferred.
+
+PREFERENCE_WINDOW = 1000
+"""The newest comparisons of each judge: an old model is forgotten."""
+
+
+async def preferences(
+    connection: AsyncConnection, window: int = PREFERENCE_WINDOW
+) -> dict[tuple[str, str], PositionBias]:
+    """Count which places each judge preferred, by zoo and judge, over its newest ``window``
+    comparisons among the newest ``LOOKED_AT`` gradings; those without any are left out."""
+    newest = (
+        select(gradings.c.request_id, gradings.c.judge, gradings.c.position, gradings.c.preferred)
+        .order_by(gradings.c.position.desc())
+        .limit(LOOKED_AT)
+        .subquery("newest")
+    )
+    each = (requests.c.zoo, newest.c.judge)
+    place = func.row_number().over(partition_by=each, order_by=newest.c.position.desc())
+    compared = (
+        select(*each, newest.c.preferred, place.label("place"))
+        .select_from(newest)
+        .join(requests, requests.c.request_id == newest.c.request_id)
+        .where(newest.c.preferred.is_not(None))
+        .subquery("compared")
+    )
+    found = compared.c
+    query = (
+        select(
+            found.zoo,
+            found.judge,
+            *(count_where(found.preferred == preferred.value) for preferred in Preferred),
+        )
+        .where(found.place <= window)
+        .group_by(found.zoo, found.judge)
+    )
+    return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
 
 
 # The audit by the judge, counted: what it and the users said of the requests that it graded.
@@ -104,9 +145,9 @@ AUDIT_WINDOW = 10_000
 async def audits(
     connection: AsyncConnection, window: int = AUDIT_WINDOW
 ) -> dict[tuple[str, str], Audit]:
-    """By zoo and service level, over the newest ``window`` gradings of all; levels without are left
-    out. A level has a rate of its own at which it is graded, so its levels do not add up to a
-    uniform sample of a zoo."""
+    """Read the audits by zoo and service level, over the newest ``window`` gradings of all; levels
+    without are left out. A level has a rate of its own at which it is graded, so its levels do not
+    add up to a uniform sample of a zoo."""
     newest = (
         select(gradings.c.request_id)
         .where(gradings.c.status == "graded")
@@ -141,7 +182,8 @@ async def audits(
 
 
 async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
-    """By zoo, what was spent on a day (UTC), whichever model graded; zoos without are left out."""
+    """Read, by zoo, what was spent on a day (UTC), whichever model graded; zoos without are left
+    out."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
     query = (
         select(
@@ -167,8 +209,9 @@ MOST_KEYS = 200
 
 @dataclass(frozen=True, slots=True)
 class KeyVerdicts:
-    """Of one key in a service level: its requests and verdicts; of those that count the number, and
-    the share that is satisfied (None without any); and how many are kept without counting."""
+    """The verdicts of one key in a service level: its requests and verdicts; of those that count
+    the number, and the share that is satisfied (None without any); and how many are kept without
+    counting."""
 
     zoo: str
     service_level: str
@@ -181,7 +224,8 @@ class KeyVerdicts:
 
 
 async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
-    """Of the last day. Raises SQLAlchemyError where the database does not answer."""
+    """Read the activity of the last day. Raises SQLAlchemyError where the database does not
+    answer."""
     since = datetime.now(UTC) - SPAN
     in_level = and_(
         _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
@@ -191,9 +235,11 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
         judged = {row.key_hash: row for row in found}
         everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
         total = (await connection.execute(everybody)).scalar_one()
+        of_no_key = (await connection.execute(_of_no_key(since).where(in_level))).scalar_one()
         asked = await _requests_of(connection, since, list(judged))
     return LevelActivity(
         requests=total,
+        of_no_key=of_no_key,
         keys={
             key: KeyActivity(asked.get((zoo, service_level, key), 0), row.counting, row.satisfied)
             for key, row in judged.items()
@@ -201,8 +247,23 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
     )
 
 
+def _of_no_key(since: datetime) -> Select[Any]:
+    """Count the requests that have a label of a check, of a judge or of what users did next."""
+    return (
+        select(func.count(labels.c.request_id.distinct()))
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(
+            labels.c.created_at >= since,
+            labels.c.kind != LabelKind.FEEDBACK,
+            labels.c.weight > 0.0,
+            labels.c.call_id == labels.c.request_id + ".0",
+        )
+    )
+
+
 async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
-    """Those that judged most in the last day, whether it counts or not."""
+    """Read the keys that judged most in the last day, whether it counts or not."""
     since = datetime.now(UTC) - SPAN
     rows = (await connection.execute(_verdicts(since).limit(most))).all()
     asked = await _requests_of(connection, since, [row.key_hash for row in rows])
@@ -224,7 +285,7 @@ async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdi
 async def _requests_of(
     connection: AsyncConnection, since: datetime, keys: list[str | None]
 ) -> dict[tuple[str, str, str | None], int]:
-    """How many requests each of these keys made, by zoo and service level."""
+    """Count how many requests each of these keys made, by zoo and service level."""
     each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
     named = {key for key in keys if key is not None}
     query = (
@@ -236,13 +297,14 @@ async def _requests_of(
 
 
 def _plain(column: Column[Any]) -> ColumnElement[Any]:
-    """The column as no index knows it. Of a service level there is an index too, and SQLite would
-    rather go along it through the whole log than through a day by its times."""
+    """Wrap the column so that no index fits it. Of a service level there is an index too, and
+    SQLite would rather go along it through the whole log than through a day by its times."""
     return func.coalesce(column, "")
 
 
 def _verdicts(since: datetime) -> Select[Any]:
-    """The feedback of each key, the heaviest first; of a call counts its newest that weighs."""
+    """Query the feedback of each key, the heaviest first; of a call counts its newest that
+    weighs."""
     newer = labels.alias("newer")
     is_replaced = exists().where(
         newer.c.call_id == labels.c.call_id,

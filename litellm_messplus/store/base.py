@@ -27,7 +27,7 @@ class Base:
 
 
 async def read(engine: AsyncEngine, zoo: str) -> Base | None:
-    """The base of the zoo; None where nothing of it was pruned."""
+    """Read the base of the zoo; None where nothing of it was pruned."""
     async with engine.connect() as connection:
         query = select(log_base).where(log_base.c.zoo == zoo)
         found = (await connection.execute(query)).one_or_none()
@@ -45,7 +45,7 @@ async def read(engine: AsyncEngine, zoo: str) -> Base | None:
 
 
 async def positions(engine: AsyncEngine) -> dict[str, int]:
-    """Where the fold of each zoo that has a base goes on."""
+    """Read where the fold of each zoo that has a base goes on."""
     async with engine.connect() as connection:
         found = await connection.execute(select(log_base.c.zoo, log_base.c.position))
         return {row.zoo: row.position for row in found}
@@ -70,7 +70,8 @@ async def drop(engine: AsyncEngine, zoo: str) -> bool:
 
 
 async def _forget(connection: AsyncConnection, zoo: str) -> bool:
-    """Snapshots go as well: from an older one, the log does not lead to here any more."""
+    """Delete the base and the snapshots of a zoo: from an older one, the log does not lead to here
+    any more."""
     dropped = await connection.execute(delete(log_base).where(log_base.c.zoo == zoo))
     await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))
     return dropped.rowcount > 0

@@ -15,7 +15,7 @@ from sqlalchemy import RowMapping, Table
 
 from litellm_messplus.label_kind import PRECEDENCE
 from litellm_messplus.records import CallRole, CallStatus, served_call_id
-from litellm_messplus.store.tables import (
+from litellm_messplus.store.sum_tables import (
     call_sums,
     grading_sums,
     hourly_call_sums,
@@ -59,7 +59,7 @@ class Logged:
 
     @property
     def day(self) -> date:
-        """On which it counts, whenever its calls end and its labels come."""
+        """The day on which it counts, whenever its calls end and its labels come."""
         return day_of(self.request["created_at"])
 
     @property
@@ -68,20 +68,20 @@ class Logged:
         return next((call for call in self.calls if call["role"] == CallRole.SERVED), None)
 
     def cost(self, call: Row) -> float | None:
-        """As it was measured, else as it was stated; None where nobody knows."""
+        """Return the cost as it was measured, else as it was stated; None where nobody knows."""
         measured = self.energy.get(call["call_id"])
         cost: float | None = call["cost"] if measured is None else measured
         return cost
 
 
 def day_of(moment: Any) -> date:
-    """The date, UTC."""
+    """Return the date, UTC."""
     day: date = (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).date()
     return day
 
 
 def hour_of(moment: Any) -> int:
-    """The hour of the day, UTC, from 0."""
+    """Return the hour of the day, UTC, from 0."""
     hour: int = (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).hour
     return hour
 
@@ -111,7 +111,7 @@ def contribution(logged: Logged, ranks: Ranks) -> Sums:
 
 
 def of_grading(grading: Row, zoo: str) -> Sums:
-    """What a grading adds; it is never changed."""
+    """Compute what a grading adds; it is never changed."""
     cost, is_graded = grading["cost"], grading["status"] == "graded"
     figures: Figures = {
         "gradings": 1,
@@ -173,7 +173,8 @@ def _explored(logged: Logged) -> Sequence[Row]:
 
 
 def _cost_of_largest(logged: Logged, served: Row, explored: Sequence[Row]) -> float | None:
-    """What the largest alone would have cost: measured where it was called, else estimated."""
+    """Compute what the largest alone would have cost: measured where it was called, else
+    estimated."""
     request = logged.request
     if served["is_cache_hit"]:  # the largest's answer would have been repeated as well
         stated: float | None = served["cost"]
@@ -224,7 +225,8 @@ def _of_call(logged: Logged, call: Row, verdict: Row | None) -> Figures:
 def _of_verdict(verdict: Row | None, count: str) -> Figures:
     if verdict is None:
         return {}
-    weight, value = verdict["weight"], verdict["value"]
+    value = verdict["value"]
+    weight = verdict["weight"] / (verdict["probability"] or 1.0)  # it stands for so many requests
     return {
         count: 1,
         "weight": weight,
@@ -236,7 +238,7 @@ def _of_verdict(verdict: Row | None, count: str) -> Figures:
 def _of_labels(
     logged: Logged, verdicts: Mapping[str, Row]
 ) -> Iterator[tuple[tuple[str, str], Figures]]:
-    """By kind and source, of the labels on the served call."""
+    """Yield the figures of the labels on the served call, by kind and source."""
     call_id = served_call_id(logged.request["request_id"])
     newest = {label["source"]: label for label in logged.labels if label["call_id"] == call_id}
     for label in newest.values():
@@ -251,7 +253,7 @@ def _of_labels(
 
 
 def _verdicts(labels: Sequence[Row], ranks: Ranks) -> dict[str, Row]:
-    """By call, the label that counts: the rule of the view `verdicts`."""
+    """Find, by call, the label that counts: the rule of the view `verdicts`."""
     newest: dict[str, dict[str, Row]] = defaultdict(dict)
     for label in labels:
         if label["weight"] > 0.0:

@@ -51,17 +51,17 @@ class DatabaseFileGoneError(MessplusError, OSError):
 
 
 class DatabaseFile:
-    """One an engine: all its connections must write to the file that the first one found."""
+    """The file of one engine: all its connections must write to the file that the first one
+    found."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
         self._identity: tuple[int, int] | None = None
 
     def opened(self, connection: DBAPIConnection) -> None:
-        """A connection to it was opened: the first one says which file it is.
-
-        Raises DatabaseFileGoneError where that is there no more. SQLite makes an empty one then.
-        """
+        """Note that a connection to it was opened: the first one says which file it is. Raises
+        DatabaseFileGoneError where that file is no longer there, because SQLite then makes an empty
+        one."""
         cursor = connection.cursor()
         cursor.execute("PRAGMA database_list")
         found = [path for _, name, path in cursor.fetchall() if name == "main" and path]
@@ -98,14 +98,14 @@ AWAY = ("08", "53", "57")
 
 
 def is_the_databases(error: Exception) -> bool:
-    """Whether it comes from the database. asyncpg's own come as they are where it connects."""
+    """Tell whether it comes from the database. asyncpg raises errors of its own."""
     if isinstance(error, SQLAlchemyError | OSError | BrokenLogError):
         return True
     return hasattr(error, "sqlstate")
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database does not answer now, rather than never as it is."""
+    """Tell whether the database does not answer now, rather than never as it is."""
     found: Any = getattr(error, "orig", None) or error
     sqlstate = getattr(found, "sqlstate", None)
     if sqlstate is not None:
@@ -116,7 +116,7 @@ def is_away(error: BaseException) -> bool:
 
 
 def is_the_records_fault(error: Exception) -> bool:
-    """Whether the database will never take the record, rather than not now."""
+    """Tell whether the database will never take the record, rather than not now."""
     if not isinstance(error, DBAPIError):
         # TimeoutError is the first
         return not isinstance(error, OSError | NoConnectionFreeError | BrokenLogError)
@@ -136,7 +136,7 @@ POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
 
 def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
-    """An engine for the running event loop, with at most so many ``connections``.
+    """Create an engine for the running event loop, with at most so many ``connections``.
 
     Its errors do not show what was to be written, which may be a user's words: they go to the
     proxy's log.
@@ -170,7 +170,8 @@ def _is_in_memory(url: URL) -> bool:
 def _prepare_sqlite(
     file: DatabaseFile, connection: DBAPIConnection, entry: ConnectionPoolEntry
 ) -> None:
-    """Several processes on one file; the log sets for each commit whether it waits for the disk."""
+    """Prepare a connection: several processes share one file, and the log sets for each commit
+    whether it waits for the disk."""
     try:
         file.opened(connection)
     except DatabaseFileGoneError:
@@ -184,7 +185,7 @@ def _prepare_sqlite(
 
 
 def _masked(url: str) -> str:
-    """Whatever was given, without a password in it."""
+    """Mask whatever was given, so that no password is in it."""
     return re.sub(r":[^:/@]*@", ":***@", url)
 
 
@@ -227,8 +228,8 @@ def _unusable(engine: AsyncEngine, error: Exception) -> ConfigurationError:
 
 
 async def _allow_readers_beside_a_writer(engine: AsyncEngine) -> None:
-    """WAL, which a file keeps. SQLite refuses the change at once, without waiting its busy time,
-    while another worker makes it too."""
+    """Switch to WAL, which a file keeps. SQLite refuses the change at once, without waiting its
+    busy time, while another worker makes it too."""
     deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
     while True:
         try:
@@ -266,14 +267,14 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:
 
 
 def migrations_config() -> Config:
-    """Of Alembic, for this code's migrations."""
+    """Build Alembic's configuration for this code's migrations."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     return config
 
 
 def migrations_folder() -> Path:
-    """`migrations/`: inside the installed package, or beside it in a checkout."""
+    """Find `migrations/`: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "migrations"
     return installed if installed.is_dir() else package.parent / "migrations"

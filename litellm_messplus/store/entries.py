@@ -44,7 +44,8 @@ EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord)
 async def read_entries(
     engine: AsyncEngine, after: int, upto: int, kinds: Kinds = EVERY_KIND
 ) -> AsyncIterator[Entry]:
-    """The entries at positions in (after, upto], in order; ``kinds`` are those that are there."""
+    """Yield the entries at positions in (after, upto], in order; ``kinds`` are those that are
+    there."""
     async with engine.connect() as connection:
         for start in range(after, upto, PAGE):
             for entry in await _page(connection, start, min(start + PAGE, upto), kinds):
@@ -68,7 +69,7 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
 async def _judged(
     connection: AsyncConnection, after: int, upto: int, kinds: Kinds
 ) -> list[Settled | Labelled]:
-    """Calls and labels, each with the labels that came before it."""
+    """Read calls and labels, each with the labels that came before it."""
     ended: Sequence[Row[Any]] = ()
     said: Sequence[Row[Any]] = ()
     if CallRecord in kinds:
@@ -100,11 +101,12 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.exploration_calls,
         requests.c.aim,
         requests.c.expected_satisfaction,
+        requests.c.label_probability,
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
 def decided(request: Any, position: int) -> Decided:
-    """Of a request, as its record or as a row."""
+    """Make the entry of a request, from its record or from a row."""
     shortfall = 0.0
     if request.aim is not None and request.expected_satisfaction is not None:
         shortfall = request.aim - request.expected_satisfaction
@@ -116,6 +118,7 @@ def decided(request: Any, position: int) -> Decided:
         expected_shortfall=shortfall,
         calls=1 + (request.exploration_calls or 0),
         at=request.created_at.timestamp(),
+        is_bought=request.label_probability is not None,
     )
 
 
@@ -156,7 +159,7 @@ def settled(
     position: int,
     earlier: tuple[Given, ...] = (),
 ) -> Settled:
-    """Of a call and its request, as their records, or both as one row."""
+    """Make the entry of a call and its request, from their records, or from both as one row."""
     used = _is_new(call)
     return Settled(
         position=position,
@@ -173,13 +176,13 @@ def settled(
 
 
 def _is_new(call: Any) -> bool:
-    """Whether a model answered, and LiteLLM's cache did not repeat an answer: that taught when it
-    was new. Of a call that has not ended, nobody knows yet."""
+    """Tell whether a model answered, and LiteLLM's cache did not repeat an answer: that taught when
+    it was new. Of a call that has not ended, nobody knows yet."""
     return bool(call.status == CallStatus.SUCCESS and not call.is_cache_hit)
 
 
 def _label_query(after: int, upto: int) -> Select[Any]:
-    """Labels, each with its call, if that had ended by then."""
+    """Query labels, each with its call, if that had ended by then."""
     ended = and_(calls.c.call_id == labels.c.call_id, calls.c.position < labels.c.position)
     return (
         select(
@@ -188,6 +191,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             labels.c.source,
             labels.c.value,
             labels.c.weight,
+            labels.c.probability,
             labels.c.call_id,
             labels.c.request_id,
             calls.c.role,
@@ -202,6 +206,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.surface,
             requests.c.surface_version,
             requests.c.is_exploration,
+            requests.c.label_probability,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -223,6 +228,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         given=given(found),
         earlier=earlier,
         example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
+        is_bought=found.label_probability is not None,
     )
 
 
@@ -251,7 +257,8 @@ def _features(found: Row[Any]) -> Features | None:
 
 
 def _surface(found: Any) -> Surface | None:
-    """As it was logged; a record that was not written yet has the numbers themselves."""
+    """Return the surface as it was logged; a record that was not written yet has the numbers
+    themselves."""
     if isinstance(found.surface, np.ndarray):
         return found.surface if found.surface_version == VERSION else None
     return logged_surface(found.surface, found.surface_version)
@@ -288,8 +295,9 @@ class RecentRequests:
         self._labelled_early: OrderedDict[str, None] = OrderedDict()
 
     def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
-        """Of records at the positions after ``before``; None where the log must be asked: for a
-        label, and for a call of a request that is not remembered, or that was labelled early."""
+        """Make the entries of records at the positions after ``before``; None where the log must be
+        asked: for a label, and for a call of a request that is not remembered, or that was labelled
+        early."""
         found: list[Entry] = []
         for position, record in enumerate(records, start=before + 1):
             match record:
@@ -308,7 +316,7 @@ class RecentRequests:
         return found
 
     def saw(self, entry: Entry) -> None:
-        """An entry that was read from the log, whoever wrote it."""
+        """Note an entry that was read from the log, whoever wrote it."""
         if isinstance(entry, Labelled) and entry.example is None:
             self._labelled_early[entry.call_id] = None
             if len(self._labelled_early) > self._remembered:

@@ -35,8 +35,8 @@ class Found:
 
 
 async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> Found | None:
-    """The newest request whose own id, LiteLLM call id or response id is ``given``: of that key
-    where one is given, else of any.
+    """Find the newest request whose own id, LiteLLM call id or response id is ``given``: of that
+    key where one is given, else of any.
 
     The latter two may repeat: a client sets the one, independent servers the other.
     """
@@ -61,7 +61,7 @@ async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> 
 async def arrived_ids(
     engine: AsyncEngine, expected: Collection[str], after: int, upto: int
 ) -> set[str]:
-    """Those of the expected ids that the log holds at positions in (after, upto]."""
+    """Find those of the expected ids that the log holds at positions in (after, upto]."""
     in_requests = (requests.c.position > after, requests.c.position <= upto)
     in_calls = (calls.c.position > after, calls.c.position <= upto)
     query = union(
@@ -76,7 +76,7 @@ async def arrived_ids(
 
 
 async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
-    """Whether the log holds that call, as one of that request."""
+    """Tell whether the log holds that call, as one of that request."""
     query = select(calls.c.call_id).where(
         calls.c.call_id == call_id, calls.c.request_id == request_id
     )
@@ -95,7 +95,7 @@ class History:
 
 
 async def history(engine: AsyncEngine, request_id: str) -> History | None:
-    """What is logged about a request; None for an id that is not ours."""
+    """Read what is logged about a request; None for an id that is not ours."""
     async with engine.connect() as connection:
 
         async def rows(query: Any) -> list[RowMapping]:
@@ -127,7 +127,8 @@ Columns = tuple[str | None, str | None, str | None]
 
 
 async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | None:
-    """Of the zoo's newest call that a model answered with that id: repetitions are passed over."""
+    """Find who answered the zoo's newest call that a model answered with that id: repetitions are
+    passed over."""
     query = (
         select(calls.c.candidate, calls.c.deployment_id, calls.c.model)
         .join(requests, requests.c.request_id == calls.c.request_id)
@@ -150,7 +151,7 @@ async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | N
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """``started`` and ``ended`` in seconds since 1970."""
+    """A call that has ended; ``started`` and ``ended`` are in seconds since 1970."""
 
     deployment_id: str
     started: float
@@ -160,7 +161,7 @@ class EndedCall:
 
     @classmethod
     def of(cls, call: CallRecord) -> "EndedCall | None":
-        """None where it is not known what it used or when it ran."""
+        """Read it from a record; None where it is not known what the call used or when it ran."""
         known = (call.deployment_id, call.prompt_tokens, call.completion_tokens, call.seconds)
         deployment_id, prompt_tokens, completion_tokens, seconds = known
         if deployment_id is None or prompt_tokens is None:
@@ -181,7 +182,7 @@ class Logged:
 
 
 async def ended_calls(engine: AsyncEngine, after: int) -> list[Logged]:
-    """Those at positions above ``after`` that used something, in the order of the log."""
+    """Read those at positions above ``after`` that used something, in the order of the log."""
     query = (
         select(
             calls.c.position,

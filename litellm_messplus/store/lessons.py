@@ -12,8 +12,8 @@ from litellm_messplus.store.tables import lessons, log_base, snapshots
 
 
 async def counts(engine: AsyncEngine, zoo: str, upto: int | None = None) -> Counter[str]:
-    """Of each batch of a zoo, up to a position in the log where one is given. Those in the zoo's
-    base count, whether their rows are still there or not."""
+    """Count the lessons of each batch of a zoo, up to a position in the log where one is given.
+    Those in the zoo's base count, whether their rows are still there or not."""
     begins = await base.read(engine, zoo)
     query = select(lessons.c.batch, func.count()).where(lessons.c.zoo == zoo)
     if begins is not None:
@@ -27,7 +27,7 @@ async def counts(engine: AsyncEngine, zoo: str, upto: int | None = None) -> Coun
 
 
 async def lasting(engine: AsyncEngine, zoo: str) -> Counter[str]:
-    """The lessons of each batch that are in the zoo's base, and cannot be taken back."""
+    """Count the lessons of each batch that are in the zoo's base, and cannot be taken back."""
     async with engine.connect() as connection:
         return await _lasting(connection, zoo)
 

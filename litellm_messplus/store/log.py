@@ -44,7 +44,7 @@ COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TAB
 
 
 def row(record: Record, position: int) -> Row:
-    """The row of any record. Unpaired surrogates, which no database takes, become marks."""
+    """Make the row of any record. Unpaired surrogates, which no database takes, become marks."""
     values = {
         name: storable(value) if isinstance(value := getattr(record, name), str) else value
         for name in COLUMNS_OF[type(record)]
@@ -61,18 +61,18 @@ def row(record: Record, position: int) -> Row:
 
 
 def features_to_bytes(features: Features) -> bytes:
-    """Little-endian float32."""
+    """Encode features as little-endian float32."""
     return features.astype("<f4").tobytes()
 
 
 def features_from_bytes(data: bytes) -> Features:
-    """The vector that ``features_to_bytes`` wrote."""
+    """Decode the vector that ``features_to_bytes`` wrote."""
     return np.frombuffer(data, dtype="<f4")
 
 
 def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
-    """The numbers of a prompt that were logged; None where there are none, or not those of this
-    version."""
+    """Decode the numbers of a prompt that were logged; None where there are none, or not those of
+    this version."""
     if data is None or version != VERSION:
         return None
     numbers = features_from_bytes(data)
@@ -80,7 +80,8 @@ def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
 
 
 def storable(text: str) -> str:
-    """The text as every database keeps it: zero characters and unpaired surrogates are marked."""
+    """Return the text as every database keeps it: zero characters and unpaired surrogates are
+    marked."""
     if text.isascii() and "\0" not in text:
         return str(text)
     return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
@@ -93,7 +94,7 @@ Level = tuple[str, str]
 
 
 class Numbering:
-    """What a writer knows of the highest numbers, so that it asks for them only where others have
+    """The highest numbers as a writer knows them, so that it asks for them only where others have
     written since: asked with every commit, they cost half a millisecond of it."""
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ class Numbering:
 
 
 async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
-    """The last entry of an index: no counter beside the rows could come to say another."""
+    """Read the last entry of an index: no counter beside the rows could come to say another."""
     query = select(func.max(requests.c.t)).where(
         requests.c.zoo == zoo, requests.c.service_level == service_level
     )
@@ -218,8 +219,9 @@ async def _append(
 async def _refuse_pruned(
     connection: AsyncConnection, records: Sequence[Record], start: int
 ) -> None:
-    """What is said of a pruned request would be in no fold. Pruning moves the start under the same
-    lock as the head, so a record is refused or kept, and never lost."""
+    """Refuse records about pruned requests: what is said of those would be in no fold. Pruning
+    moves the start under the same lock as the head, so a record is refused or kept, and never
+    lost."""
     new = {record.request_id for record in records if isinstance(record, RequestRecord)}
     told = {record.request_id for record in records if not isinstance(record, LessonRecord)} - new
     if not told:
@@ -244,13 +246,14 @@ async def _advance(connection: AsyncConnection, count: int) -> Ends:
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:
-    """What a connection to SQLite writes to."""
+    """Return the file that a connection to SQLite writes to."""
     file: DatabaseFile | None = connection.info.get(database.KEY)
     return file
 
 
 async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
-    """Whether the commit waits for the disk: in WAL mode that syncs all that was written before.
+    """Set whether the commit waits for the disk: in WAL mode that syncs all that was written
+    before.
 
     Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. A
     connection keeps the level, and is told where it changes: a statement goes to its thread and
@@ -274,7 +277,7 @@ async def lock(connection: AsyncConnection) -> Ends:
 
 
 async def head(engine: AsyncEngine) -> int:
-    """Position of the newest record; 0 for an empty log.
+    """Return the position of the newest record; 0 for an empty log.
 
     Raises BrokenLogError where there is none, and DatabaseFileGoneError.
     """
@@ -282,7 +285,7 @@ async def head(engine: AsyncEngine) -> int:
 
 
 async def ends(engine: AsyncEngine) -> Ends:
-    """Both ends of the log. Raises as ``head`` does."""
+    """Return both ends of the log. Raises as ``head`` does."""
     async with engine.connect() as connection:
         file = _file(connection)
         if file is not None:

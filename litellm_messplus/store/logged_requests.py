@@ -37,7 +37,7 @@ _CALL = (
     *("request_id", "call_id", "role", "status", "candidate", "model", "cost", "seconds"),
     *("prompt_tokens", "completion_tokens", "is_cache_hit"),
 )
-_LABEL = ("request_id", "call_id", "position", "kind", "source", "value", "weight")
+_LABEL = ("request_id", "call_id", "position", "kind", "source", "value", "weight", "probability")
 _ENERGY = ("request_id", "call_id", "cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: Mapping[str, Column[Any]] = {
@@ -51,7 +51,7 @@ _COLUMNS: Mapping[str, Column[Any]] = {
 async def logged_requests(
     connection: AsyncConnection, request_ids: Collection[str]
 ) -> dict[str, Logged]:
-    """Those of the ids that the log has a request under, with all that is logged about them."""
+    """Read the requests that the log has under these ids, with all that is logged about them."""
     found: dict[str, Logged] = {}
     ids = list(request_ids)
     for start in range(0, len(ids), AT_ONCE):
@@ -60,7 +60,7 @@ async def logged_requests(
 
 
 async def ranks_of(connection: AsyncConnection) -> dict[str, Ranks]:
-    """By zoo, how its kinds of labels rank; a zoo without a rule of its own is not there."""
+    """Read, by zoo, how its kinds of labels rank; a zoo without a rule of its own is not there."""
     given: dict[str, dict[str, int]] = {}
     for zoo, kind, rank in await connection.execute(_RULES):
         ranks = given.setdefault(zoo, dict(DEFAULT_RANKS))
@@ -95,7 +95,7 @@ async def _read(
 
 
 def _part(table: Table, names: Collection[str]) -> Select[Any]:
-    """The rows of one table that belong to the requests."""
+    """Query the rows of one table that belong to the requests."""
     of_others = (
         (table.c[name] if name in names else cast(null(), column.type)).label(name)
         for name, column in _COLUMNS.items()
@@ -105,7 +105,7 @@ def _part(table: Table, names: Collection[str]) -> Select[Any]:
 
 
 def _standing() -> Select[Any]:
-    """Of each source on a call the newest label, and the newest that weighs."""
+    """Query, of each source on a call, the newest label, and the newest that weighs."""
     newest = (
         select(
             func.max(labels.c.position).label("newest"),

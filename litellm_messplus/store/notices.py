@@ -38,8 +38,9 @@ class NoNoticeError(Exception):
 
 
 class LogNotices:
-    """Listens on a connection of its own. ``told`` gets the position where the log ends, of this
-    process's own records too; ``lost`` why nothing is heard for a while."""
+    """The notices of a database, heard on a connection of their own. ``told`` gets the position
+    where the log ends, of this process's own records too; ``lost`` why nothing is heard for a
+    while."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class Part:
 
 
 async def first_part(engine: AsyncEngine, start: int) -> Part | None:
-    """The first one before the start of the log that has rows left; None where none has."""
+    """Find the first part before the start of the log that has rows left; None where none has."""
     found = []
     async with engine.connect() as connection:
         for table in (requests, lessons):
@@ -42,21 +42,21 @@ async def first_part(engine: AsyncEngine, start: int) -> Part | None:
 
 
 async def rows(engine: AsyncEngine, table: Table, part: Part) -> list[dict[str, Any]]:
-    """All rows of the part in a table, in the order of the log."""
+    """Read all rows of the part in a table, in the order of the log."""
     async with engine.connect() as connection:
         query = select(table).where(_in_part(table, part)).order_by(table.c.position)
         return [dict(row) for row in (await connection.execute(query)).mappings()]
 
 
 async def keys(engine: AsyncEngine, table: Table, part: Part) -> set[str]:
-    """The primary keys of these rows."""
+    """Read the primary keys of these rows."""
     async with engine.connect() as connection:
         query = select(*table.primary_key.columns).where(_in_part(table, part))
         return set((await connection.execute(query)).scalars())
 
 
 async def counts(engine: AsyncEngine, part: Part) -> Mapping[str, int]:
-    """How many rows each table has in the part."""
+    """Count the rows that each table has in the part."""
     async with engine.connect() as connection:
         return {
             table.name: (

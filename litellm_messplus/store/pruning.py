@@ -27,7 +27,7 @@ prune runs."""
 
 
 class BusyPruningError(MessplusError):
-    """Another prune of the same database is running."""
+    """A refusal because another prune of the same database is running."""
 
 
 @asynccontextmanager
@@ -98,8 +98,8 @@ class Cut:
 
 
 async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[str] = ()) -> Cut:
-    """The highest position up to which every request was decided ``before`` then, and everything
-    that the fold knows of them is in a snapshot of their zoo. Nothing is written."""
+    """Find the highest position up to which every request was decided ``before`` then, and
+    everything that the fold knows of them is in a snapshot of their zoo. Nothing is written."""
     reached = {found.zoo: found for found in await _usable(engine)}
     ends = await log.ends(engine)
     async with engine.connect() as connection:
@@ -140,8 +140,8 @@ async def move_start(engine: AsyncEngine, cut: Cut) -> int:
 
 
 async def _usable(engine: AsyncEngine) -> list[Base]:
-    """The newest state of each zoo that a start could go on from: of a snapshot that can be read
-    and holds the lessons that the log says, else of the base that there is."""
+    """Find the newest state of each zoo that a start could go on from: of a snapshot that can be
+    read and holds the lessons that the log says, else of the base that there is."""
     found = []
     for each in await snapshots.newest_of_each_zoo(engine):
         begins = await base.read(engine, each.zoo)
@@ -176,7 +176,8 @@ def _base_of(found: snapshots.Snapshot) -> Base:
 
 
 async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datetime) -> int:
-    """The position before the first request or lesson that is not; the head where all are."""
+    """Find the position before the first request or lesson that is not old enough; the head where
+    all are."""
     upto = ends.head
     for table in (requests, lesson_rows):
         query = (
@@ -192,7 +193,7 @@ async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datet
 
 
 async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str]:
-    """Those that have requests of that age, or lessons."""
+    """List the zoos that have requests of that age, or lessons."""
     query = union(
         select(requests.c.zoo).where(requests.c.created_at < before), select(lesson_rows.c.zoo)
     )
@@ -202,7 +203,8 @@ async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str
 async def _first_beyond(
     connection: AsyncConnection, zoo: str, reach: int, start: int, upto: int
 ) -> int | None:
-    """The first request or lesson of the zoo that its state does not hold all about."""
+    """Find the first request or lesson of the zoo about which its state does not hold
+    everything."""
     found = [
         (await connection.execute(query)).scalar_one() for query in _beyond(reach, start, upto, zoo)
     ]
@@ -219,7 +221,7 @@ def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]
 
 
 def _about(after: int, start: int, upto: int) -> Iterator[Select[Any]]:
-    """The first of these requests that a later call or label is about."""
+    """Query the first of these requests that a later call or label is about."""
     for table in (calls, labels):
         of_request = requests.c.request_id == table.c.request_id
         yield (
@@ -242,7 +244,7 @@ async def _first_late(connection: AsyncConnection, cut: Cut) -> int | None:
 
 
 async def _are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
-    """Whether nobody took the snapshots away since: lessons may have been taken back."""
+    """Tell whether nobody has taken the snapshots away since: lessons may have been taken back."""
     for each in bases:
         for table in (kept_snapshots, log_base):
             of_zoo = select(table.c.position).where(table.c.zoo == each.zoo)

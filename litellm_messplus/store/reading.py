@@ -23,7 +23,7 @@ class UnreadableDatabaseError(MessplusError):
 
 @asynccontextmanager
 async def reading(database: str) -> AsyncIterator[AsyncEngine]:
-    """The database at an SQLAlchemy URL, or the SQLite one at a path, to be read.
+    """Open the database at an SQLAlchemy URL, or the SQLite one at a path, to be read.
 
     Raises UnreadableDatabaseError where there is none, or none of this version, and where what is
     done with it fails.
@@ -45,7 +45,7 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
 
 
 def _read_only(database: str) -> str:
-    """For a SQLite file, a URL that can neither make nor change it."""
+    """Return, for a SQLite file, a URL that can neither make nor change it."""
     try:
         url = make_url(database)
     except ArgumentError:
@@ -104,7 +104,7 @@ async def _check_version(engine: AsyncEngine, shown: str) -> None:
 
 
 async def _version(engine: AsyncEngine) -> str | None:
-    """The newest migration that was applied; None of a database that is not the plugin's."""
+    """Read the newest migration that was applied; None of a database that is not the plugin's."""
     async with engine.connect() as connection:
         tables = await connection.run_sync(
             lambda sync: engine.dialect.has_table(sync, "alembic_version")
@@ -156,8 +156,8 @@ async def one_moment(
 
 
 async def _hold_still(connection: AsyncConnection) -> None:
-    """Postgres would compile the larger questions to machine code, which takes it longer than they
-    do."""
+    """Begin a transaction that sees one moment. Postgres would compile the larger queries to
+    machine code, which takes longer than the queries do."""
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN")
     else:
@@ -166,7 +166,8 @@ async def _hold_still(connection: AsyncConnection) -> None:
 
 
 async def _limit(connection: AsyncConnection, seconds: float | None) -> None:
-    """Of Postgres it ends with the transaction; a connection to SQLite would keep it."""
+    """Limit the time of a statement: on Postgres the limit ends with the transaction; a connection
+    to SQLite would keep it."""
     if connection.dialect.name != "sqlite":
         if seconds is not None:
             milliseconds = max(1, round(1000 * seconds))

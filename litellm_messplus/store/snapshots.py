@@ -71,8 +71,8 @@ async def drop_ahead(engine: AsyncEngine, zoo: str) -> None:
 
 
 async def newest(engine: AsyncEngine, zoo: str, fingerprint: str) -> Snapshot | None:
-    """The newest snapshot of the zoo that was taken under the same settings, and not before its
-    base: the log does not lead from there to here any more."""
+    """Find the newest snapshot of the zoo that was taken under the same settings, and not before
+    its base: the log does not lead from there to here any more."""
     base = select(log_base.c.position).where(log_base.c.zoo == zoo).scalar_subquery()
     query = (
         select(snapshots)
@@ -87,7 +87,7 @@ async def newest(engine: AsyncEngine, zoo: str, fingerprint: str) -> Snapshot | 
 
 
 async def newest_of_each_zoo(engine: AsyncEngine) -> list[Snapshot]:
-    """Whatever settings they were taken under."""
+    """Find the newest snapshot of each zoo, whatever settings it was taken under."""
     latest = (
         select(snapshots.c.zoo, func.max(snapshots.c.position).label("position"))
         .group_by(snapshots.c.zoo)

@@ -26,17 +26,19 @@ from litellm_messplus.store.contribution import (
     of_grading,
 )
 from litellm_messplus.store.logged_requests import logged_requests, ranks_of
-from litellm_messplus.store.tables import (
-    call_energy,
+from litellm_messplus.store.sum_tables import (
     call_sums,
-    calls,
     grading_sums,
-    gradings,
     hourly_call_sums,
     hourly_request_sums,
     label_sums,
-    labels,
     request_sums,
+)
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    gradings,
+    labels,
     requests,
 )
 
@@ -63,7 +65,7 @@ class Remembered:
         return len(self._requests)
 
     def take(self, position: int) -> Mapping[str, Logged]:
-        """What is known where the log ended at ``position``. Whoever writes next changes it, and
+        """Take what is known where the log ended at ``position``. The next writer changes it, and
         only what is committed is given back: else the log is asked anew."""
         if position != self._position:
             self._requests.clear()
@@ -71,7 +73,7 @@ class Remembered:
         return self._requests
 
     def keep(self, known: Mapping[str, Logged], position: int) -> None:
-        """The requests of a batch, as they are since its commit at ``position``."""
+        """Keep the requests of a batch, as they are since its commit at ``position``."""
         for request_id, logged in known.items():
             self._requests.pop(request_id, None)
             if len(logged.labels) <= MOST_LABELS:
@@ -85,7 +87,7 @@ _OF_DATABASES: WeakKeyDictionary[Engine, Remembered] = WeakKeyDictionary()
 
 
 def remembered(database: Engine) -> Remembered:
-    """The one of a database that this process has open."""
+    """Return what this process remembers of a database that it has open."""
     return _OF_DATABASES.setdefault(database, Remembered())
 
 
@@ -104,8 +106,8 @@ Batch = Mapping[Table, Sequence[Row]]
 async def difference(
     connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
 ) -> tuple[Sums, Mapping[str, Logged]]:
-    """What the rows will change in the sums, and all that is then logged about their requests; to
-    be asked before they are written, while no other writer can come between."""
+    """Compute what the rows will change in the sums, and all that is then logged about their
+    requests; to be asked before they are written, while no other writer can come between."""
     known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
     older = {
         row["request_id"]
@@ -135,7 +137,8 @@ def _contribution(logged: Logged, ranks: Mapping[str, Ranks]) -> Sums:
 
 
 def _extend(known: Mapping[str, Logged], batch: Batch) -> None:
-    """By the rows of the batch. What has no request counts nowhere, in the views neither."""
+    """Extend what is known by the rows of the batch. What has no request counts nowhere, in the
+    views neither."""
     for call in batch.get(calls, ()):
         if (of := known.get(call["request_id"])) is not None:
             of.calls.append(call)
@@ -170,7 +173,8 @@ def add_change(changed: Sums, before: Sums, after: Sums) -> None:
 
 
 def _add_difference(found: Figures, was: Figures, now: Figures) -> None:
-    """In the writer's way, so each figure is looked at once: few become less or go."""
+    """Add a difference, in the writer's way, so each figure is looked at once: few become less or
+    go."""
     for name, figure in now.items():
         old = was.get(name)
         if old is None:
@@ -192,7 +196,7 @@ def _add_grading(changed: Sums, sums: Sums) -> None:
 
 
 def _row(table: Table, key: tuple[Any, ...], figures: Figures) -> dict[str, Any]:
-    """The difference as a row: of columns that may be NULL, one that is unknown stays so."""
+    """Write the difference as a row: of columns that may be NULL, one that is unknown stays so."""
     names = [column.name for column in table.primary_key.columns]
     return {**_NOTHING[table], **figures, **dict(zip(names, key, strict=True))}
 
@@ -222,7 +226,7 @@ def _adding(table: Table, dialect: str) -> Insert:
 
 
 def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any]:
-    """NULL is unknown, never zero, and leaves what is known as it is."""
+    """Merge a figure: NULL is unknown, never zero, and leaves what is known as it is."""
     if column.name == HIGHEST:
         return case((column > given, column), else_=func.coalesce(given, column))
     if column.nullable:

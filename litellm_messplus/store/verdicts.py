@@ -27,20 +27,21 @@ from litellm_messplus.store.tables import calls, label_precedence, labels, log_h
 
 
 def given(found: Any) -> Given:
-    """Of a label, as its record or as a row."""
-    return Given(LabelKind(found.kind), found.source, found.value, found.weight)
+    """Read a label, from its record or from a row."""
+    return Given(LabelKind(found.kind), found.source, found.value, found.weight, found.probability)
 
 
 class StandingLabels:
-    """By call, as of a place in the log: each source's newest label that has a weight, in the order
-    in which the sources spoke first."""
+    """The labels that stand, by call, as of a place in the log: each source's newest label that has
+    a weight, in the order in which the sources spoke first."""
 
     def __init__(self, by_call: Mapping[str, Mapping[str, Given]] | None = None) -> None:
         self._by_call = {call_id: dict(found) for call_id, found in (by_call or {}).items()}
 
     @classmethod
     async def read(cls, connection: AsyncConnection, after: int, upto: int) -> Self:
-        """As of position ``after``, on the calls that the positions in (after, upto] are about."""
+        """Read them as of position ``after``, on the calls that the positions in (after, upto] are
+        about."""
         found: dict[str, dict[str, Given]] = {}
         for row in await connection.execute(_standing_query(after, upto)):
             found.setdefault(row.call_id, {})[row.source] = given(row)
@@ -50,7 +51,7 @@ class StandingLabels:
         return tuple(self._by_call.get(call_id, {}).values())
 
     def add(self, call_id: str, label: Given) -> None:
-        """The next label in the log."""
+        """Add the next label in the log."""
         if label.weight > 0.0:
             self._by_call.setdefault(call_id, {})[label.source] = label
 
@@ -71,7 +72,10 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
         .subquery()
     )
     return (
-        select(labels.c.call_id, labels.c.kind, labels.c.source, labels.c.value, labels.c.weight)
+        select(
+            *(labels.c.call_id, labels.c.kind, labels.c.source),
+            *(labels.c.value, labels.c.weight, labels.c.probability),
+        )
         .join(of_source, of_source.c.newest == labels.c.position)
         .order_by(of_source.c.first)
     )
@@ -82,8 +86,9 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CallVerdicts:
-    """``given`` is how many there are, no more than were asked for. The newest one's value, weight
-    and comment; and the value and time of the one that counts, where one does."""
+    """The feedback on a call: ``given`` is how many verdicts there are, no more than were asked
+    for. The newest one's value, weight and comment; and the value and time of the one that counts,
+    where one does."""
 
     given: int
     value: float | None = None
@@ -93,12 +98,12 @@ class CallVerdicts:
     counted_at: datetime | None = None
 
     def say(self, value: float, comment: str | None) -> bool:
-        """Whether the newest says just that; a comment that is left out says nothing else."""
+        """Tell whether the newest says just that; a comment that is left out says nothing else."""
         return value == self.value and (comment is None or storable(comment) == self.comment)
 
 
 async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVerdicts:
-    """The feedback on a call, the newest ``most`` of it.
+    """Read the feedback on a call, the newest ``most`` of it.
 
     Raises SQLAlchemyError where the database does not answer.
     """
@@ -171,7 +176,7 @@ async def _change(connection: AsyncConnection, zoo: str, before: Ranks, after: R
 async def _labelled(
     connection: AsyncConnection, zoo: str, kinds: Collection[str]
 ) -> AsyncIterator[Sequence[str]]:
-    """The ids of the zoo's requests that have labels of these kinds, page by page."""
+    """Yield the ids of the zoo's requests that have labels of these kinds, page by page."""
     of_kinds = (
         select(labels.c.label_id)
         .where(labels.c.request_id == requests.c.request_id, labels.c.kind.in_(kinds))
@@ -208,8 +213,8 @@ class Target(NamedTuple):
 
 
 async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, set[Target]]:
-    """By id, every call that it means: as the request's own id or LiteLLM's call id the one that
-    the user saw, as a response id the call that gave the response."""
+    """Find, by id, every call that it means: as the request's own id or LiteLLM's call id the one
+    that the user saw, as a response id the call that gave the response."""
     found: dict[str, set[Target]] = defaultdict(set)
     for some in _in_parts(ids):
         for query in _queries(some):
@@ -220,7 +225,7 @@ async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, 
 
 
 async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dict[str, int]:
-    """How many labels each call has, of those that have any."""
+    """Count the labels of each call that has any."""
     found: dict[str, int] = {}
     for some in _in_parts(call_ids):
         query = (
@@ -233,7 +238,7 @@ async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dic
 
 
 async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) -> set[str]:
-    """Those of the ids that the log holds a label under."""
+    """Find those of the ids that the log holds a label under."""
     found: set[str] = set()
     for some in _in_parts(label_ids):
         query = select(labels.c.label_id).where(labels.c.label_id.in_(some))
@@ -242,7 +247,8 @@ async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) ->
 
 
 def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
-    """Each answers with the id, the call's where it is another than the served one, the request."""
+    """Yield queries that answer with the id, the call's where it is another than the served one,
+    and the request."""
     for column in (requests.c.request_id, requests.c.litellm_call_id):
         yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
     answered = calls.c.response_id

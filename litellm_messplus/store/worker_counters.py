@@ -24,7 +24,8 @@ Counts = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """By name: of all since the first of those that run now began, and of those that run alone."""
+    """The sums of counts by name: of all since the first of those that run now began, and of those
+    that run alone."""
 
     everyone: Counts
     running: Counts
@@ -72,8 +73,8 @@ class WorkerCounters:
             await _end(connection, worker_counters.c.worker == self._worker)
 
     async def _given_away_by_now(self, connection: AsyncConnection, now: datetime) -> Counts:
-        """What of its counts is in the row `ended`: all that it had saved, where it was taken for
-        gone. The first worker where none runs begins anew."""
+        """Read what of its counts is in the row `ended`: all that it had saved, where it was taken
+        for gone. The first worker where none runs begins anew."""
         others = select(worker_counters.c.worker).where(worker_counters.c.worker != ENDED)
         running = set((await connection.execute(others)).scalars())
         if self._row is None:

@@ -100,7 +100,7 @@ async def _write(database: str, records: Sequence[LessonRecord]) -> None:
 
 
 async def _refuse_known(engine: AsyncEngine, records: Sequence[LessonRecord]) -> None:
-    """Of lessons that are pruned, no row says any more that they were taught."""
+    """Refuse lessons that are pruned: no row says any more that they were taught."""
     for zoo in {record.zoo for record in records}:
         given = {record.batch for record in records if record.zoo == zoo}
         known = sorted(given & (await lessons.lasting(engine, zoo)).keys())

@@ -37,7 +37,7 @@ class TeachingError(MessplusError):
 
 @dataclass(frozen=True, slots=True)
 class ModelLessons:
-    """Of one candidate: how many lessons, and the share that satisfied."""
+    """The lessons of one candidate: how many, and the share that satisfied."""
 
     lessons: int
     satisfied: float
@@ -53,7 +53,7 @@ class Batch:
 
     @property
     def by_candidate(self) -> dict[str, ModelLessons]:
-        """In the order in which the candidates come."""
+        """The lessons by candidate, in the order in which the candidates come."""
         values: dict[str, list[float]] = {}
         for record in self.records:
             values.setdefault(record.candidate, []).append(record.value)
@@ -65,7 +65,7 @@ class Batch:
 def read_batch(
     source: str, zoo: Zoo, encoder: Encoder, *, renamed: Mapping[str, str], from_zoo: str | None
 ) -> Batch:
-    """The lessons in a file of rows, or in a database's log under the zoo ``from_zoo``.
+    """Read the lessons in a file of rows, or in a database's log under the zoo ``from_zoo``.
 
     ``renamed`` gives for a model of the source the candidate that it is. Raises TeachingError for
     a source whose models are not the zoo's, ReplayError for one that cannot be read.
@@ -112,13 +112,14 @@ def _check_models(source: str, models: tuple[str, ...], zoo: Zoo) -> None:
 
 
 def _unit_of(recording: Recording, zoo: Zoo) -> CostUnit | None:
-    """The zoo's unit, if the recording counts in it; a log is taken to."""
+    """Return the zoo's unit, if the recording counts in it; a log is assumed to."""
     unit = UNITS.get(recording.unit, zoo.settings.cost_unit)
     return unit if unit is zoo.settings.cost_unit else None
 
 
 def _records(recording: Recording, batch: str, zoo: Zoo, encoder: Encoder) -> list[LessonRecord]:
-    """Prompt by prompt, model by model; where nobody judged an answer there is no lesson."""
+    """Make the lessons prompt by prompt, model by model; where nobody judged an answer there is no
+    lesson."""
     now, prompts = datetime.now(UTC), recording.prompts
     name = blake2b(f"{zoo.name}\0{batch}".encode(), digest_size=8).hexdigest()
     has_cost = _unit_of(recording, zoo) is not None
@@ -151,7 +152,8 @@ def _records(recording: Recording, batch: str, zoo: Zoo, encoder: Encoder) -> li
 
 
 def _tokens(cost: float, price: Price, characters: int) -> float | None:
-    """How long an answer of that cost is at the zoo's price; None where length has none."""
+    """Compute how long an answer of that cost is at the zoo's price; None where length has no
+    price."""
     if price.completion <= 0.0:
         return None
     spent = price.of(characters / CHARACTERS_PER_TOKEN, 0.0)

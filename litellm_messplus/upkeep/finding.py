@@ -31,7 +31,7 @@ class Difference:
 
 
 def difference(one: ZooState, other: ZooState) -> Difference | None:
-    """None where both are the same to the bit."""
+    """Find the largest difference; None where both are the same to the bit."""
     if snapshot.dump(one) == snapshot.dump(other):
         return None
     numbers, others = _numbers(one), _numbers(other)
@@ -59,7 +59,8 @@ def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _share(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float:
-    """0 for equal values, 1 or more for what cannot be compared."""
+    """Compute the difference as a share: 0 for equal values, 1 or more for what cannot be
+    compared."""
     if one is None or other is None or one.shape != other.shape:
         return np.inf
     if one.tobytes() == other.tobytes() and one.dtype == other.dtype:
@@ -76,7 +77,7 @@ def _share(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float:
 
 
 class Outcome(StrEnum):
-    """How a check went. A note says what is worth knowing and is no damage."""
+    """The outcomes of a check. A note says what is worth knowing and is no damage."""
 
     SOUND = "sound"
     NOTE = "note"
@@ -85,8 +86,8 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """``advice`` says what to do, where there is something to do."""
+class CheckResult:
+    """A finding of a check; ``advice`` says what to do, where there is something to do."""
 
     check: str
     outcome: Outcome
@@ -95,24 +96,24 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """Both in one line."""
+        """The finding in one line."""
         return f"{self.told}: {self.advice}" if self.advice else self.told
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     """All findings on one database, which is shown without its password."""
 
     database: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
-    def wrong(self) -> list[Finding]:
-        """Those that need something to be done."""
+    def wrong(self) -> list[CheckResult]:
+        """The findings that need something to be done."""
         return [finding for finding in self.findings if finding.outcome is Outcome.WRONG]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {
             "database": self.database,
             "is_sound": not self.wrong,
@@ -121,7 +122,7 @@ class Report:
 
 
 def some(of: Iterable[object], count: int) -> str:
-    """The first few in words, of so many."""
+    """Write the first few in words, of so many."""
     shown = [str(each) for each in of]
     more = count - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

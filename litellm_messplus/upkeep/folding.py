@@ -18,7 +18,7 @@ from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.store import base, lessons, log, snapshots
 from litellm_messplus.store.entries import PAGE, read_entries
-from litellm_messplus.upkeep.finding import Finding, Outcome, difference
+from litellm_messplus.upkeep.finding import CheckResult, Outcome, difference
 
 # What a configuration makes of a log: its zoos, each with a fresh engine.
 
@@ -32,7 +32,8 @@ class Configured:
 
 
 def read_configured(path: Path) -> Configured:
-    """As the proxy starts with it. Raises ConfigurationError where it could not."""
+    """Read the configuration as the proxy starts with it. Raises ConfigurationError where it could
+    not."""
     from litellm_messplus.proxy.deployments.index import build_zoos
 
     # As the proxy does: with more threads, sums round otherwise.
@@ -113,11 +114,11 @@ class Fold:
 BASES_CHECK = "bases"
 
 
-async def check_bases(database: AsyncEngine) -> list[Finding]:
+async def check_bases(database: AsyncEngine) -> list[CheckResult]:
     """Tell of those that a start goes on from; nothing where nothing was pruned."""
     found = [await base.read(database, zoo) for zoo in sorted(await base.positions(database))]
     return [
-        Finding(
+        CheckResult(
             BASES_CHECK,
             Outcome.SOUND,
             f"{each.zoo}: the fold begins at {each.position}, with the state that the log was "
@@ -136,8 +137,8 @@ SNAPSHOTS_CHECK = "snapshots"
 async def newest_snapshots(
     database: AsyncEngine, engines: Mapping[str, Engine]
 ) -> dict[str, snapshots.Snapshot | None]:
-    """Of each zoo, the one that a start would go on from. To be asked for before the head of the
-    log is: a running proxy takes new ones."""
+    """Find, of each zoo, the snapshot that a start would go on from. To be asked for before the
+    head of the log is: a running proxy takes new ones."""
     return {
         name: await snapshots.newest(
             database, name, snapshot.fingerprint(engine.zoo, engine.encoder.name)
@@ -151,7 +152,7 @@ async def check_snapshots(
     fold: Fold,
     taken: Mapping[str, snapshots.Snapshot | None],
     head: int,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Fold the log to its head; on the way, hold each zoo's state against its snapshot.
 
     The state after a snapshot follows from it and the log alone: so where they are equal to the
@@ -161,7 +162,7 @@ async def check_snapshots(
     for zoo, found in taken.items():
         if found is None:
             told = f"{zoo}: no snapshot fits these settings; a start folds the whole log"
-            findings.append(Finding(SNAPSHOTS_CHECK, Outcome.NOTE, told))
+            findings.append(CheckResult(SNAPSHOTS_CHECK, Outcome.NOTE, told))
         elif found.position > head:
             findings.append(_ahead(found, head))
         else:
@@ -180,17 +181,17 @@ async def _fold_to(fold: Fold, position: int) -> None:
         pass
 
 
-def _ahead(found: snapshots.Snapshot, head: int) -> Finding:
+def _ahead(found: snapshots.Snapshot, head: int) -> CheckResult:
     told = (
         f"{found.zoo}: the newest snapshot is at {found.position}, and the log ends at {head} (was "
         "an older copy put back?); the next start drops it, and folds the whole log"
     )
-    return Finding(SNAPSHOTS_CHECK, Outcome.NOTE, told)
+    return CheckResult(SNAPSHOTS_CHECK, Outcome.NOTE, told)
 
 
 async def _compared(
     database: AsyncEngine, engine: Engine, found: snapshots.Snapshot, folded: ZooState
-) -> Finding:
+) -> CheckResult:
     at = f"{found.zoo}: the snapshot at {found.position}"
     advice = (
         f"stop the proxy, then: DELETE FROM snapshots WHERE zoo = '{found.zoo}'; the next start "
@@ -199,20 +200,22 @@ async def _compared(
     try:
         state = snapshot.load(found.state, engine.empty_state())
     except (ValueError, KeyError, OSError) as error:
-        return Finding(SNAPSHOTS_CHECK, Outcome.WRONG, f"{at} cannot be read ({error})", advice)
+        return CheckResult(SNAPSHOTS_CHECK, Outcome.WRONG, f"{at} cannot be read ({error})", advice)
     if state.taught != await lessons.counts(database, found.zoo, found.position):
         told = f"{at} holds lessons that were taken back; the next start folds the whole log"
-        return Finding(SNAPSHOTS_CHECK, Outcome.NOTE, told)
+        return CheckResult(SNAPSHOTS_CHECK, Outcome.NOTE, told)
     differs = difference(folded, state)
     if differs is None:
-        return Finding(SNAPSHOTS_CHECK, Outcome.SOUND, f"{at} is the fold of the log, to the bit")
+        return CheckResult(
+            SNAPSHOTS_CHECK, Outcome.SOUND, f"{at} is the fold of the log, to the bit"
+        )
     if differs.is_rounding:
         told = (
             f"{at} is the fold of the log but for rounding ({differs.share:.0e} of {differs.place})"
             ", as on another processor or by another numpy"
         )
-        return Finding(SNAPSHOTS_CHECK, Outcome.NOTE, told)
-    return Finding(
+        return CheckResult(SNAPSHOTS_CHECK, Outcome.NOTE, told)
+    return CheckResult(
         SNAPSHOTS_CHECK,
         Outcome.WRONG,
         f"{at} is not the fold of the log (see {differs.place})",
@@ -220,12 +223,12 @@ async def _compared(
     )
 
 
-def _folded(fold: Fold, head: int) -> Finding:
+def _folded(fold: Fold, head: int) -> CheckResult:
     names = ", ".join(fold.engines)
     if not fold.failed:
         told = f"{names}: the whole log is folded in, up to {head}"
-        return Finding("fold", Outcome.SOUND, told)
-    return Finding(
+        return CheckResult("fold", Outcome.SOUND, told)
+    return CheckResult(
         "fold",
         Outcome.WRONG,
         f"{fold.failed} entries of the log cannot be folded in ({_shown(fold.failures)})",

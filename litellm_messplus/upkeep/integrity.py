@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, log_head, requests
-from litellm_messplus.upkeep.finding import Finding, Outcome, some
+from litellm_messplus.upkeep.finding import CheckResult, Outcome, some
 
 # Whether the database can be read at all: SQLite's own check of its file.
 
@@ -20,16 +20,16 @@ MOST = 20
 ADVICE = "restore the database from a backup, or move it away to begin anew"
 
 
-async def check_file(database: AsyncEngine) -> Finding:
-    """What `PRAGMA integrity_check` says. Postgres has no such check in SQL."""
+async def check_file(database: AsyncEngine) -> CheckResult:
+    """Check the file by `PRAGMA integrity_check`. Postgres has no such check in SQL."""
     if database.dialect.name != "sqlite":
         told = "only a SQLite file is checked; for Postgres there is pg_amcheck"
-        return Finding(FILE_CHECK, Outcome.SKIPPED, told)
+        return CheckResult(FILE_CHECK, Outcome.SKIPPED, told)
     faults = await _faults(database)
     if not faults:
-        return Finding(FILE_CHECK, Outcome.SOUND, "SQLite finds no fault in the file")
+        return CheckResult(FILE_CHECK, Outcome.SOUND, "SQLite finds no fault in the file")
     more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-    return Finding(FILE_CHECK, Outcome.WRONG, f"the file is damaged: {faults[0]}{more}", ADVICE)
+    return CheckResult(FILE_CHECK, Outcome.WRONG, f"the file is damaged: {faults[0]}{more}", ADVICE)
 
 
 async def _faults(database: AsyncEngine) -> list[str]:
@@ -62,21 +62,21 @@ class _Rule(NamedTuple):
     broken: Select[Any]
 
 
-async def check_references(database: AsyncEngine) -> list[Finding]:
-    """Each call has its request, each label its call, and both the same request."""
+async def check_references(database: AsyncEngine) -> list[CheckResult]:
+    """Check that each call has its request, each label its call, and both the same request."""
     async with database.connect() as connection:
         found = [await _check(connection, rule) for rule in _rules()]
         waiting = await _count(connection, _labels_before_their_call())
     findings = [finding for finding in found if finding is not None]
     if not findings:
         told = "every call, label, grading and measured energy has its request"
-        findings.append(Finding(REFERENCES_CHECK, Outcome.SOUND, told))
+        findings.append(CheckResult(REFERENCES_CHECK, Outcome.SOUND, told))
     if waiting:
         told = (
             f"{waiting} labels are of served calls that have not ended, or whose end was lost when "
             "a proxy was killed: their verdicts count, and teach nothing"
         )
-        findings.append(Finding(REFERENCES_CHECK, Outcome.NOTE, told))
+        findings.append(CheckResult(REFERENCES_CHECK, Outcome.NOTE, told))
     return findings
 
 
@@ -108,7 +108,8 @@ def _without(table: Table, key: ColumnElement[Any], other: Table) -> Select[Any]
 
 
 def _is_of_served_call() -> ColumnElement[bool]:
-    """Whose id is known from the start, so that it may be judged before it has ended."""
+    """Tell whether a label is on a served call, whose id is known from the start, so that it may be
+    judged before it has ended."""
     return labels.c.call_id == labels.c.request_id + served_call_id("")
 
 
@@ -116,13 +117,13 @@ def _labels_before_their_call() -> Select[Any]:
     return _without(labels, labels.c.label_id, calls).where(_is_of_served_call())
 
 
-async def _check(connection: AsyncConnection, rule: _Rule) -> Finding | None:
+async def _check(connection: AsyncConnection, rule: _Rule) -> CheckResult | None:
     count = await _count(connection, rule.broken)
     if count == 0:
         return None
     shown = (await connection.execute(rule.broken.limit(SHOWN))).scalars().all()
     told = f"{count} {rule.told} ({some(shown, count)})"
-    return Finding(REFERENCES_CHECK, Outcome.WRONG, told, RESTORE)
+    return CheckResult(REFERENCES_CHECK, Outcome.WRONG, told, RESTORE)
 
 
 async def _count(connection: AsyncConnection, query: Select[Any]) -> int:
@@ -136,8 +137,8 @@ ORDER_CHECK = "positions"
 """Positions that are named."""
 
 
-async def check_positions(database: AsyncEngine) -> list[Finding]:
-    """Of requests, calls, labels and all others, which share one numbering."""
+async def check_positions(database: AsyncEngine) -> list[CheckResult]:
+    """Check the positions of requests, calls, labels and all others, which share one numbering."""
     async with database.connect() as connection:
         taken = _everywhere()
         query = select(  # at once: a running proxy appends between two statements
@@ -155,7 +156,7 @@ async def check_positions(database: AsyncEngine) -> list[Finding]:
     if wrong:
         return wrong
     findings = [
-        Finding(ORDER_CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")
+        CheckResult(ORDER_CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")
     ]
     if start:
         findings.append(_pruned(start, is_done=(first or head) > start))
@@ -165,15 +166,15 @@ async def check_positions(database: AsyncEngine) -> list[Finding]:
             f"{empty} of {head} positions are empty, as `messplus teach --forget` leaves them (and "
             "rows that were deleted by hand)"
         )
-        findings.append(Finding(ORDER_CHECK, Outcome.NOTE, told))
+        findings.append(CheckResult(ORDER_CHECK, Outcome.NOTE, told))
     return findings
 
 
-def _pruned(start: int, *, is_done: bool) -> Finding:
+def _pruned(start: int, *, is_done: bool) -> CheckResult:
     told = f"requests and lessons up to {start} are pruned"
     if is_done:
-        return Finding(ORDER_CHECK, Outcome.NOTE, told)
-    return Finding(
+        return CheckResult(ORDER_CHECK, Outcome.NOTE, told)
+    return CheckResult(
         ORDER_CHECK,
         Outcome.NOTE,
         f"{told}, and rows of them are still there: the next `messplus prune` deletes them",
@@ -189,30 +190,30 @@ def _everywhere() -> Subquery:
     ).subquery("taken")
 
 
-def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Finding]:
+def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[CheckResult]:
     if head is None:
-        yield Finding(
+        yield CheckResult(
             ORDER_CHECK,
             Outcome.WRONG,
             "the table log_head is empty, which says where the log ends",
             f"stop the proxy, then: INSERT INTO log_head (id, position) VALUES (1, {last})",
         )
     elif last > head:
-        yield Finding(
+        yield CheckResult(
             ORDER_CHECK,
             Outcome.WRONG,
             f"log_head says that the log ends at {head}, and there is a record at {last}",
             f"stop the proxy, then: UPDATE log_head SET position = {last}",
         )
     elif start > head:
-        yield Finding(
+        yield CheckResult(
             ORDER_CHECK,
             Outcome.WRONG,
             f"log_head says that the log is pruned up to {start}, and ends at {head}",
             "restore the database from a backup",
         )
     if first < 1:
-        yield Finding(
+        yield CheckResult(
             ORDER_CHECK,
             Outcome.WRONG,
             f"there is a record at {first}; positions begin at 1",
@@ -220,8 +221,8 @@ def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Fin
         )
 
 
-async def _shared(connection: AsyncConnection, taken: Subquery) -> Finding:
-    """The positions that more than one record has; each is unique within its table."""
+async def _shared(connection: AsyncConnection, taken: Subquery) -> CheckResult:
+    """Find the positions that more than one record has; each is unique within its table."""
     twice = (
         select(taken.c.position).group_by(taken.c.position).having(func.count() > 1)
     ).subquery()
@@ -233,7 +234,7 @@ async def _shared(connection: AsyncConnection, taken: Subquery) -> Finding:
         tables = select(taken.c.name).where(taken.c.position == position).order_by(taken.c.name)
         names = (await connection.execute(tables)).scalars().all()
         named.append(f"{position} ({' and '.join(names)})")
-    return Finding(
+    return CheckResult(
         ORDER_CHECK,
         Outcome.WRONG,
         f"more than one record is at position {some(named, count)}, so the log has no order there",

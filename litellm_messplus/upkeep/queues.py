@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.status.report import Source, Status
 from litellm_messplus.store import log
-from litellm_messplus.upkeep.finding import Finding, Outcome
+from litellm_messplus.upkeep.finding import CheckResult, Outcome
 from litellm_messplus.upkeep.folding import Fold
 
 CHECK = "queues"
@@ -22,12 +22,12 @@ TOLERANCE = 1e-9
 Level = tuple[str, str]
 """A zoo, and a service level of it."""
 Ask = Callable[[], Status]
-"""Asks the running proxy. Raises NoStatusError where it does not answer."""
+"""Asks the running proxy. Raises NoAnswerError where it does not answer."""
 
 
-async def check_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> list[Finding]:
-    """Each level's queue must be one that the fold had since the first look: where the proxy
-    stands in the log, it does not say."""
+async def check_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> list[CheckResult]:
+    """Check that each level's queue is one that the fold had since the first look: the proxy does
+    not say where it stands in the log."""
     had: dict[Level, list[float]] = {level: [_queue(fold, level)] for level in _levels(fold)}
     told: dict[Level, float | None] = {}
     right: set[Level] = set()
@@ -74,19 +74,19 @@ def _is_one_of(queue: float | None, had: list[float]) -> bool:
 
 def _finding(
     level: Level, told: dict[Level, float | None], had: list[float], *, is_right: bool
-) -> Finding:
+) -> CheckResult:
     name = f"{level[0]}, {level[1]}"
     queue = told.get(level)
     if is_right:
-        return Finding(CHECK, Outcome.SOUND, f"{name}: the proxy's queue is the fold's")
+        return CheckResult(CHECK, Outcome.SOUND, f"{name}: the proxy's queue is the fold's")
     if queue is None:
-        return Finding(
+        return CheckResult(
             CHECK,
             Outcome.WRONG,
             f"{name}: the proxy does not know this service level",
             "give the configuration that the proxy runs with",
         )
-    return Finding(
+    return CheckResult(
         CHECK,
         Outcome.WRONG,
         f"{name}: the proxy's queue is {queue:.9g}, and the fold's {had[-1]:.9g}",

@@ -10,9 +10,9 @@ from sqlalchemy import Table, column, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.store.reading import one_moment
+from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.summaries import SUMS
-from litellm_messplus.store.tables import grading_sums, request_sums
-from litellm_messplus.upkeep.finding import Finding, Outcome, some
+from litellm_messplus.upkeep.finding import CheckResult, Outcome, some
 
 CHECK = "sums"
 SHOWN = 3
@@ -31,15 +31,15 @@ Rows = Mapping[Key, Mapping[str, Any]]
 
 @dataclass
 class _Compared:
-    """What was found; ``gone`` are requests and gradings that the log has no longer."""
+    """The result of comparing; ``gone`` are requests and gradings that the log has no longer."""
 
     rows: int = 0
     gone: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
-async def check_sums(database: AsyncEngine) -> list[Finding]:
-    """Every row of a day whose requests are all still in the log."""
+async def check_sums(database: AsyncEngine) -> list[CheckResult]:
+    """Check every row of a day whose requests are all still in the log."""
     compared = _Compared()
     async with database.connect() as connection, one_moment(connection, longest_seconds=None):
         counted = await _counted(connection, request_sums, "requests")
@@ -53,14 +53,14 @@ async def check_sums(database: AsyncEngine) -> list[Finding]:
             f"{len(compared.wrong)} of {compared.rows} rows of sums are not what the log says "
             f"({some(compared.wrong[:SHOWN], len(compared.wrong))})"
         )
-        return [Finding(CHECK, Outcome.WRONG, told, ADVICE)]
-    findings = [Finding(CHECK, Outcome.SOUND, f"{compared.rows} rows of sums are the log's")]
+        return [CheckResult(CHECK, Outcome.WRONG, told, ADVICE)]
+    findings = [CheckResult(CHECK, Outcome.SOUND, f"{compared.rows} rows of sums are the log's")]
     if compared.gone:
         told = (
             f"{compared.gone} requests and gradings of the sums are no longer in the log; the sums "
             "of their days stand as they were kept"
         )
-        findings.append(Finding(CHECK, Outcome.NOTE, told))
+        findings.append(CheckResult(CHECK, Outcome.NOTE, told))
     return findings
 
 
@@ -99,7 +99,7 @@ def _count_gone(compared: _Compared, *counts: Whole) -> None:
 
 
 async def _rows(connection: AsyncConnection, of: Table, name: str) -> Rows:
-    """Of the table, or of the view that has its columns."""
+    """Read the rows of the table, or of the view that has its columns."""
     columns = [column(each.name, each.type) for each in of.columns]
     keys = [each.name for each in of.primary_key.columns]
     found = await connection.execute(select(*columns).select_from(table(name, *columns)))

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import reading
-from litellm_messplus.upkeep.finding import Finding, Outcome, Report
+from litellm_messplus.upkeep.finding import CheckResult, Outcome, VerifyReport
 from litellm_messplus.upkeep.folding import BASES_CHECK as BASES
 from litellm_messplus.upkeep.folding import (
     Configured,
@@ -35,8 +35,8 @@ STYLES = {
 }
 
 
-def render(report: Report) -> Table:
-    """One row a finding."""
+def render(report: VerifyReport) -> Table:
+    """Render one row a finding."""
     table = Table(title=report.database, title_justify="left")
     for name in ("check", "result", "found"):
         table.add_column(name, overflow="fold")
@@ -48,7 +48,7 @@ def render(report: Report) -> Table:
 
 
 def _plain(text: str) -> str:
-    """Without what rich would take for a style."""
+    """Escape what rich would take for a style."""
     return text.replace("[", r"\[")
 
 
@@ -58,19 +58,19 @@ NOT_THE_LOG = "not looked at: the log is not as it was written"
 NO_ORDER = "not looked at: the log has no order to fold in"
 
 
-async def verify(database: str, configured: Configured | None, ask: Ask | None) -> Report:
+async def verify(database: str, configured: Configured | None, ask: Ask | None) -> VerifyReport:
     """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
 
     With ``configured`` the log is folded, and the proxy behind ``ask`` held against it. Raises
-    UnreadableDatabaseError where nothing can be read, NoStatusError where the proxy says nothing.
+    UnreadableDatabaseError where nothing can be read, NoAnswerError where the proxy says nothing.
     """
     async with reading(database) as engine:
-        return Report(_shown(database), tuple(await _findings(engine, configured, ask)))
+        return VerifyReport(_shown(database), tuple(await _findings(engine, configured, ask)))
 
 
 async def _findings(
     database: AsyncEngine, configured: Configured | None, ask: Ask | None
-) -> list[Finding]:
+) -> list[CheckResult]:
     findings = [await check_file(database)]
     if findings[0].outcome is Outcome.WRONG:
         return findings  # what else is read from it may be anything
@@ -80,20 +80,20 @@ async def _findings(
     findings += await _of_the_sums(database, findings)
     if configured is None or not is_ordered:
         reason = NO_CONFIG if configured is None else NO_ORDER
-        return [*findings, Finding("fold", Outcome.SKIPPED, reason)]
+        return [*findings, CheckResult("fold", Outcome.SKIPPED, reason)]
     findings += await _of_the_fold(database, configured, ask)
     return findings
 
 
-async def _of_the_sums(database: AsyncEngine, before: Sequence[Finding]) -> list[Finding]:
+async def _of_the_sums(database: AsyncEngine, before: Sequence[CheckResult]) -> list[CheckResult]:
     if any(finding.outcome is Outcome.WRONG for finding in before):
-        return [Finding("sums", Outcome.SKIPPED, NOT_THE_LOG)]
+        return [CheckResult("sums", Outcome.SKIPPED, NOT_THE_LOG)]
     return await check_sums(database)
 
 
 async def _of_the_fold(
     database: AsyncEngine, configured: Configured, ask: Ask | None
-) -> list[Finding]:
+) -> list[CheckResult]:
     taken = await newest_snapshots(database, configured.engines)
     fold = Fold(database, configured.engines)
     try:
@@ -101,12 +101,12 @@ async def _of_the_fold(
         findings = await check_bases(database)
         findings += await check_snapshots(database, fold, taken, await log.head(database))
         if ask is None:
-            return [*findings, Finding("queues", Outcome.SKIPPED, NO_URL)]
+            return [*findings, CheckResult("queues", Outcome.SKIPPED, NO_URL)]
         return findings + await check_queues(database, fold, ask)
     except ConfigurationError as error:
-        return [Finding(BASES, Outcome.WRONG, f"no start is possible: {error}")]
+        return [CheckResult(BASES, Outcome.WRONG, f"no start is possible: {error}")]
     except UnreadableLogError as error:
-        return [Finding("fold", Outcome.WRONG, str(error), ADVICE)]
+        return [CheckResult("fold", Outcome.WRONG, str(error), ADVICE)]
 
 
 def _shown(database: str) -> str:

@@ -31,7 +31,8 @@ def downgrade() -> None:
 
 
 def _alter_features(*, nullable: bool, comment: str) -> None:
-    """SQLite cannot alter a column, so the table is written anew; its views must be away then."""
+    """Alter a column: SQLite cannot, so it writes the table anew, and its views must be away
+    then."""
     views = _sqlite_views()
     for name, _ in views:
         op.execute(f"DROP VIEW {name}")

@@ -193,7 +193,7 @@ def downgrade() -> None:
 
 
 def _comment_on_labels() -> None:
-    """SQLite keeps no comments."""
+    """Write the comments; SQLite keeps none."""
     if op.get_context().dialect.name == "sqlite":
         return
     op.create_table_comment(
@@ -287,7 +287,7 @@ def _create_gradings() -> None:
 
 
 def _first_views() -> dict[str, str]:
-    """The views as the first migration made them, each after those that it reads."""
+    """Return the views as the first migration made them, each after those that it reads."""
     first = ScriptDirectory(str(Path(__file__).parents[1])).get_revision("0001")
     views: dict[str, str] = first.module.VIEWS
     return views
@@ -299,7 +299,7 @@ def _drop_views(names: Iterable[str]) -> None:
 
 
 def _create_views(views: Mapping[str, str]) -> None:
-    """Postgres would take the day in the time zone of whoever asks."""
+    """Create the views: Postgres would take the day in the time zone of whoever asks."""
     is_postgres = op.get_context().dialect.name == "postgresql"
     for name, query in views.items():
         table = "gradings" if name.startswith("gradings") else "requests"

@@ -123,7 +123,7 @@ def downgrade() -> None:
 
 
 def _comment_on_calls() -> None:
-    """SQLite keeps no comments."""
+    """Write the comments; SQLite keeps none."""
     if op.get_context().dialect.name == "sqlite":
         return
     comments = {
@@ -136,7 +136,7 @@ def _comment_on_calls() -> None:
 
 
 def _labels() -> Any:
-    """The migration before this one, which made the views anew."""
+    """Load the migration before this one, which made the views anew."""
     return ScriptDirectory(str(Path(__file__).parents[1])).get_revision("0004").module
 
 

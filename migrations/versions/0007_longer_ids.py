@@ -13,7 +13,7 @@ COLUMNS = (("requests", "litellm_call_id"), ("calls", "response_id"))
 
 
 def upgrade() -> None:
-    """SQLite takes any length."""
+    """Lengthen the columns; SQLite takes any length."""
     if op.get_context().dialect.name != "sqlite":
         for table, column in COLUMNS:
             op.alter_column(table, column, type_=sa.String(length=1024))

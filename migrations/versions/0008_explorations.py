@@ -25,7 +25,7 @@ def downgrade() -> None:
 
 
 def _say(which: int) -> None:
-    """SQLite keeps no comments."""
+    """Write the comments; SQLite keeps none."""
     if op.get_context().dialect.name == "sqlite":
         return
     op.alter_column("requests", "is_exploration", comment=IS_EXPLORATION[which])

@@ -72,7 +72,7 @@ def downgrade() -> None:
 
 
 def _views() -> Mapping[str, str]:
-    """As they were, each after those that it reads."""
+    """Return the views as they were, each after those that it reads."""
     labels, energy = _module("0004"), _module("0005")
     before = energy._views(labels)
     return {
@@ -94,5 +94,5 @@ def _ranked(label: str) -> dict[str, str]:
 
 
 def _module(revision: str) -> Any:
-    """An earlier migration, which made the views."""
+    """Load an earlier migration, which made the views."""
     return ScriptDirectory(str(Path(__file__).parents[1])).get_revision(revision).module

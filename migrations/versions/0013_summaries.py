@@ -248,7 +248,7 @@ def downgrade() -> None:
 
 
 def _logged() -> dict[str, str]:
-    """What each table of sums keeps, added up from the log."""
+    """Return the query of each table of sums, added up from the log."""
     return {
         "logged_request_sums": LOGGED_REQUEST_SUMS,
         "logged_call_sums": LOGGED_CALL_SUMS.replace("{own}", OWN).replace(
@@ -260,7 +260,7 @@ def _logged() -> dict[str, str]:
 
 
 def _create_view(name: str, query: str) -> None:
-    """Postgres would take the day in the time zone of whoever asks."""
+    """Create a view: Postgres would take the day in the time zone of whoever asks."""
     table = "gradings" if "grading" in name else "requests"
     at = f"{table}.created_at"
     is_postgres = op.get_context().dialect.name == "postgresql"
@@ -269,7 +269,7 @@ def _create_view(name: str, query: str) -> None:
 
 
 def _counts(label: str) -> str:
-    """Whether a label beside a row of `requests` is the one of its call that counts."""
+    """Tell whether a label beside a row of `requests` is the one of its call that counts."""
     rank: str = _module("0004").RANK
     ranks = {"rank": rank.format(label=label), "other_rank": rank.format(label="other")}
     counts: str = _module("0012").COUNTS.format(label=label, **ranks)
@@ -277,7 +277,7 @@ def _counts(label: str) -> str:
 
 
 def _module(revision: str) -> Any:
-    """An earlier migration, which made the views."""
+    """Load an earlier migration, which made the views."""
     return ScriptDirectory(str(Path(__file__).parents[1])).get_revision(revision).module
 
 
@@ -290,7 +290,7 @@ def _columns_of(table: str) -> list[sa.Column[Any]]:
 
 
 def _tables() -> Iterator[tuple[str, list[Any], str]]:
-    """Name, columns with the primary key, and comment of each."""
+    """List name, columns with the primary key, and comment of each."""
     yield (
         "request_sums",
         [

@@ -48,6 +48,6 @@ def downgrade() -> None:
 
 
 def _say(which: int) -> None:
-    """SQLite keeps no comments."""
+    """Write the comments; SQLite keeps none."""
     if op.get_context().dialect.name != "sqlite":
         op.alter_column("requests", "t", comment=T[which])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document
 
 DOCS = ROOT / "docs"
 INDEX = DOCS / "README.md"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("routing", "prediction", "costs", "state")
+PURE = ("routing", "prediction", "costs", "conversations", "state")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": set(),
     "prediction": set(),
     "costs": set(),
+    "conversations": {"costs", "prediction"},
     "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
@@ -23,26 +24,33 @@ ALLOWED = {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
     "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
+    "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
+        *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
-        *("errors", "records", "encoders", "label_kind"),
+        *("errors", "records", "encoders", "label_kind", "parquet"),
     },
     "energy": {"runtime", "errors"},
+    "simulation": {"conversations", "costs"},
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
     },
-    "importing": {"runtime", "errors", "label_kind", "proxy", "records", "settings", "store"},
+    "importing": {
+        *("runtime", "errors", "label_kind", "parquet", "proxy", "records", "settings", "store"),
+    },
     "upkeep": {
         *("encoders", "engine", "errors", "state", "proxy", "records", "restore", "settings"),
         *("status", "store"),
     },
-    "retention": {"errors", "store"},
-    "inspecting": {"store", "prediction", "errors"},
+    "retention": {"errors", "parquet", "store"},
+    "inspecting": {"store", "prediction", "routing", "errors"},
     "page": {"inspecting", "records", "runtime", "status", "store"},
     "cli": {
-        *("demo", "encoders", "inspecting", "proxy", "settings", "replay", "status", "energy"),
+        *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
+        *("status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
+        "simulation",
     },
     "demo": {"replay"},
 }
@@ -52,16 +60,20 @@ ALLOWED = {
 SPINE = {
     "arrivals": {"errors", "records", "store"},
     "draws": set(),
-    "engine": {"costs", "draws", "state", "prediction", "routing", "settings", "zoo"},
+    "engine": {
+        *("costs", "draws", "expectations", "state", "prediction", "routing", "settings", "zoo"),
+    },
     "errors": set(),
+    "expectations": {"costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
         *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),
         "store",
     },
     "label_kind": set(),
+    "parquet": {"errors"},
     "plugin": {"proxy"},
-    "records": {"label_kind", "prediction"},
+    "records": {"label_kind", "prediction", "routing"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
     "zoo": {"costs", "settings"},
@@ -139,3 +151,13 @@ def test_the_road_of_a_request_names_every_module_of_the_proxy() -> None:
 
     assert len(road) == len(set(road))
     assert set(road) == modules | rooms
+
+
+def test_what_the_design_says_to_change_is_there() -> None:
+    design = (PACKAGE.parent / "docs" / "design.md").read_text()
+    table = design.partition("## To change something")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+(?:/|\.py))`", table)
+    rooms = [PACKAGE / name for name in named if not name.startswith("docs/")]
+
+    assert len(rooms) > 15
+    assert [path for path in rooms if not path.exists()] == []

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from litellm.caching.caching import DualCache
+from litellm.router_utils.pre_call_checks.deployment_affinity_check import DeploymentAffinityCheck
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
@@ -111,3 +113,69 @@ def test_what_is_no_configuration_is_refused_in_a_line(tmp_path: Path, content: 
     result = CliRunner().invoke(app, ["check", "--config", str(path)])
 
     assert str(path) in refusal(result)
+
+
+# LiteLLM's own affinity.
+
+
+def with_router(**router_settings: Any) -> dict[str, Any]:
+    return {**configuration(), "router_settings": router_settings}
+
+
+@pytest.mark.parametrize("name", ["session_affinity", "deployment_affinity"])
+def test_an_affinity_that_overrules_the_routing_is_refused_with_what_to_do(
+    tmp_path: Path, name: str
+) -> None:
+    refused = with_router(optional_pre_call_checks=["router_budget_limiting", name])
+    said = refusal(check(tmp_path, refused))
+
+    assert "router_settings.optional_pre_call_checks" in said
+    assert f"{name}, which overrule the routing of the zoo zoo" in said
+    assert "`model_group_affinity_config: {zoo: []}`" in said
+
+    followed = with_router(optional_pre_call_checks=[name], model_group_affinity_config={"zoo": []})
+    assert check(tmp_path, followed).exit_code == 0
+
+
+def test_what_is_to_be_written_keeps_the_checks_that_overrule_nothing(tmp_path: Path) -> None:
+    checks = ["responses_api_deployment_check", "session_affinity"]
+    said = refusal(check(tmp_path, with_router(optional_pre_call_checks=checks)))
+
+    assert "`model_group_affinity_config: {zoo: [responses_api_deployment_check]}`" in said
+
+
+def test_an_affinity_of_the_zoos_own_is_refused(tmp_path: Path) -> None:
+    own = with_router(model_group_affinity_config={"zoo": ["session_affinity"]})
+
+    assert "router_settings.model_group_affinity_config" in refusal(check(tmp_path, own))
+
+
+@pytest.mark.parametrize(
+    "router_settings",
+    [
+        {"optional_pre_call_checks": ["responses_api_deployment_check", "prompt_caching"]},
+        {"model_group_affinity_config": {"another": ["session_affinity"]}},
+        {"optional_pre_call_checks": None, "model_group_affinity_config": None},
+    ],
+    ids=str,
+)
+def test_what_does_not_overrule_the_routing_is_taken(
+    tmp_path: Path, router_settings: dict[str, Any]
+) -> None:
+    result = check(tmp_path, with_router(**router_settings))
+
+    assert result.exit_code == 0, result.exception
+
+
+def test_at_litellm_the_remedy_turns_both_off_for_the_zoo_alone() -> None:
+    affinity = DeploymentAffinityCheck(
+        cache=DualCache(),
+        ttl_seconds=60,
+        enable_user_key_affinity=True,
+        enable_responses_api_affinity=False,
+        enable_session_id_affinity=True,
+        model_group_affinity_config={"zoo": []},
+    )
+
+    assert affinity._get_effective_flags("zoo") == (False, False, False)
+    assert affinity._get_effective_flags("another") == (True, False, True)

@@ -114,6 +114,15 @@ def test_a_judge_labels_every_answer_in_the_end(served: Served, mode: str) -> No
     assert found["satisfaction_reported"] == pytest.approx(found["satisfaction"], abs=0.3)
 
 
+def test_bought_labels_are_paid_and_told_apart(served: Served) -> None:
+    found = served.demo("auto")
+
+    assert found["labels"] == "auto"
+    assert found["cost_judging"] is not None
+    paid = found["cost"] + found["cost_judging"]
+    assert found["times_largest"] == pytest.approx(paid / found["cost_largest"])
+
+
 def test_a_crowd_says_little(served: Served) -> None:
     found = served.demo("feedback:0.3", "--seed", "2")
 

@@ -18,7 +18,10 @@ from examples.tiny_zoo.judges import (
 )
 from litellm_messplus.demo.tasks import generate
 from litellm_messplus.labels.judge.prompt import grades, messages, schema
+from litellm_messplus.labels.parity.prompt import messages as comparison
+from litellm_messplus.labels.parity.prompt import preferred
 from litellm_messplus.labels.source import Answer
+from litellm_messplus.records import Preferred
 from tests.demo.asking import asked
 
 TASKS = list(generate(4_000, seed=11))
@@ -129,3 +132,17 @@ def test_tokens_are_characters_as_for_the_models() -> None:
         "total_tokens": sent + len(reply),
     }
     assert json.loads(reply)["answer_1"]["satisfied"] is True
+
+
+def compared(judge: Judge, first: str, second: str) -> Preferred:
+    """What the plugin reads of a comparison."""
+    told = comparison(asked("sort: 52 97 11"), Answer(first), Answer(second))
+    given = ChatRequest.model_validate({"model": "scripted-judge", "messages": told})
+    return preferred("".join(Grading(judge, given)))
+
+
+def test_a_judge_prefers_the_right_one_of_two_answers_wherever_it_stands() -> None:
+    assert compared(knows, "11 52 97", "97") is Preferred.FIRST
+    assert compared(knows, "97", "11 52 97") is Preferred.SECOND
+    assert compared(knows, "97", "52") is Preferred.NEITHER
+    assert compared(knows, "11 52 97", "11 52 97") is Preferred.NEITHER

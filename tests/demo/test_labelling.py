@@ -18,6 +18,7 @@ SHARES = st.floats(0.001, 1.0)
         ("all", "tiny-zoo"),
         ("checks", "tiny-zoo-checked"),
         ("judge", "tiny-zoo-judged"),
+        ("auto", "tiny-zoo-auto"),
         ("judge:largest", "tiny-zoo-judged-by-largest"),
         ("feedback:0.2", "tiny-zoo-crowd"),
     ],

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from litellm_messplus.demo.report import JOULES, SHORT, SLACK, Report, Yardsticks, table
+from litellm_messplus.demo.report import (
+    JOULES,
+    SHORT,
+    SLACK,
+    DemoReport,
+    Judging,
+    Yardsticks,
+    table,
+)
 from litellm_messplus.demo.session import Reported, Sent
 
 
@@ -33,23 +41,23 @@ def report_of(
     reported: Reported = NOTHING_REPORTED,
     unrouted: int = 0,
     yardsticks: Yardsticks = NOT_ASKED,
-) -> Report:
-    return Report.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
+) -> DemoReport:
+    return DemoReport.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
 
 
-def promising(alpha: float) -> Report:
+def promising(alpha: float) -> DemoReport:
     """Three of the four requests are satisfied in it."""
     outcomes = [{**outcome, "alpha": alpha} for outcome in OUTCOMES]
-    return Report.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
+    return DemoReport.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
 
 
-def row(report: Report, name: str) -> str:
+def row(report: DemoReport, name: str) -> str:
     """The line of the table that says so."""
     (found,) = (line for line in shown(report).splitlines() if name in line)
     return found
 
 
-def shown(report: Report) -> str:
+def shown(report: DemoReport) -> str:
     console = Console(width=100)
     with console.capture() as capture:
         console.print(table(report))
@@ -80,7 +88,22 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
         "requests": 4,
         "unrouted": 0,
         "queue": 0.75,
+        "cost_judging": None,
+        "times_largest": None,
+        "times_largest_first_half": None,
+        "times_largest_second_half": None,
     }
+
+
+def test_what_judges_cost_is_added_to_each_half() -> None:
+    judging = Judging(before=1.0, half=5.0, after=7.0)
+    report = DemoReport.of("auto", SENT, OUTCOMES, NOTHING_REPORTED, 0, NOT_ASKED, judging)
+
+    assert report.cost_judging == 6.0
+    assert report.times_largest_first_half == (2.0 + 4.0) / 8.0
+    assert report.times_largest_second_half == (2.0 + 2.0) / 8.0
+    assert report.times_largest == (4.0 + 6.0) / 16.0
+    assert "37.5%" in row(report, "saved, judging paid")
 
 
 @pytest.mark.parametrize(

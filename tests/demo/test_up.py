@@ -127,3 +127,24 @@ def test_another_program_is_not_taken_for_the_proxy(monkeypatch: pytest.MonkeyPa
 
     assert f"another program answers on port {port}" in told
     assert told.endswith("--port")
+
+
+@pytest.mark.usefixtures("nothing_starts")
+def test_outside_of_a_checkout_one_line_says_so(elsewhere: Path) -> None:
+    result = CliRunner().invoke(app, ["up"])
+
+    assert isinstance(result.exception, SystemExit)
+    told = str(result.exception.code)
+    assert told.endswith("proxy_config.yaml is not there: run this in a checkout, or give --folder")
+    assert "\n" not in told
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_demo_needs_a_proxy_and_no_checkout(elsewhere: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    result = CliRunner().invoke(app, ["demo", "--url", url, "--key", "sk-any"])
+
+    assert isinstance(result.exception, SystemExit)
+    assert str(result.exception.code) == (
+        f"messplus: no proxy answers on {url}: start it with `make run`"
+    )

@@ -10,7 +10,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 import pytest
 
-from tests.docs.history import History, make_history, migrated
+from tests.support.history import History, make_history, migrated
 
 
 @pytest.fixture(scope="session")

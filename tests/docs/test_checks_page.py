@@ -11,11 +11,11 @@ from litellm_messplus.labels.checks.check import CallableCheck, Score
 from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.reference import KINDS, METADATA_KEY, ReferenceCheck
 from litellm_messplus.labels.checks.source import BUILT_IN
-from litellm_messplus.proxy.labelling import PARAMETERS
+from litellm_messplus.proxy.surfaces.surface import CHAT_COMPLETIONS
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
-from tests.docs.markdown import ROOT, Document, code_of
-from tests.labels.checking import SameProcess, ended
+from tests.support.checking import SameProcess, ended
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "labels.md")
 REFERENCES = [
@@ -94,7 +94,7 @@ async def test_the_reference_of_the_example_is_read(
 
 async def test_the_schema_of_the_example_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
     body = sent(example("Structured answers"), monkeypatch)
-    parameters = {name: body[name] for name in PARAMETERS if name in body}
+    parameters = {name: body[name] for name in CHAT_COMPLETIONS.parameters if name in body}
     check = JsonSchemaCheck(SameProcess())
 
     assert await check.check(ended('{"seconds": 86400}', parameters=parameters)) is None

@@ -9,7 +9,7 @@ import yaml
 
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import SECTION, load_settings
-from tests.docs.markdown import ROOT, Block, Document
+from tests.support.markdown import ROOT, Block, Document
 
 PAGES = [Document(path) for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]]
 

@@ -1,7 +1,7 @@
 """`docs/faults.md` says what happens under every fault that the suite of faults brings about."""
 
-from tests.docs.markdown import ROOT, Document
-from tests.faults.report import Fault
+from tests.support.faults import Fault
+from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "faults.md")
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.docs.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "labels.md")
 

@@ -1,30 +1,34 @@
 """`docs/http.md` describes every header, route, field, counter and refusal, and no other."""
 
-import ast
-import json
 import re
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import cast
 
+import pytest
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.errors import (
+    JournalFullError,
+    RequestGoneError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+)
+from litellm_messplus.inspecting.public import PublicCall, PublicHistory, PublicLabel, PublicOutcome
+from litellm_messplus.proxy import authentication
+from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome
-from litellm_messplus.proxy.http import HIDDEN_COLUMNS, build_routes
+from litellm_messplus.proxy.http import build_routes, response_headers
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.history import OUTCOME
-from litellm_messplus.store.tables import calls, labels, requests
-from tests.docs.markdown import ROOT, Document, code_of
-
-PACKAGE = ROOT / "litellm_messplus"
-HTTP = Document(ROOT / "docs" / "http.md")
-
-
-@cache
-def sources() -> dict[Path, str]:
-    return {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+from litellm_messplus.store.reading import ReadingTakesTooLongError
+from tests.docs.counters import counted
+from tests.support.builders import request
+from tests.support.http_page import HTTP, example_of_a_request
+from tests.support.markdown import code_of
 
 
 def described(heading: str, column: str) -> set[str]:
@@ -32,10 +36,8 @@ def described(heading: str, column: str) -> set[str]:
 
 
 def test_every_header_is_described() -> None:
-    source = sources()[PACKAGE / "proxy" / "http.py"]
-    sent = re.findall(r'"(x-messplus-[a-z-]+)":', source)
+    sent = response_headers(request(), model="small", cached_from="large")
 
-    assert sent
     assert described("Response headers", "Header") == set(sent)
 
 
@@ -54,23 +56,7 @@ def test_every_route_is_described() -> None:
 
 
 def test_every_counter_is_described() -> None:
-    counted = {name for source in sources().values() for name in counters_in(source)}
-
-    assert counted
-    assert described("GET /messplus/health", "Counter") == counted
-
-
-def counters_in(source: str) -> Iterator[str]:
-    """The names given to `add` and `failure` of something called counters."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(
-                    value=(ast.Attribute(attr=owner) | ast.Name(id=owner)), attr="add" | "failure"
-                ),
-                args=[ast.Constant(value=str(name)), *_],
-            ) if owner.endswith("counters"):
-                yield name
+    assert described("GET /messplus/health", "Counter") == counted()
 
 
 def test_every_field_of_feedback_is_described() -> None:
@@ -81,25 +67,63 @@ def test_every_outcome_of_feedback_is_described() -> None:
     assert described("What became of it", "Outcome") == {str(each) for each in Outcome}
 
 
-def test_every_refusal_is_described() -> None:
-    statuses = set(re.findall(r"HTTPException\((\d+)", "".join(sources().values())))
+ERRORS = (
+    UnknownRequestError("r1"),
+    RequestGoneError("r1"),
+    TooManyVerdictsError("r1.0 has 100 verdicts already"),
+    TooOftenError("too much feedback of this key", 60.0),
+    ReadingTakesTooLongError(15.0),
+    JournalFullError("full"),
+    TimeoutError(),
+    SQLAlchemyError("away"),
+)
 
-    # LiteLLM's authentication and FastAPI's reading of the body add one each.
-    assert {row.cells["Status"] for row in HTTP.under("Refusals")} == {*statuses, "401", "422"}
+
+def test_every_refusal_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = {status_of(error) for error in ERRORS}
+    with client(Desk()) as without_key:
+        refused.add(without_key.get("/messplus/requests/r1").status_code)
+        monkeypatch.setattr(authentication, "caller", nobody_in_particular)
+        refused.add(without_key.get("/messplus/status").status_code)
+    with client(Desk(), caller) as with_key:
+        refused.add(with_key.post("/messplus/feedback", json={}).status_code)
+
+    assert {row.cells["Status"] for row in HTTP.under("Refusals")} == set(map(str, refused))
+
+
+class Desk:
+    """A feedback desk on which every look-up fails in the given way."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+
+    async def look_up(self, _given: str, _caller: Caller) -> None:
+        assert self._error is not None
+        raise self._error
+
+
+async def nobody_in_particular(_request: object) -> Caller:
+    return Caller("key", is_admin=False)
+
+
+def client(desk: Desk, *replaced: Callable[..., object]) -> TestClient:
+    app = FastAPI()
+    app.include_router(build_routes(cast(FeedbackDesk, desk), Counters(), cast(StatusWatch, None)))
+    for dependency in replaced:
+        app.dependency_overrides[dependency] = lambda: Caller("key", is_admin=False)
+    return TestClient(app)
+
+
+def status_of(error: Exception) -> int:
+    with client(Desk(error), caller) as sender:
+        return sender.get("/messplus/requests/r1").status_code
 
 
 def test_the_example_of_a_request_has_every_field() -> None:
-    (example,) = [
-        json.loads(block.code)
-        for block in HTTP.blocks
-        if block.language == "json" and block.headings[-1] == "GET /messplus/requests/{id}"
-    ]
+    example = example_of_a_request()
 
-    def shown(names: Iterator[str]) -> set[str]:
-        return set(names) - HIDDEN_COLUMNS
-
-    assert set(example["calls"][0]) == shown(column.name for column in calls.columns)
-    assert set(example["labels"][0]) == shown(column.name for column in labels.columns)
-    assert set(example["outcome"]) == shown(column.name for column in OUTCOME.columns)
-    own = shown(column.name for column in requests.columns)
-    assert set(example) == own | {"outcome", "calls", "labels"}
+    assert PublicHistory.model_validate(example).model_fields_set == set(example)
+    assert set(example) == set(PublicHistory.model_fields)
+    assert set(example["calls"][0]) == set(PublicCall.model_fields)
+    assert set(example["labels"][0]) == set(PublicLabel.model_fields)
+    assert set(example["outcome"]) == set(PublicOutcome.model_fields)

@@ -14,7 +14,8 @@ from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.labels import RUBRIC, JudgeSettings
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.audits import AGREEMENT_WINDOW
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.docs.counters import counted
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "labels.md")
 SECTION = "A judge"
@@ -45,13 +46,7 @@ def test_the_default_rubric_is_quoted_whole() -> None:
 
 
 def test_every_counter_of_the_judge_is_described_and_no_other() -> None:
-    package = ROOT / "litellm_messplus"
-    sources = [
-        *(package / "labels" / "judge").glob("*.py"),
-        *(package / "proxy").glob("judge*.py"),
-    ]
-    counted = re.compile(r'"(judge_[a-z_]+)"')
-    found = {name for path in sources for name in counted.findall(path.read_text("utf-8"))}
+    found = {name for name in counted() if name.startswith("judge_")}
 
     assert {code_of(cells["Counter"]) for cells in rows("Counter")} == found
 

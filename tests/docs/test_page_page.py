@@ -15,7 +15,7 @@ from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.page.span import STEPS
 from litellm_messplus.proxy.page import CONNECTIONS, SWITCH
 from litellm_messplus.runtime import Counters
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "page.md")
 PANELS = ROOT / "litellm_messplus" / "page" / "static"

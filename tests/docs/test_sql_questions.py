@@ -9,7 +9,7 @@ import pytest
 
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.records import CallRole, CallStatus
-from tests.docs.history import (
+from tests.support.history import (
     ALPHA,
     CALL_SECONDS,
     COST,
@@ -24,7 +24,7 @@ from tests.docs.history import (
     ZOO,
     History,
 )
-from tests.docs.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document
 
 SQL = Document(ROOT / "docs" / "sql.md")
 QUESTIONS = {block.headings[-1]: block.code for block in SQL.blocks if block.language == "sql"}

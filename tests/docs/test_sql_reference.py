@@ -18,8 +18,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from litellm_messplus.store.tables import UtcDateTime, metadata
-from tests.docs.markdown import ROOT, Document, code_of
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.store.columns import UtcDateTime
+from litellm_messplus.store.tables import metadata
+from tests.support.markdown import ROOT, Document, code_of
 
 SQL = Document(ROOT / "docs" / "sql.md")
 
@@ -91,3 +93,7 @@ def test_one_request_is_looked_up_along_indexes(database: sqlite3.Connection, vi
 
     assert [step for step in steps if step.startswith(("SCAN", "MATERIALIZE"))] == []
     assert [step for step in steps if step.startswith("SEARCH")]
+
+
+def test_every_reason_is_described() -> None:
+    assert [code_of(row.cells["Reason"]) for row in SQL.under("Reasons")] == list(Reason)

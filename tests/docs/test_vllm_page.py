@@ -12,8 +12,8 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.energy.profile import Costs, EnergyProfile, GridOfProfile
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
-from tests.docs.markdown import ROOT, Document
-from tests.docs.shell import commands, option
+from tests.support.markdown import ROOT, Document
+from tests.support.shell import commands, option
 
 PAGE = Document(ROOT / "docs" / "vllm.md")
 IN_DOLLARS, JOULES, COUNTING = (

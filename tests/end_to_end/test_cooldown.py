@@ -52,7 +52,7 @@ def test_a_refused_request_is_logged_and_takes_feedback(
     assert (call["candidate"], call["cost"]) == (None, None)
     assert "No deployments available" in call["error"]
     (request,) = proxy.rows("SELECT * FROM requests WHERE request_id = ?", request_id)
-    assert request["reason"].startswith("no deployment is healthy")
+    assert request["reason"] == "none_healthy"
     assert (request["is_exploration"], request["exploration_calls"]) == (0, 0)
     assert request["expected_satisfaction"] is None
     (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)

@@ -98,15 +98,19 @@ def test_a_call_takes_a_hundred_verdicts(alice: httpx.Client) -> None:
 
 
 def test_a_key_sends_only_so_many_verdicts_in_a_minute(proxy: Proxy) -> None:
+    """More than the limit go through, for the minute's allowance comes back while they are sent."""
     with proxy.client("sk-typo") as client:
         call_id = ask(client).headers["x-litellm-call-id"]
         verdict = {"id": call_id, "satisfied": True}
-        answers = [client.post("/messplus/feedback", json=verdict) for _ in range(PER_MINUTE + 10)]
-    refused = [answer for answer in answers if answer.status_code == 429]
-    assert {answer.status_code for answer in answers} == {200, 429}
-    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+        accepted = 0
+        while (answer := client.post("/messplus/feedback", json=verdict)).status_code == 200:
+            accepted += 1
+            assert accepted < 3 * PER_MINUTE
+    assert accepted >= PER_MINUTE
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) >= 1
     with proxy.client("sk-operator") as operator:
-        assert operator.get("/messplus/health").json()["feedback_too_often"] >= len(refused)
+        assert operator.get("/messplus/health").json()["feedback_too_often"] >= 1
 
 
 def test_another_keys_request_is_neither_labelled_nor_shown(
@@ -254,4 +258,4 @@ def test_the_status_tells_what_became_of_the_promise(proxy: Proxy) -> None:
     assert default["alpha"] == 0.7
     assert default["overall"]["satisfaction"]["requests"] == row["requests"]
     assert default["overall"]["satisfaction"]["rate"] == pytest.approx(row["rate"])
-    assert 'messplus_alpha{zoo="zoo",service_level="default"} 0.7' in metrics
+    assert 'messplus_alpha{service_level="default",zoo="zoo"} 0.7' in metrics

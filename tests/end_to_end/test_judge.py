@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.labels.judge.gathering import is_sampled
+from litellm_messplus.labels.purchasing import is_drawn
 from tests.support.judge import JUDGE, ScriptedJudge, question, shown_answers
 from tests.support.proxy import PAPER, Config, Proxy, ask, deployment, until, zoo_config
 from tests.support.upstream import Reply, Upstream
@@ -88,7 +88,7 @@ def client(proxy: Proxy) -> Iterator[httpx.Client]:
 def sampled(proxy: Proxy, client: httpx.Client) -> dict[str, str]:
     """Prompts that were graded, by the id of their request: the sample, and no other."""
     asked = asked_of(client, [f"sum number {number}" for number in range(60)])
-    expected = {name: text for name, text in asked.items() if is_sampled(0, name, 0.5)}
+    expected = {name: text for name, text in asked.items() if is_drawn(0, name, 0.5)}
     assert 10 < len(expected) < 50
     graded = "SELECT * FROM gradings WHERE status = 'graded'"
     proxy.wait_for_rows(graded, len(expected))
@@ -153,7 +153,7 @@ def test_nonsense_gives_no_label_is_counted_and_paid(
     proxy: Proxy, client: httpx.Client, sampled: dict[str, str]
 ) -> None:
     asked = asked_of(client, [f"nonsense {number}" for number in range(6)])
-    expected = {name for name in asked if is_sampled(0, name, 0.5)}
+    expected = {name for name in asked if is_drawn(0, name, 0.5)}
 
     until_counted(client, "judge_nonsense", len(expected))
     query = "SELECT * FROM gradings WHERE status = 'nonsense'"
@@ -170,7 +170,7 @@ def test_a_judge_that_times_out_gives_no_label_and_what_waited_too_long_is_left_
     proxy: Proxy, client: httpx.Client, sampled: dict[str, str]
 ) -> None:
     asked = asked_of(client, [f"slow {number}" for number in range(6)])
-    expected = {name for name in asked if is_sampled(0, name, 0.5)}
+    expected = {name for name in asked if is_drawn(0, name, 0.5)}
 
     until_counted(client, "judge_left_out", len(expected))
     failed = proxy.rows("SELECT * FROM gradings WHERE status = 'failure'")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
@@ -84,10 +84,13 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
     engine = fold_of_the_log(proxy)
     asked = Conversation.of_text("after the kill")
     situation = engine.situation(
-        engine.zoo.levels["default"],
-        Prompt(HashedNgrams().encode([asked.text])[0], read_surface(asked)),
-        len(asked.text),
-        engine.zoo.candidates,
+        Question(
+            "asked again",
+            engine.zoo.levels["default"],
+            Prompt(HashedNgrams().encode([asked.text])[0], read_surface(asked)),
+            len(asked.text),
+            engine.zoo.candidates,
+        )
     )
     assert shown["t"] == situation.t == requests + 1
     assert shown["queue"] == situation.queue

@@ -32,7 +32,8 @@ def proxy(upstream: Upstream, replica: Upstream, folder: Path) -> Iterator[Proxy
     config["router_settings"] = {"enable_tag_filtering": True, "num_retries": 0}
     running = Proxy(config, folder).start()
     with running.client() as client:
-        ask(client)  # the first request explores
+        ask(client)  # the first request explores, and its other calls may take longer
+    running.wait_for_rows("SELECT call_id FROM calls", 3)
     yield running
     running.stop()
 

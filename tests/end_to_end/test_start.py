@@ -10,9 +10,9 @@ import pytest
 
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from tests.support.builders import traffic
 from tests.support.proxy import Config, Proxy, ask, deployment, until, zoo_config
 from tests.support.upstream import Upstream
-from tests.unit.builders import traffic
 
 pytestmark = pytest.mark.end_to_end
 

@@ -11,7 +11,7 @@ from litellm_messplus.cli.profile import profile as command
 from litellm_messplus.energy import fit, follow, meter, profile, zeus
 from litellm_messplus.energy.measure import Grid
 from litellm_messplus.energy.profile import EnergyProfile
-from tests.docs.markdown import ROOT, Document, code_of
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "energy.md")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.report import Row, render
+from tests.support.faults import Row, render
 from tests.support.keys import CUSTOM_AUTH
 from tests.support.proxy import Config, zoo_config
 from tests.support.upstream import Reply, Upstream

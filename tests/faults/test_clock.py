@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.faults.report import Fault, Row, conclude
 from tests.support.clock import JUMPING, jump
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.proxy import Config
 from tests.support.warm_start import WarmProxy

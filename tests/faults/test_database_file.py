@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.report import Fault, Row, conclude
 from tests.support.disks import filled, read_only, small_disk
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.proxy import Config, until
 from tests.support.warm_start import WarmProxy

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from litellm_messplus.encoders.process import WORKER
-from tests.faults.report import Fault, Row, conclude
 from tests.support import slow_encoders
+from tests.support.faults import Fault, Row, conclude
 from tests.support.judge import JUDGE, ScriptedJudge
 from tests.support.load import Load
 from tests.support.processes import children_of

@@ -12,7 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import APIOperation
 
-from tests.faults.report import Fault, Row, conclude
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.proxy import ask
 from tests.support.warm_start import WarmProxy

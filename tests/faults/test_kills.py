@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.faults.report import Fault, Row, conclude
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.warm_start import WarmProxy
 

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.faults.report import Fault, Row, conclude
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.proxy import Config
 from tests.support.upstream import Reply, Script, Upstream

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import asyncpg
 import pytest
 
-from tests.faults.report import Fault, Row, conclude
+from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.postgres import Postgres, missing, postgres_server
 from tests.support.proxy import Config

@@ -27,7 +27,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import labels, snapshots
-from tests.unit.builders import exploration_call, label, request, served_call
+from tests.support.builders import exploration_call, label, request, served_call
 
 TIME = "2026-02-03T04:05:06Z"
 
@@ -455,6 +455,7 @@ def test_a_running_proxy_counts_them_as_a_restarted_one_does(
             opened,
             {"zoo": engine},
             Counters(),
+            store_text=False,
             flush_seconds=0.01,
             snapshot_every=10_000,
             position=before,

@@ -9,8 +9,8 @@ import pytest
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import RequestRecord
-from tests.docs.history import CANDIDATES, History, migrated
-from tests.status.seeded import seeded
+from tests.support.history import CANDIDATES, History, migrated
+from tests.support.seeded import seeded
 
 
 def _varied(request: RequestRecord, random: Random) -> RequestRecord:

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from tests.docs.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.inspecting.test_explanations import answer_of
+from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.support.http_server import Answer, serving
 
 ANSWERED = "r00001"
@@ -112,8 +112,8 @@ def test_what_explain_refuses(database: Path, url: str) -> None:
         (Answer({"detail": "too much"}, 429), "answered 429: too much"),
         (Answer({"detail": [{"loc": ["body", "id"], "msg": "bad"}]}, 422), "422: body.id: bad"),
         (Answer([1], 500), "answered 500"),
-        (Answer({"levels": 3}), "is no proxy of this version"),
-        (Answer(None), "is no proxy of this version"),
+        (Answer({"levels": 3}), "is not a proxy with this version of the plugin"),
+        (Answer(None), "is not a proxy with this version of the plugin"),
     ],
 )
 def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:

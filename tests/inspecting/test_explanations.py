@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi.encoders import jsonable_encoder
 from rich.console import Console
 
 from litellm_messplus.inspecting.explain import Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in
-from litellm_messplus.inspecting.render import render_explanation, sentences
+from litellm_messplus.inspecting.public import PublicHistory
+from litellm_messplus.inspecting.render import WORDS, render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
-from litellm_messplus.proxy.http import _shown
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
-from tests.docs.history import History
+from tests.support.history import History
 
 NUMBERS = ("alpha", "aim", "queue", "price", "propensity", "exploration_probability")
 EACH = 4
@@ -84,7 +84,7 @@ def test_the_text_has_the_logged_digits_too(
             shown += json.loads(row[f"estimated_{each}"]).values()
         read = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)}
         assert set(shown) <= read
-        assert row["reason"] in text
+        assert WORDS[row["reason"]] in text
 
 
 def test_the_winner_at_the_logged_price_is_the_argmin(
@@ -176,6 +176,9 @@ def explained(database: Path, **changed: Any) -> str:
         ({"is_measured": True}, "by measured energy"),
         ({"estimated_cost": {}, "estimated_satisfaction": {}}, "No candidate has an estimate"),
         ({"reason": "tricky\x1b[2J\nwords"}, "tricky [2J words"),
+        ({"reason": "none_healthy"}, "no deployment is healthy"),
+        ({"encode_seconds": None}, "did not come in time"),
+        ({"is_within_reach": False}, "able to hold alpha"),
     ],
 )
 def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:
@@ -198,10 +201,8 @@ async def answer_of(database: Path, request_id: str) -> Any:
         assert found is not None
         told = await history(engine, found.request_id)
         assert told is not None
-    answer = {
-        **_shown(told.request),
-        "outcome": _shown(told.outcome),
-        "calls": [_shown(call) for call in told.calls],
-        "labels": [_shown(label) for label in told.labels],
-    }
-    return json.loads(json.dumps(jsonable_encoder(answer)))
+    return PublicHistory.of_history(told).model_dump(mode="json")
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert set(WORDS) == set(Reason)

@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import Outlets, Reply, Spent
+from litellm_messplus.labels.judge.grader import (
+    Asking,
+    DailyBudget,
+    Grader,
+    JudgeSinks,
+    Reply,
+    Spent,
+)
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
@@ -33,11 +40,16 @@ ASKED = Asked(
 
 
 def call(
-    request_id: str = "r1", number: int = 0, text: str | None = "good", calls: int = 1
+    request_id: str = "r1",
+    number: int = 0,
+    text: str | None = "good",
+    calls: int = 1,
+    probability: float | None = 1.0,
 ) -> AnsweredCall:
-    """One ended call; ``text`` None is one that failed."""
+    """One ended call; ``text`` None is one that failed, and without a ``probability`` no labels of
+    its request are bought."""
     return AnsweredCall(
-        asked=replace(ASKED, request_id=request_id),
+        asked=replace(ASKED, request_id=request_id, label_probability=probability),
         call_id=f"{request_id}.{number}",
         candidate=f"secret-model-{number}",
         is_served=number == 0,
@@ -96,23 +108,20 @@ class Bench:
 
     scripted: ScriptedJudge = field(default_factory=ScriptedJudge)
     settings: dict[str, Any] = field(default_factory=dict)
-    store_text: bool = False
     findings: list[Finding] = field(default_factory=list)
     gradings: list[GradingRecord] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
 
     def __post_init__(self) -> None:
         settings = JudgeSettings.model_validate({"model": "critic", "rate": 1.0, **self.settings})
-        outlets = Outlets(self.findings.append, self.gradings.append, self.counters)
-        self.judge = Judge(
-            "zoo",
-            settings,
-            {"default": settings.rate},
-            self.scripted,
-            outlets,
+        sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
+        budget = DailyBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
+        asking = Asking(settings.model, settings, self.scripted, budget, sinks)
+        grader = Grader(
+            *(asking, settings.rubric, settings.weight, sinks.report),
             seed=0,
-            store_text=self.store_text,
         )
+        self.judge = Judge("zoo", settings.model, settings, grader, budget, self.counters)
         self.judge.start()
 
     def learn(self, spent: Spent | None = None, agreement: Agreement | None = None) -> "Bench":

@@ -12,7 +12,7 @@ import pytest
 
 from litellm_messplus.labels.checks.check import THREADS, CallableCheck, CheckTimeoutError, Score
 from litellm_messplus.labels.source import AnsweredCall
-from tests.labels.checking import ended
+from tests.support.checking import ended
 
 LONG = 30.0
 """Seconds that no test waits for."""

@@ -15,7 +15,7 @@ from litellm_messplus.labels.checks.source import WAITING, Checks, build_checks
 from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
-from tests.labels.checking import SameProcess, ended
+from tests.support.checking import SameProcess, ended
 
 HERE = __name__
 NOTHING_CALLABLE = 7

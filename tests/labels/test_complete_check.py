@@ -5,7 +5,7 @@ import pytest
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.form import CompleteCheck
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
-from tests.labels.checking import GARBAGE, ended
+from tests.support.checking import GARBAGE, ended
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.checks.worker import misfit
 from litellm_messplus.labels.source import Answer, ToolCall
-from tests.labels.checking import GARBAGE, SameProcess, ended
+from tests.support.checking import GARBAGE, SameProcess, ended
 
 SCHEMA = {
     "type": "object",

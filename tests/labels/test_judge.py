@@ -63,30 +63,32 @@ def test_the_judge_sees_neither_names_nor_what_was_served_and_no_fixed_order() -
         assert "r1.0" not in told
 
 
-@pytest.mark.parametrize(("store_text", "comment"), [(True, "because answer_1"), (False, None)])
-def test_reasons_are_kept_only_where_texts_are(store_text: bool, comment: str | None) -> None:
+def test_a_reason_is_the_comment_of_its_label() -> None:
     async def story() -> Bench:
-        bench = Bench(store_text=store_text).learn()
+        bench = Bench().learn()
         bench.judge.ended(call())
         await idle()
         return bench
 
     (finding,) = virtual_time.run(story()).findings
 
-    assert finding.comment == comment
+    assert finding.comment == "because answer_1"
 
 
-def test_only_the_sample_is_graded() -> None:
+def test_only_what_is_bought_is_graded_and_its_labels_say_by_which_draw() -> None:
     async def story() -> Bench:
-        bench = Bench(settings={"rate": 0.25}).learn()
-        for request in range(400):
-            bench.judge.ended(call(f"r{request}"))
+        bench = Bench().learn()
+        for request in range(40):
+            bench.judge.ended(call(f"r{request}", probability=0.25 if request % 4 else None))
         await idle()
         return bench
 
     bench = virtual_time.run(story())
 
-    assert 60 < len(bench.findings) < 140
+    assert {finding.request_id for finding in bench.findings} == {
+        f"r{request}" for request in range(40) if request % 4
+    }
+    assert {finding.probability for finding in bench.findings} == {0.25}
     assert bench.counts == {}
 
 

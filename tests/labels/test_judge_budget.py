@@ -17,7 +17,7 @@ def test_the_judge_is_asked_no_more_often_than_allowed(most: int, wanted: int) -
     asked = 0
     for _ in range(wanted):
         if budget.has_room(TODAY):
-            budget.asked(TODAY)
+            budget.count_grading(TODAY)
             asked += 1
 
     assert asked == min(most, wanted)
@@ -31,7 +31,7 @@ def test_dollars_are_exceeded_by_the_last_grading_at_most(
     paid = [0.0]
     for cost in costs:
         if budget.has_room(TODAY):
-            budget.asked(TODAY)
+            budget.count_grading(TODAY)
             budget.paid(TODAY, cost)
             paid.append(cost)
 
@@ -46,7 +46,7 @@ def test_a_budget_of_nothing_allows_nothing() -> None:
 
 def test_a_new_day_begins_at_nothing() -> None:
     budget = DailyBudget(gradings=1, dollars=1.0)
-    budget.asked(TODAY)
+    budget.count_grading(TODAY)
     budget.paid(TODAY, 2.0)
 
     assert not budget.has_room(TODAY)
@@ -55,18 +55,18 @@ def test_a_new_day_begins_at_nothing() -> None:
 
 def test_what_the_log_knows_is_spent_and_is_not_counted_twice() -> None:
     budget = DailyBudget(gradings=3, dollars=None)
-    budget.asked(TODAY)
+    budget.count_grading(TODAY)
     budget.learn(Spent(TODAY, gradings=2))
     assert budget.has_room(TODAY)
 
-    budget.asked(TODAY)
+    budget.count_grading(TODAY)
 
     assert not budget.has_room(TODAY)
 
 
 def test_a_log_that_lags_behind_gives_nothing_back() -> None:
     budget = DailyBudget(gradings=10, dollars=1.0)
-    budget.asked(TODAY)
+    budget.count_grading(TODAY)
     budget.paid(TODAY, 1.5)
 
     budget.learn(Spent(TODAY, gradings=0, dollars=0.0))
@@ -76,7 +76,7 @@ def test_a_log_that_lags_behind_gives_nothing_back() -> None:
 
 def test_yesterdays_log_read_at_midnight_does_not_undo_today() -> None:
     budget = DailyBudget(gradings=1, dollars=None)
-    budget.asked(TOMORROW)
+    budget.count_grading(TOMORROW)
 
     budget.learn(Spent(TODAY, gradings=0))
 

@@ -25,7 +25,7 @@ from litellm_messplus.records import (
 from litellm_messplus.store import log
 from litellm_messplus.store.audits import agreements, spent
 from litellm_messplus.store.database import create_engine, migrate
-from tests.unit.builders import request
+from tests.support.builders import request
 
 T = TypeVar("T")
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)

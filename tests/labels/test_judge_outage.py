@@ -172,7 +172,7 @@ def test_after_one_answer_all_go_on_together() -> None:
                 inside += 1
                 most = max(most, inside)
                 await asyncio.sleep(1.0)
-                availability.answered()
+                availability.succeeded()
                 inside -= 1
 
         first = asyncio.create_task(work())

@@ -5,7 +5,8 @@ from math import sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.gathering import ShownAnswer, is_sampled, shuffled
+from litellm_messplus.labels.judge.gathering import ShownAnswer, shuffled
+from litellm_messplus.labels.purchasing import is_drawn
 from litellm_messplus.labels.source import Answer
 
 REQUESTS = [f"{number:032x}" for number in range(1500)]
@@ -14,7 +15,7 @@ SEEDS = st.integers(0, 2**32)
 
 @given(SEEDS, st.floats(0.0, 1.0))
 def test_the_share_of_the_sample_is_the_rate(seed: int, rate: float) -> None:
-    found = sum(is_sampled(seed, request_id, rate) for request_id in REQUESTS)
+    found = sum(is_drawn(seed, request_id, rate) for request_id in REQUESTS)
 
     deviation = sqrt(rate * (1.0 - rate) * len(REQUESTS))
     assert abs(found - rate * len(REQUESTS)) <= 6.0 * deviation
@@ -22,8 +23,8 @@ def test_the_share_of_the_sample_is_the_rate(seed: int, rate: float) -> None:
 
 @given(SEEDS)
 def test_a_rate_of_nothing_is_nobody_and_of_one_is_everybody(seed: int) -> None:
-    assert not any(is_sampled(seed, request_id, 0.0) for request_id in REQUESTS)
-    assert all(is_sampled(seed, request_id, 1.0) for request_id in REQUESTS)
+    assert not any(is_drawn(seed, request_id, 0.0) for request_id in REQUESTS)
+    assert all(is_drawn(seed, request_id, 1.0) for request_id in REQUESTS)
 
 
 @given(SEEDS, st.text(), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
@@ -32,13 +33,13 @@ def test_a_larger_sample_holds_the_smaller_one(
 ) -> None:
     small, large = sorted((rate, other))
 
-    assert is_sampled(seed, request_id, small) <= is_sampled(seed, request_id, large)
+    assert is_drawn(seed, request_id, small) <= is_drawn(seed, request_id, large)
 
 
 @given(SEEDS)
 def test_samples_of_two_seeds_have_nothing_to_do_with_each_other(seed: int) -> None:
     both = sum(
-        is_sampled(seed, request_id, 0.5) and is_sampled(seed + 1, request_id, 0.5)
+        is_drawn(seed, request_id, 0.5) and is_drawn(seed + 1, request_id, 0.5)
         for request_id in REQUESTS
     )
 

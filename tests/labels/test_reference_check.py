@@ -7,7 +7,7 @@ import pytest
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.reference import METADATA_KEY, ReferenceCheck
 from litellm_messplus.runtime import Counters
-from tests.labels.checking import GARBAGE, SameProcess, ended
+from tests.support.checking import GARBAGE, SameProcess, ended
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from litellm_messplus.labels.checks.check import CheckTimeoutError
 from litellm_messplus.labels.checks.sandbox import WORKER, Sandbox, SandboxError
-from tests.labels.checking import GARBAGE
+from tests.support.checking import GARBAGE
 
 HANGS = ({"match": "regex", "value": "^(a+)+$"}, "a" * 60 + "!")
 FINE = ({"match": "exact", "value": "x"}, "x")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, pi, sin
 from random import Random
+from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -22,6 +23,7 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
 
@@ -120,7 +122,8 @@ def _request(
         largest=LARGE,
         is_exploration=is_probe,
         exploration_probability=0.05,
-        reason=hostile or ("probe" if is_probe else "the least cost for its satisfaction"),
+        # Of another version, whose words are shown as they are logged.
+        reason=cast(Reason, hostile) or (Reason.PROBE if is_probe else Reason.AHEAD),
         decision_seconds=0.0006,
         encode_seconds=0.0002,
         price=price,

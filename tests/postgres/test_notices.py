@@ -22,8 +22,8 @@ from litellm_messplus.store import log, notices
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.store.notices import LogNotices
+from tests.support.builders import build_engine, build_zoo, label, request, served_call
 from tests.support.postgres import Postgres, fetch
-from tests.unit.builders import build_engine, build_zoo, label, request, served_call
 
 SOON = 10.0
 """Seconds that anything may take before a test gives up on it."""
@@ -45,6 +45,7 @@ class Worker:
             self.database,
             {self.engine.zoo.name: self.engine},
             self.counters,
+            store_text=False,
             flush_seconds=self.flush_seconds,
             snapshot_every=1_000_000,
             position=0,

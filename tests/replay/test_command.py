@@ -9,9 +9,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.replay import replay
-from tests.replay.recordings import synthetic, write_synthetic
 from tests.replay.test_database import served_by, write
-from tests.unit.builders import LARGE, SMALL
+from tests.support.builders import LARGE, SMALL
+from tests.support.recordings import synthetic, write_synthetic
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(replay)

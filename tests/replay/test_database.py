@@ -16,8 +16,7 @@ from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from tests.replay.recordings import ENCODER
-from tests.unit.builders import (
+from tests.support.builders import (
     LARGE,
     SMALL,
     energy,
@@ -27,6 +26,7 @@ from tests.unit.builders import (
     request,
     served_call,
 )
+from tests.support.recordings import ENCODER
 
 
 def explored(request_id: str, small: float, large: float, *, zoo: str = "zoo") -> list[Record]:

@@ -11,7 +11,7 @@ import typer
 from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.replay.encoders import compare
 from litellm_messplus.replay.experiment import Experiment, Plan
-from tests.replay.recordings import ENCODER, synthetic
+from tests.support.recordings import ENCODER, synthetic
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
 COMPARING = "\n## Comparing encoders\n"
@@ -46,7 +46,7 @@ def test_every_key_of_comparing_is_in_its_section() -> None:
 
 
 def test_every_key_is_on_the_page() -> None:
-    plan = Plan(seeds=1, window=20, degrade="large=small@0.1")
+    plan = Plan(seeds=1, window=20, degrade="large=small@0.1", confidence=0.9)
     found = Experiment([synthetic(130)], 0.7, plan, ENCODER).go().as_dict()
 
     for key in found:

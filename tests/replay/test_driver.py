@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from litellm_messplus.engine import Question
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.driver import Run, build_engine, prices
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.entries import Decided, Entry, Labelled, Settled
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 POLICIES = ["paper", "adaptive"]
 
@@ -70,6 +71,18 @@ def test_the_same_seed_gives_the_same_run(policy: str) -> None:
     assert not np.array_equal(first.calls, other.calls)
 
 
+def test_a_label_counts_against_what_its_request_aimed_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the log: with a confidence that is more than alpha, and less with every label."""
+    made = synthetic(60)
+    settings = ZooSettings.model_validate({"alpha": 0.7, "confidence": 0.95})
+    given = answers(made.satisfied, made.models, Stress(), np.random.default_rng(0))
+    run = Run(build_engine(made, settings, ENCODER, 0), made, given)
+    aims = [entry.alpha for entry in entries_of(run, monkeypatch) if isinstance(entry, Labelled)]
+
+    assert min(aims) > 0.7
+    assert max(aims) < 0.85
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_entries_come_as_the_log_would_hold_them(
     policy: str, monkeypatch: pytest.MonkeyPatch
@@ -108,7 +121,8 @@ def test_before_a_call_a_model_is_expected_to_cost_what_it_did_for_the_first_req
     run = build_run(synthetic(5))
     level, prompt = run.engine.zoo.levels["default"], Prompt(None)
 
-    estimates = run.engine.situation(level, prompt, 9, run.recording.models).estimates
+    question = Question("0", level, prompt, 9, run.recording.models)
+    estimates = run.engine.situation(question).estimates
 
     costs = [estimate.typical_cost for estimate in estimates]
     assert costs == pytest.approx(run.recording.cost[0].tolist())
@@ -126,7 +140,9 @@ def test_costs_are_expected_in_the_unit_of_the_recording() -> None:
     run.go()
 
     first = Prompt(made.prompts.features[0], made.prompts.surfaces[0])
-    situation = run.engine.situation(run.engine.zoo.levels["default"], first, 9, made.models)
+    situation = run.engine.situation(
+        Question("50", run.engine.zoo.levels["default"], first, 9, made.models)
+    )
 
     assert [estimate.cost for estimate in situation.estimates] == pytest.approx([1e-6, 5e-5])
 

@@ -11,7 +11,7 @@ from litellm_messplus.prediction.encoder import Conversation, Encoder
 from litellm_messplus.replay.encoders import Comparison, Prequential, auc, compare, log_loss
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 MADE = synthetic(200)
 

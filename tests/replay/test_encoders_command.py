@@ -10,12 +10,12 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app as messplus
 from litellm_messplus.cli.replay import encoders
-from tests.replay.recordings import synthetic, write_synthetic
+from tests.support.recordings import synthetic, write_synthetic
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(encoders)
 
-OWN = "tests.replay.recordings:ENCODER"
+OWN = "tests.support.recordings:ENCODER"
 
 
 @pytest.fixture
@@ -90,4 +90,4 @@ def test_it_is_a_command_of_messplus() -> None:
     result = CliRunner().invoke(messplus, ["encoders", "--help"])
 
     assert result.exit_code == 0
-    assert "does reading the prompt pay" in result.stdout
+    assert "Compare encoders on recorded requests" in result.stdout

@@ -10,7 +10,7 @@ from litellm_messplus.replay.hindsight import mix_cost, oracle_cost
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.stress import Stress
 from litellm_messplus.replay.summary import Outcome, Score, rolling_points, window_figures
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 KEYS = {
     "file",
@@ -205,3 +205,32 @@ def test_the_window_after_a_change_ends_so_many_requests_later() -> None:
     figures = window_figures([outcome(satisfied.tolist())], 0.5, 100, change=200)
 
     assert figures["d_window_after_degrade"] == pytest.approx({"100": 50.0, "200": -50.0})
+
+
+def test_with_a_confidence_the_runs_hold_more_and_their_certificates_say_kept() -> None:
+    """Every label came, so the certificates know the share of each run."""
+    plain, sure = experiment(), experiment(confidence=0.95)
+    before, found = plain.go().as_dict(), sure.go().as_dict()
+
+    assert set(found) == {*KEYS, "confidence", "kept", "certificate_width"}
+    assert found["d_points"] > before["d_points"]
+    assert found["certificate_width"] == pytest.approx(0.0)
+    kept = [outcome.satisfied.mean() >= 0.7 for outcome in sure.outcomes]
+    assert found["kept"] == np.mean(kept)
+
+
+def test_the_certificate_of_a_run_knows_only_the_labels_that_came() -> None:
+    found = experiment(confidence=0.95, stress=Stress(feedback=0.1)).go().as_dict()
+
+    assert found["kept"] == 0.0
+    assert found["certificate_width"] > 20.0
+
+
+def test_where_some_answer_the_aim_is_raised_by_just_what_the_certificate_needs() -> None:
+    """The lower bound ends at alpha or a little above it, in every run."""
+    made = synthetic(1500)
+    sure = experiment(parts=(made,), confidence=0.95, stress=Stress(feedback=0.5))
+    found = sure.go().as_dict()
+
+    assert found["kept"] == 1.0
+    assert found["d_points"] < 1.2 * found["certificate_width"]

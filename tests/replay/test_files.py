@@ -9,7 +9,7 @@ import pytest
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
-from tests.replay.recordings import ENCODER, rows, write_csv
+from tests.support.recordings import ENCODER, rows, write_csv
 
 
 @pytest.mark.parametrize("name", ["zoo.csv", "zoo.csv.gz", "zoo.parquet"])
@@ -113,3 +113,28 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ReplayError, match="cannot be read"):
         read_file(path, ENCODER)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("prompt,a|satisfied,b|satisfied\nhello,1\n", "request 1 has 2 values in 3 columns"),
+        ("prompt,prompt\nhello,1\n", "two columns of one name"),
+        ('prompt,a\n"hello,1\n', "cannot be read"),
+    ],
+)
+def test_a_csv_that_is_no_table_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "zoo.csv"
+    path.write_text(text)
+
+    with pytest.raises(ReplayError, match=told):
+        read_file(path, ENCODER)
+
+
+def test_a_long_prompt_is_read_whole(tmp_path: Path) -> None:
+    content = rows()
+    content[0]["prompt"] = "x" * 200_000
+
+    found = read_file(write_csv(tmp_path / "zoo.csv", content), ENCODER)
+
+    assert max(found.prompts.characters) == 200_000

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
-from tests.replay.recordings import ENCODER, recording, synthetic
+from tests.support.recordings import ENCODER, recording, synthetic
 
 NAN = float("nan")
 

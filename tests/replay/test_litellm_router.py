@@ -6,7 +6,7 @@ from litellm_messplus.replay import litellm_router
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.replay.summary import Outcome
-from tests.replay.recordings import recording, synthetic
+from tests.support.recordings import recording, synthetic
 
 
 def run(made: Recording, seed: int = 0, feedback: float = 1.0) -> Outcome:

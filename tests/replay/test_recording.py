@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from litellm_messplus.replay.recording import ReplayError, arrange, concatenate
-from tests.replay.recordings import recording, synthetic
+from tests.support.recordings import recording, synthetic
 
 
 def test_one_after_the_other() -> None:

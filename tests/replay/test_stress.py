@@ -5,7 +5,7 @@ import pytest
 
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.stress import Answers, Degrade, Late, Stress, answers
-from tests.replay.recordings import synthetic
+from tests.support.recordings import synthetic
 
 MODELS = ("small", "medium", "large")
 MADE = synthetic(20_000)

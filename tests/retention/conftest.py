@@ -1,25 +1,18 @@
 """A log whose requests are of many days, and the state of each zoo as a proxy would keep it."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.retention import prune as pruning
 from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.zoo import Zoo
-from tests.unit.builders import POLICIES, build_engine, build_zoo, traffic
-from tests.unit.folding import bits, only_zoo
-
-settings.register_profile("unit", deadline=None, derandomize=True, database=None, max_examples=60)
-settings.load_profile("unit")
+from tests.support.builders import build_engine, traffic
+from tests.support.folding import bits, only_zoo
 
 TODAY = datetime.now(UTC)
 LONG_AGO = TODAY - timedelta(days=40)
@@ -31,24 +24,6 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody reads the log beside these tests."""
     monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(pruning, "PAUSE_SECONDS", 0.0)
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    return f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
-
-
-@pytest.fixture
-async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    await migrate(engine)
-    yield engine
-    await engine.dispose()
-
-
-@pytest.fixture(params=POLICIES)
-def zoo(request: pytest.FixtureRequest) -> Zoo:
-    return build_zoo(policy=request.param)
 
 
 def by_the_hour(records: list[Record], begin: datetime = LONG_AGO) -> list[Record]:

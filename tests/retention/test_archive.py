@@ -18,7 +18,7 @@ from litellm_messplus.store.pruned_rows import PRUNED, Part, first_part
 from litellm_messplus.store.pruning import BusyPruningError, alone
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
-from tests.unit.builders import NOW, build_zoo, energy, served_call
+from tests.support.builders import NOW, build_zoo, energy, served_call
 
 CUT = LONG_AGO + 30 * HOUR
 

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from litellm_messplus.cli.main import app
 from litellm_messplus.store import log
 from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
+from tests.support.builders import build_zoo
 from tests.support.proxy import until
-from tests.unit.builders import build_zoo
 
 DATE = f"{LONG_AGO + 15 * HOUR:%Y-%m-%dT%H:%M:%S}"
 MOST = f"{LONG_AGO + 700 * HOUR:%Y-%m-%dT%H:%M:%S}"
@@ -93,7 +93,7 @@ def test_the_table_says_what_went(path: Path) -> None:
     ],
 )
 def test_a_date_and_one_way_are_asked_for(path: Path, given: list[str]) -> None:
-    assert "--to FOLDER and --drop" in refusal("--database", path, *given)
+    assert "either --to FOLDER or --drop" in refusal("--database", path, *given)
     assert count(path) == 30
 
 

@@ -15,7 +15,7 @@ from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.pruning import alone
 from tests.retention.conftest import history, snapshot_now
-from tests.unit.builders import build_zoo
+from tests.support.builders import build_zoo
 
 
 def settings_of(database: str = "sqlite+aiosqlite:///x.db", **retention: Any) -> MessplusSettings:

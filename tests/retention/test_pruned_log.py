@@ -21,7 +21,7 @@ from litellm_messplus.store.pruned_rows import PRUNED
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
-from tests.unit.builders import (
+from tests.support.builders import (
     PRICES,
     SMALL,
     PairEncoder,
@@ -34,7 +34,7 @@ from tests.unit.builders import (
     served_call,
     traffic,
 )
-from tests.unit.folding import bits, fold_all, only_zoo
+from tests.support.folding import bits, fold_all, only_zoo
 
 REQUESTS = 60
 ALL_OLD = LONG_AGO + REQUESTS * HOUR

@@ -7,8 +7,8 @@ import pytest
 
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.report import Status
-from tests.docs.history import History, migrated
-from tests.status.seeded import seeded
+from tests.support.history import History, migrated
+from tests.support.seeded import seeded
 
 WINDOW = 100
 

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.routing import adaptive
-from litellm_messplus.routing.decision import Estimate, Situation
+from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.queries import OUT_OF_REACH, RECENT_DECISIONS
+from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.status.report import LiveLevel, Source, Status
-from tests.docs.history import History, migrated
-from tests.status.builders import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
+from litellm_messplus.store.audits import KeyVerdicts
 from tests.status.conftest import read
-from tests.status.seeded import Case, add
+from tests.support.history import History, migrated
+from tests.support.seeded import Case, add
+from tests.support.statuses import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
 
 
 def kinds(found: Status) -> list[AlertKind]:
@@ -101,6 +103,32 @@ def test_what_is_said_of_a_judge(changes: Any, counts: bool | None, note: str) -
     assert (judge.counts, judge.note, kinds(found)) == (counts, note, [])
 
 
+def test_a_judge_that_prefers_a_place_is_told_of_by_that() -> None:
+    found = status(grading=replace(GRADING, weight=0.0, position=PositionBias(60, 2)))
+    (judge,) = found.judges
+
+    assert judge.note.startswith("does not count: it prefers the answer shown first by +0.94")
+    assert kinds(found) == [AlertKind.JUDGE_STOPPED]
+
+
+def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
+    said = KeyVerdicts(
+        *KEY, "0123abcd", 10, verdicts=40, counting=8, satisfied=0.0, not_counting=30
+    )
+    usual = replace(said, key_hash="usual", verdicts=8, not_counting=0)
+    found = status(keys=[said, usual])
+
+    (alert,) = found.alerts
+    assert (alert.kind, alert.zoo, alert.service_level) == (AlertKind.KEY_HELD, *KEY)
+    assert alert.message == "keys said more than counts: 0123abcd (30 of 40 verdicts)"
+
+
+def test_what_labels_cost_is_said_beside_what_is_saved() -> None:
+    (costs,) = status().label_costs
+
+    assert (costs.zoo, costs.saved, costs.unseen, costs.judging) == (KEY[0], 31.0, 1.0, 1.25)
+
+
 def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:
     assert kinds(status(requests=99, answered=0, rate=None, mean_alpha=None)) == []
 
@@ -128,30 +156,30 @@ def test_a_promise_that_is_configured_no_longer_is_left_out() -> None:
 
 
 def test_nothing_can_hold_alpha_when_most_of_the_newest_decisions_say_so(tmp_path: Path) -> None:
-    reason = f"{OUT_OF_REACH}: best value"
-    assert not is_alerted(tmp_path / "a.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2))
-    assert is_alerted(tmp_path / "b.db", [""] * 50 + [reason] * (RECENT_DECISIONS // 2 + 1))
-    assert not is_alerted(tmp_path / "c.db", [reason] * 50 + [""] * (RECENT_DECISIONS // 2))
+    half = RECENT_DECISIONS // 2
+    assert not is_alerted(tmp_path / "a.db", [True] * 50 + [False] * half)
+    assert is_alerted(tmp_path / "b.db", [True] * 50 + [False] * (half + 1))
+    assert not is_alerted(tmp_path / "c.db", [False] * 50 + [True] * half)
 
 
-def is_alerted(path: Path, reasons: list[str]) -> bool:
+def is_alerted(path: Path, within_reach: list[bool]) -> bool:
     """Every decision is followed by a probe, which does not say."""
     history = History()
-    for reason in reasons:
-        add(history, Case(reason=reason or "ahead of alpha"))
+    for is_within_reach in within_reach:
+        add(history, Case(is_within_reach=is_within_reach))
         add(history, Case(is_probe=True))
     migrated(path, history)
     return AlertKind.OUT_OF_REACH in kinds(read(path))
 
 
-def test_the_policy_says_it_in_the_words_that_are_looked_for() -> None:
+def test_the_policy_says_so_where_nothing_can_hold_alpha() -> None:
     known = Knowledge(rate=[0.3], deviation=[0.0], optimism=[0.0], is_blank=False)
     estimates = (Estimate("a", 1.0, 1.0, 0.3),)
     situation = Situation(500, 0.9, 0.0, 0.0, estimates, "a", 0.99, 0.5)
     decision = adaptive.decide(situation, known, 0.0)
 
     assert not decision.is_within_reach
-    assert decision.reason.startswith(OUT_OF_REACH)
+    assert decision.reason is Reason.OUT_OF_REACH
 
 
 def test_no_failures_no_alert() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from litellm_messplus.status.calibration import (
     Losses,
-    Reading,
+    PromptGain,
     ReadingPays,
     Reliability,
     log_loss,
@@ -16,7 +16,7 @@ from litellm_messplus.status.calibration import (
 from litellm_messplus.status.interval import wilson
 
 
-def reading(calls: list[tuple[float, float, float]]) -> Reading:
+def reading(calls: list[tuple[float, float, float]]) -> PromptGain:
     """Of (predicted, mean, satisfaction)."""
     losses = Losses()
     for call in calls:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.status import status as command
 from litellm_messplus.status.report import Status
-from tests.docs.history import History, migrated
 from tests.status.conftest import WINDOW, read
+from tests.support.history import History, migrated
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(command)
@@ -223,7 +223,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], None]:
     """Stands in for the network: every request is answered by the function given."""
 
     def answer_with(answer: Answer) -> None:
-        monkeypatch.setattr(httpx, "get", answer)
+        monkeypatch.setattr(httpx, "request", answer)
 
     return answer_with
 
@@ -233,7 +233,7 @@ def test_a_running_proxy_is_asked(
 ) -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    def answer(url: str, **how: Any) -> httpx.Response:
+    def answer(method: str, url: str, **how: Any) -> httpx.Response:
         asked.append((url, how))
         return httpx.Response(200, json=status.as_dict())
 
@@ -253,15 +253,15 @@ def test_a_running_proxy_is_asked(
         (httpx.Response(403), "refuses the key"),
         (httpx.Response(404), "runs without the plugin"),
         (httpx.Response(503), "answered 503"),
-        (httpx.Response(200, text="<html>"), "is no proxy of this version"),
-        (httpx.Response(200, json={"levels": 3}), "is no proxy of this version"),
+        (httpx.Response(200, text="<html>"), "is not a proxy with this version of the plugin"),
+        (httpx.Response(200, json={"levels": 3}), "is not a proxy with this version of the plugin"),
         (httpx.ConnectError("refused"), "no proxy answers on"),
     ],
 )
 def test_what_a_proxy_may_say_instead(
     proxy: Callable[[Answer], None], answer: httpx.Response | Exception, expected: str
 ) -> None:
-    def give(url: str, **how: Any) -> httpx.Response:
+    def give(method: str, url: str, **how: Any) -> httpx.Response:
         if isinstance(answer, Exception):
             raise answer
         return answer

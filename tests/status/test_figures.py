@@ -19,10 +19,16 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.status.interval import Verdict, wilson
-from litellm_messplus.status.report import Finding, LevelStatus, Source, Status, WindowStatus
-from tests.docs.history import History, migrated
+from litellm_messplus.status.report import (
+    BestSingleState,
+    LevelStatus,
+    Source,
+    Status,
+    WindowStatus,
+)
 from tests.status.conftest import WINDOW, read
-from tests.status.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
+from tests.support.history import History, migrated
+from tests.support.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
 
 SPANS = [(name, span) for name in ALPHA for span in ("overall", "last")]
 spans = pytest.mark.parametrize(("name", "span"), SPANS)
@@ -227,7 +233,7 @@ def test_the_best_single_model_is_the_cheapest_that_meets_alpha(
     costs = [call.cost for call in part.calls if call.candidate == expected and call.cost]
     cost = fmean(costs) * len(priced)
 
-    assert (found.finding, found.candidate) == (Finding.FOUND, expected)
+    assert (found.finding, found.candidate) == (BestSingleState.FOUND, expected)
     assert found.satisfaction == pytest.approx(rates[expected])
     assert (found.labelled, found.requests) == (len(verdicts(part, expected)), len(priced))
     assert found.cost_per_request == pytest.approx(fmean(costs))
@@ -249,7 +255,7 @@ def verdicts(part: History, candidate: str) -> list[Label]:
 def test_a_model_of_few_verdicts_is_not_judged(status: Status) -> None:
     found = level(status, "gold").best_single  # only the largest was called
 
-    assert found.finding is Finding.UNKNOWN
+    assert found.finding is BestSingleState.UNKNOWN
     assert set(found.unjudged) == set(CANDIDATES[:2])
     assert found.note.startswith("not enough evidence")
 
@@ -273,7 +279,7 @@ def test_it_says_so_when_no_single_model_meets_alpha(tmp_path: Path) -> None:
     ]
     found = read(write(tmp_path / "a.db", *cases)).levels[0].best_single
 
-    assert (found.finding, found.unjudged, found.saved) == (Finding.NONE, (), None)
+    assert (found.finding, found.unjudged, found.saved) == (BestSingleState.NONE, (), None)
     assert found.note == "estimate: no single model meets alpha 0.9"
 
 
@@ -324,6 +330,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "calibration": [],
         "judges": [],
         "keys": [],
+        "label_costs": [],
     }
 
 

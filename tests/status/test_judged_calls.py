@@ -11,9 +11,9 @@ from litellm_messplus.status.calibration import JudgedCall
 from litellm_messplus.status.queries import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
-from tests.docs.history import PREDICTED, History, migrated
 from tests.status.conftest import read
-from tests.status.seeded import CANDIDATES, LARGEST, SMALL, ZOO, Case, add
+from tests.support.history import PREDICTED, History, migrated
+from tests.support.seeded import CANDIDATES, LARGEST, SMALL, ZOO, Case, add
 
 Change = Callable[[History], None]
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.status import status as command
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.learned import Change, ModelView, Reading, reading_of
+from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.records import Record
 from litellm_messplus.state import snapshot
@@ -19,7 +19,7 @@ from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.learned import Learned, learned_of
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
-from tests.unit.builders import (
+from tests.support.builders import (
     LARGE,
     MEDIUM,
     SMALL,
@@ -48,7 +48,7 @@ def taught(lessons: int = 400, *, tells: bool = True) -> Any:
     return engine
 
 
-def view(reading: Reading, name: str) -> ModelView:
+def view(reading: ZooView, name: str) -> ModelView:
     return next(model for model in reading.models if model.candidate == name)
 
 
@@ -85,7 +85,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def test_the_kind_of_prompts_that_a_model_fails_on_is_named() -> None:
-    reading = reading_of(adaptive_of(taught().state).predictor)
+    reading = zoo_view(adaptive_of(taught().state).predictor)
 
     digits = change(view(reading, SMALL), "digits")
     assert (digits.low, digits.high) == pytest.approx((4.0, 60.0))
@@ -94,7 +94,7 @@ def test_the_kind_of_prompts_that_a_model_fails_on_is_named() -> None:
 
 
 def test_a_model_that_fails_on_none_differs_less_by_the_prompt() -> None:
-    reading = reading_of(adaptive_of(taught().state).predictor)
+    reading = zoo_view(adaptive_of(taught().state).predictor)
 
     def moved(name: str) -> float:
         return sum(family.spread for family in view(reading, name).families)
@@ -103,13 +103,13 @@ def test_a_model_that_fails_on_none_differs_less_by_the_prompt() -> None:
 
 
 def test_families_are_ordered_by_how_much_they_move() -> None:
-    for model in reading_of(adaptive_of(taught().state).predictor).models:
+    for model in zoo_view(adaptive_of(taught().state).predictor).models:
         spreads = [family.spread for family in model.families]
         assert spreads == sorted(spreads, reverse=True)
 
 
 def test_where_prompts_tell_nothing_there_is_no_evidence_and_nothing_is_sure() -> None:
-    reading = reading_of(adaptive_of(taught(tells=False).state).predictor)
+    reading = zoo_view(adaptive_of(taught(tells=False).state).predictor)
 
     assert reading.evidence < 5.0
     assert not any(
@@ -121,7 +121,7 @@ def test_where_prompts_tell_nothing_there_is_no_evidence_and_nothing_is_sure() -
 
 
 def test_before_the_first_label_nothing_was_learned() -> None:
-    reading = reading_of(adaptive_of(build_engine().state).predictor)
+    reading = zoo_view(adaptive_of(build_engine().state).predictor)
 
     assert reading.evidence == 0.0
     assert all(model.families == () for model in reading.models)
@@ -130,7 +130,7 @@ def test_before_the_first_label_nothing_was_learned() -> None:
 def test_the_snapshot_of_a_database_says_what_the_engine_says(database: Path) -> None:
     found = asyncio.run(learned_of(str(database)))
 
-    assert found.zoos[0].reading == reading_of(adaptive_of(taught().state).predictor)
+    assert found.zoos[0].reading == zoo_view(adaptive_of(taught().state).predictor)
 
 
 def test_the_saving_is_that_against_the_best_fixed_mix(database: Path) -> None:

@@ -14,7 +14,7 @@ from litellm_messplus.labels.influence import Audit, estimate
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,
-    Reading,
+    PromptGain,
     ZooCalibration,
 )
 from litellm_messplus.status.report import (
@@ -25,8 +25,8 @@ from litellm_messplus.status.report import (
     SourceRate,
     Status,
 )
-from tests.docs.markdown import ROOT, Document
 from tests.status.conftest import WINDOW
+from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "status.md")
 SQL = {block.headings[-1]: block.code for block in PAGE.blocks if block.language == "sql"}
@@ -176,7 +176,7 @@ def test_predictions_against_verdicts(asked: sqlite3.Connection, status: Status)
 
 def test_every_figure_of_the_calibration_is_described() -> None:
     described = " ".join(row.cells["Figure"] for row in PAGE.under("Calibration"))
-    kinds: tuple[Any, ...] = (ZooCalibration, CandidateCalibration, Bin, Reading)
+    kinds: tuple[Any, ...] = (ZooCalibration, CandidateCalibration, Bin, PromptGain)
     names = {field.name for kind in kinds for field in fields(kind)}
 
     assert [name for name in sorted(names) if f"`{name}`" not in described] == []

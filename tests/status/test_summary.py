@@ -11,8 +11,8 @@ from litellm_messplus.status.build import build_status
 from litellm_messplus.status.queries import Calls
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
-from tests.status.builders import CALLS, EMPTY, KEY, TOTALS, status
 from tests.status.test_alerts import STOPPED
+from tests.support.statuses import CALLS, EMPTY, KEY, TOTALS, status
 
 MANY: dict[str, Any] = {"answered": 4000, "requests": 5000, "rate": 0.7}
 NOTHING = {"answered": 0, "rate": None, "mean_alpha": None}
@@ -117,7 +117,7 @@ def test_one_figure_where_the_best_single_model_is_the_largest() -> None:
 
 def test_each_figure_names_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Calls("small", 500, 500.0, 0.75, 0.02)
-    monkeypatch.setattr("tests.status.builders.CALLS", [CALLS[0], small])
+    monkeypatch.setattr("tests.support.statuses.CALLS", [CALLS[0], small])
 
     shown = printed(status())
 

@@ -27,8 +27,8 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import lessons
 from litellm_messplus.teaching import lessons as teaching
-from tests.replay.recordings import recording, rows, synthetic, write_csv, write_synthetic
-from tests.unit.builders import adaptive_of, label, request, served_call
+from tests.support.builders import adaptive_of, label, request, served_call
+from tests.support.recordings import recording, rows, synthetic, write_csv, write_synthetic
 
 PRICES = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
 
@@ -239,6 +239,7 @@ def test_a_running_proxy_learns_the_lessons_without_a_restart(config: Path, sour
             database,
             {"zoo": engine},
             Counters(),
+            store_text=False,
             flush_seconds=0.01,
             snapshot_every=10_000,
             position=0,

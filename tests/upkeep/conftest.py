@@ -19,7 +19,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.summaries import SUMS
-from tests.unit.builders import traffic
+from tests.support.builders import traffic
 
 POLICIES = {"zoo": "adaptive", "old": "paper"}
 """The zoos, by policy."""

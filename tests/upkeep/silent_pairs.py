@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litellm_messplus.prediction.encoder import FeatureRows
-from tests.unit.builders import PairEncoder
+from tests.support.builders import PairEncoder
 
 
 class SilentPairs(PairEncoder):

@@ -5,7 +5,7 @@ import pytest
 
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.upkeep.finding import difference
-from tests.unit.builders import adaptive_of, build_state, build_zoo, decided, labelled, settled
+from tests.support.builders import adaptive_of, build_state, build_zoo, decided, labelled, settled
 
 
 def state() -> ZooState:

@@ -18,7 +18,7 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.settings.load import VARIABLE
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.upkeep import queues
-from tests.status import builders as statuses
+from tests.support import statuses
 from tests.upkeep.conftest import POLICIES, Damage, started
 
 URL = "http://127.0.0.1:4000"
@@ -321,9 +321,7 @@ class RunningProxy:
             (zoo, level): engines[zoo].state.policy.queue(level) for zoo, level in LEVELS
         }
 
-    def get(self, url: str, **how: Any) -> httpx.Response:
-        if not url.startswith(URL):
-            raise httpx.ConnectError("LiteLLM asks for its list of prices, in the background")
+    def get(self, method: str, url: str, **how: Any) -> httpx.Response:
         self.looks += 1
         (level,) = statuses.status(live=LiveLevel(queue=0.0)).levels
         levels = tuple(
@@ -338,7 +336,7 @@ def proxy(config: Path, monkeypatch: pytest.MonkeyPatch) -> RunningProxy:
     monkeypatch.setattr(queues, "PATIENCE_SECONDS", 0.3)
     monkeypatch.setattr(queues, "LOOK_SECONDS", 0.05)
     running = RunningProxy(config)
-    monkeypatch.setattr(httpx, "get", running.get)
+    monkeypatch.setattr(httpx, "request", running.get)
     return running
 
 
@@ -368,12 +366,12 @@ def test_a_proxy_that_is_behind_is_waited_for(
 ) -> None:
     answer = proxy.get
 
-    def get(url: str, **how: Any) -> httpx.Response:
-        if proxy.looks == 2 and url.startswith(URL):
+    def get(method: str, url: str, **how: Any) -> httpx.Response:
+        if proxy.looks == 2:
             proxy.stands_where_the_log_ends()
-        return answer(url, **how)
+        return answer(method, url, **how)
 
-    monkeypatch.setattr(httpx, "get", get)
+    monkeypatch.setattr(httpx, "request", get)
 
     assert verify("--config", config, "--url", URL, "--key", "k").exit_code == 0
     assert proxy.looks == 3
@@ -391,10 +389,10 @@ def test_a_proxy_of_another_configuration(config: Path, proxy: RunningProxy) -> 
 def test_a_proxy_that_does_not_answer_is_one_line(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(url: str, **how: Any) -> httpx.Response:
+    def refuse(method: str, url: str, **how: Any) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    monkeypatch.setattr(httpx, "get", refuse)
+    monkeypatch.setattr(httpx, "request", refuse)
 
     assert "no proxy answers on" in refusal("--config", config, "--url", URL, "--key", "k")
 

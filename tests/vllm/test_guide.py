@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from tests.docs.markdown import Document
-from tests.docs.shell import commands
+from tests.support.markdown import Document
 from tests.support.proxy import Proxy
+from tests.support.shell import commands
 from tests.support.vllm_server import ENVIRONMENT, PYTHON
 from tests.vllm.client import question
 from tests.vllm.conftest import KEY, Servers

@@ -28,12 +28,13 @@ class CheckTimeoutError(Exception):
 
 
 class Check(Protocol):
-    """Looks at one call at a time; ``name`` is what the log keeps."""
+    """A check that looks at one call at a time; ``name`` is what the log keeps."""
 
     name: str
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        """None where it cannot say. Whatever it raises is counted, and gives no label."""
+        """Score a call; None where the check cannot say. Whatever it raises is counted, and gives
+        no label."""
         ...
 
 
@@ -58,8 +59,8 @@ class CallableCheck:
         self._threads = asyncio.Semaphore(THREADS)
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        """Raises what the function raises, CheckTimeoutError when its time is up, and TypeError or
-        ValueError for what is no score."""
+        """Call the function. Raises what the function raises, CheckTimeoutError when its time is
+        up, and TypeError or ValueError for what is no score."""
         if call.answer is None:
             return None
         try:
@@ -78,7 +79,7 @@ class CallableCheck:
         return await found if inspect.isawaitable(found) else found
 
     async def _in_thread(self, call: AnsweredCall) -> Any:
-        """A thread of its own, which the end of the process does not wait for."""
+        """Call it in a thread of its own, which the end of the process does not wait for."""
         await self._threads.acquire()
         loop = asyncio.get_running_loop()
         ended: Future[Any] = Future()

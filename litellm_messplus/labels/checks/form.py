@@ -32,7 +32,7 @@ class Tools:
 
 
 def demanded_format(parameters: Parameters) -> Schema | None:
-    """The schema that the text of the answer must fit; None where any text will do."""
+    """Return the schema that the text of the answer must fit; None where any text will do."""
     found = (
         parameters.get("response_format")
         or _of(parameters.get("text"), "format")
@@ -49,7 +49,7 @@ def demanded_format(parameters: Parameters) -> Schema | None:
 
 
 def demanded_call(parameters: Parameters) -> str | None:
-    """The name of the tool that must be called, `ANY_TOOL`, or None where none must be."""
+    """Return the name of the tool that must be called, `ANY_TOOL`, or None where none must be."""
     choice = parameters.get("tool_choice") or parameters.get("function_call")
     if choice in ("required", "any"):
         return ANY_TOOL
@@ -65,7 +65,8 @@ def demanded_call(parameters: Parameters) -> str | None:
 
 
 def offered_tools(parameters: Parameters) -> Tools:
-    """Every tool and function of the request. None is not all: a stored prompt may have some."""
+    """Return every tool and function of the request. None is not all: a stored prompt may have
+    some."""
     given = [*_items(parameters.get("tools")), *_items(parameters.get("functions"))]
     named = [tool for tool in given if _is_named(tool)]
     return Tools(
@@ -75,7 +76,8 @@ def offered_tools(parameters: Parameters) -> Tools:
 
 
 def _is_named(tool: object) -> bool:
-    """Whether it is one tool; a namespace holds several, and a server's go by no name."""
+    """Tell whether it is one tool; a namespace holds several, and a server's tools have no name
+    here."""
     return isinstance(_of(_inner(tool), "name"), str) and _of(tool, "tools") is None
 
 
@@ -172,7 +174,7 @@ def _unknown_call(answer: Answer, tools: Tools) -> str | None:
 
 
 def _documents(answer: Answer, parameters: Parameters, tools: Tools) -> Iterator[Document]:
-    """All that must be JSON. Beside tool calls no text is expected; without arguments, some
+    """Yield all that must be JSON. Beside tool calls no text is expected; without arguments, some
     endpoints write none in place of `{}`."""
     for call in answer.tool_calls:
         schema = tools.schemas.get(call.name)

@@ -16,7 +16,7 @@ Words = Annotated[StrictStr, Field(min_length=1)]
 
 
 class MalformedReferenceError(Exception):
-    """What is wrong with a reference, without a word of it."""
+    """A fault of a reference, described without a word of it."""
 
 
 class TextReference(Settings):
@@ -26,12 +26,12 @@ class TextReference(Settings):
     value: Words
 
     def spelled(self) -> dict[str, str]:
-        """As `matching.matches` reads it."""
+        """Return it as `worker.matches` reads it."""
         return self.model_dump()
 
 
 class Tolerance(Settings):
-    """How far a number may be off: by so much, or by such a share of the reference."""
+    """The distance that a number may be off: so much, or such a share of the reference."""
 
     absolute: NotNegative = 0.0
     relative: NotNegative = 0.0
@@ -45,7 +45,7 @@ class NumericReference(Settings):
     tolerance: NotNegative | Tolerance = 0.0
 
     def spelled(self) -> dict[str, str]:
-        """As `matching.matches` reads it."""
+        """Return it as `worker.matches` reads it."""
         given = self.tolerance
         tolerance = given if isinstance(given, Tolerance) else Tolerance(absolute=given)
         number = {"value": self.value, **tolerance.model_dump()}
@@ -62,7 +62,8 @@ KINDS: dict[Any, type[Reference]] = {
 
 
 class ReferenceCheck:
-    """Satisfactory if it matches, unsatisfactory if not, silent without a reference."""
+    """A comparison with the request's reference: satisfactory if it matches, unsatisfactory if not,
+    silent without a reference."""
 
     name = "reference"
 
@@ -88,7 +89,8 @@ class ReferenceCheck:
 
 
 def read_reference(given: object) -> Reference:
-    """A text alone is one to be matched normalised. Raises MalformedReferenceError."""
+    """Read a reference; a text alone is one to be matched normalised. Raises
+    MalformedReferenceError."""
     if isinstance(given, str):
         given = {"match": "normalised", "value": given}
     if not isinstance(given, Mapping):

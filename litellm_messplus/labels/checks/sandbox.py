@@ -34,7 +34,7 @@ class Sandbox:
         self._process: Process | None = None
 
     async def run(self, function: str, *arguments: Any) -> Any:
-        """A function of the worker's, on arguments and with a result that JSON can carry.
+        """Run a function of the worker's, on arguments and with a result that JSON can carry.
 
         Raises CheckTimeoutError when the time is up, and SandboxError.
         """
@@ -69,7 +69,7 @@ class Sandbox:
 
 
 async def _said(process: Process) -> Any:
-    """The worker's next line."""
+    """Return the worker's next line."""
     assert process.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -11,7 +11,7 @@ from litellm_messplus.labels.checks.check import CallableCheck, Check, CheckTime
 from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
 from litellm_messplus.labels.checks.reference import ReferenceCheck
 from litellm_messplus.labels.checks.sandbox import Sandbox
-from litellm_messplus.labels.source import AnsweredCall, Finding, Report
+from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
 from litellm_messplus.runtime import Counters, load_attribute
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
 
@@ -22,7 +22,7 @@ CLOSE_SECONDS = 5.0
 
 
 class Checks:
-    """Reports a finding for each check that has something to say."""
+    """A label source that reports a finding for each check that has something to say."""
 
     name = "checks"
 
@@ -30,7 +30,7 @@ class Checks:
         self,
         checks: Sequence[Check],
         sandbox: Sandbox,
-        report: Report,
+        report: ReportFinding,
         counters: Counters,
         *,
         weight: float,
@@ -92,9 +92,9 @@ BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
 
 
 def build_checks(
-    settings: ChecksSettings, zoo: str, report: Report, counters: Counters
+    settings: ChecksSettings, zoo: str, report: ReportFinding, counters: Counters
 ) -> Checks | None:
-    """The checks of a zoo that are switched on; None without any.
+    """Build the checks of a zoo that are switched on; None without any.
 
     Raises ConfigurationError for a callable that cannot be imported.
     """

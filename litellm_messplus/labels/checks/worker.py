@@ -28,8 +28,8 @@ NOWHERE: Registry[Any] = Registry()
 
 
 def misfit(documents: Sequence[Document]) -> str | None:
-    """What the first text that does not fit does wrong, by a keyword of JSON schema and without a
-    word of it. None where all fit, or where a schema is none, so that nobody can say."""
+    """Say what the first text that does not fit does wrong, by a keyword of JSON schema and without
+    a word of it. None where all fit, or where a schema is none, so that nobody can say."""
     for what, text, schema in documents:
         try:
             document = json.loads(text, parse_constant=_refuse)
@@ -42,7 +42,8 @@ def misfit(documents: Sequence[Document]) -> str | None:
 
 
 def _broken_keyword(document: object, schema: object) -> str | None:
-    """A schema that cannot be followed (not valid, or refers elsewhere) breaks nothing."""
+    """Return the keyword that is broken. A schema that cannot be followed (not valid, or refers
+    elsewhere) breaks nothing."""
     if not isinstance(schema, dict | bool):
         return None
     validator_class = validator_for(schema, default=Draft202012Validator)
@@ -56,7 +57,7 @@ def _broken_keyword(document: object, schema: object) -> str | None:
 
 
 def _refuse(constant: str) -> NoReturn:
-    """NaN and Infinity, which Python reads and JSON does not have."""
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
     raise ValueError(constant)
 
 
@@ -78,13 +79,13 @@ ARITHMETIC = Context(prec=60, traps=[])
 
 
 def matches(reference: Reference, text: str) -> bool | None:
-    """By a `reference.Reference`, every value of which is a text here. None where its pattern is no
-    pattern, or where of its words nothing is left to compare."""
+    """Match a text by a `reference.Reference`, every value of which is a text here. None where its
+    pattern is no pattern, or where of its words nothing is left to compare."""
     return MATCHES[reference["match"]](reference, text)
 
 
 def normalised(text: str) -> str:
-    """Without regard to case, spaces, punctuation and Unicode form.
+    """Normalise a text, without regard to case, spaces, punctuation and Unicode form.
 
     Dashes separate words as spaces do. A number keeps its sign, its decimals and what stands
     between its digits, so that -1.5 is not 15.
@@ -96,7 +97,7 @@ def normalised(text: str) -> str:
 
 
 def last_number(text: str) -> Decimal | None:
-    """The last number of a text; None where there is none. A comma separates thousands."""
+    """Return the last number of a text; None where there is none. A comma separates thousands."""
     found = next(iter(deque(NUMBER.finditer(text), maxlen=1)), None)
     if found is None:
         return None
@@ -157,7 +158,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {"misfit": misfit, "matches": matc
 
 
 def main() -> None:
-    """Until stdin ends, which it does with the proxy."""
+    """Serve until stdin ends, which it does with the proxy."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the proxy's, which then ends us
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills us: nothing else stops a pattern
     _say(True, "ready")

@@ -21,6 +21,7 @@ class ShownAnswer:
 
     call_id: str
     answer: Answer
+    candidate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class _Gathered:
 
 
 class Gatherer:
-    """Hands a request over to ``ready`` once, when all of its calls have ended or the time is up.
+    """The requests whose answers are gathered. Each is handed over to ``ready`` once, when all of
+    its calls have ended or the time is up.
 
     Failed calls have nothing to show, and a request of which all calls failed is not handed over.
     """
@@ -53,29 +55,29 @@ class Gatherer:
         self._done: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
-        """Requests that wait for answers."""
+        """Count the requests that wait for answers."""
         return len(self._open)
 
     def expects(self, request_id: str) -> bool:
-        """Whether an answer to it would be put to others."""
+        """Tell whether an answer to it would be put to others."""
         return request_id in self._open
 
     def is_done(self, request_id: str) -> bool:
-        """Whether it was handed over or left out, so that a late answer comes to nothing."""
+        """Tell whether it was handed over or left out, so that a late answer comes to nothing."""
         return request_id in self._done
 
     def add(self, call: AnsweredCall) -> None:
-        """A call has ended, in the running event loop."""
+        """Add a call that has ended, in the running event loop."""
         request_id = call.asked.request_id
         gathered = self._open.get(request_id) or self._begin(call.asked)
         gathered.ended += 1
         if call.answer is not None:
-            gathered.answers.append(ShownAnswer(call.call_id, call.answer))
+            gathered.answers.append(ShownAnswer(call.call_id, call.answer, call.candidate))
         if gathered.ended >= call.calls:
             self._hand_over(request_id)
 
     def leave_out(self, request_id: str) -> None:
-        """Answers to come are late."""
+        """Leave a request out: answers to come are late."""
         self._done[request_id] = None
         while len(self._done) > REMEMBERED:
             self._done.popitem(last=False)
@@ -104,20 +106,14 @@ class Gatherer:
             self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))
 
 
-# Which requests are graded, and in which order their answers are shown.
+# In which order the answers to a request are shown.
 #
-# Both hang on ids alone, so whichever worker sees a request comes to the same, and neither the
+# It hangs on ids alone, so whichever worker sees a request comes to the same, and neither the
 # client nor the answers have a say in it.
 
 
-def is_sampled(seed: int, request_id: str, rate: float) -> bool:
-    """Whether a request belongs to a uniform sample of the share ``rate``; it belongs to every
-    larger sample too."""
-    return uniform(seed, "sample", request_id) < rate
-
-
 def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ...]:
-    """The answers to one request in an order that says nothing of where they come from."""
+    """Put the answers to one request in an order that says nothing of where they come from."""
     return tuple(sorted(answers, key=lambda shown: uniform(seed, "order", shown.call_id)))
 
 
@@ -125,8 +121,9 @@ def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ..
 
 
 class Backlog:
-    """First come, first graded; one that failed goes behind the others, so that it holds none of
-    them up. ``left_out`` is called for each that has waited too long."""
+    """A queue of requests to grade, in the order of arrival; one that failed goes behind the
+    others, so that it holds none of them up. ``left_out`` is called for each that has waited too
+    long."""
 
     def __init__(self, patience_seconds: float, left_out: Callable[[], None]) -> None:
         self._patience_seconds = patience_seconds
@@ -149,7 +146,7 @@ class Backlog:
             await self._filled.wait()
 
     def take(self) -> ToGrade | None:
-        """The first that has not waited too long; None where there is none."""
+        """Take the first that has not waited too long; None where there is none."""
         while self._waiting:
             request = self._waiting.popleft()
             if self._has_time(request):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
@@ -17,17 +17,18 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
-from litellm_messplus.labels.source import Finding, Report
-from litellm_messplus.records import GradingRecord, GradingStatus, new_id
+from litellm_messplus.labels.source import Finding, ReportFinding
+from litellm_messplus.records import GradingRecord, GradingStatus, Preferred, new_id
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import JudgeSettings
+from litellm_messplus.settings.labels import GradingSettings
 
 # How a judge is asked: whoever calls models hands this in.
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a judge wrote, and what that took; ``cost`` in dollars, None where nobody knows it."""
+    """The text that a judge wrote, and what it took; ``cost`` in dollars, None where nobody knows
+    it."""
 
     text: str
     cost: float | None = None
@@ -40,12 +41,12 @@ class JudgeRefusedError(Exception):
 
 
 class Ask(Protocol):
-    """Asks one judge once, without retries."""
+    """A call that asks one judge once, without retries."""
 
     async def __call__(
         self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
     ) -> Reply:
-        """The reply, by the JSON schema where the judge can be held to one.
+        """Return the reply, by the JSON schema where the judge can be held to one.
 
         Raises JudgeRefusedError, or any other Exception where asking later may do.
         """
@@ -57,7 +58,7 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What grading came to on a day: how often the judge was asked, and the dollars known of."""
+    """The spending of a day on grading: how often the judge was asked, and the dollars known of."""
 
     day: date
     gradings: int = 0
@@ -65,8 +66,8 @@ class Spent:
 
 
 class DailyBudget:
-    """Counts what is spent here, and what the log says was spent by everybody; a new day begins at
-    zero."""
+    """The budget of a day: it counts what is spent here, and what the log says was spent by
+    everybody; a new day begins at zero."""
 
     def __init__(self, *, gradings: int, dollars: float | None) -> None:
         self._most_gradings = gradings
@@ -74,25 +75,25 @@ class DailyBudget:
         self._spent = Spent(date.min)
 
     def has_room(self, today: date) -> bool:
-        """Whether the judge may be asked once more. Its last grading may go beyond the dollars:
-        what it costs is known when it is paid."""
+        """Tell whether the judge may be asked once more. Its last grading may go beyond the
+        dollars: what it costs is known when it is paid."""
         spent = self._of(today)
         if spent.gradings >= self._most_gradings:
             return False
         return self._most_dollars is None or spent.dollars < self._most_dollars
 
-    def asked(self, today: date) -> None:
-        """The judge is asked once more, whatever comes of it."""
+    def count_grading(self, today: date) -> None:
+        """Count that the judge is asked once more, whatever comes of it."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings + 1, spent.dollars)
 
     def paid(self, today: date, dollars: float) -> None:
-        """That cost so much."""
+        """Count the dollars that a grading cost."""
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
 
     def learn(self, logged: Spent) -> None:
-        """What the log holds of a day: it knows other workers, and not yet all of our own."""
+        """Learn what the log holds of a day: it knows other workers, and not yet all of our own."""
         if logged.day < self._spent.day:  # read just before midnight
             return
         spent = self._of(logged.day)
@@ -111,7 +112,7 @@ LONGEST_ERROR = 2000
 
 
 class Outcome(Enum):
-    """What became of asking: the judge answered, it will never take this request, or it was not
+    """The results of asking: the judge answered, it will never take this request, or it was not
     reached."""
 
     ANSWERED = auto()
@@ -120,77 +121,132 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlets:
-    """Where a judge's doings go: verdicts as findings, gradings with their cost, and counts."""
+class JudgeSinks:
+    """The places where a judge's results go: verdicts as findings, gradings with their cost, and
+    counts."""
 
-    report: Report
+    report: ReportFinding
     write: WriteGrading
     counters: Counters
 
 
-class Grader:
-    """Of one judge; ``weight`` is what its findings count now, 0 where they do not."""
+T = TypeVar("T")
+
+
+class Asking:
+    """The asking of one judge: once, within its budget, and logged."""
 
     def __init__(
         self,
-        settings: JudgeSettings,
+        model: str,
+        settings: GradingSettings,
         ask: Ask,
         budget: DailyBudget,
-        outlets: Outlets,
-        *,
-        seed: int,
-        store_text: bool,
+        sinks: JudgeSinks,
     ) -> None:
-        self.weight = settings.weight
-        self._settings = settings
+        self.model = model
+        self._limit = settings.timeout_seconds
         self._ask = ask
         self._budget = budget
-        self._outlets = outlets
-        self._seed = seed
-        self._store_text = store_text
+        self._sinks = sinks
 
-    async def grade(self, request: ToGrade) -> Outcome:
-        """Ask once. Reports a finding for each answer, or none at all."""
-        shown = shuffled(self._seed, request.answers)
-        log = _GradingLog(request, self._settings.model, self._outlets.write)
-        prompt = messages(self._settings.rubric, request.asked, [answer.answer for answer in shown])
-        limit = self._settings.timeout_seconds
-        self._budget.asked(datetime.now(UTC).date())
+    async def put(
+        self,
+        request: ToGrade,
+        prompt: Sequence[Message],
+        schema: Mapping[str, Any],
+        answers: int,
+        read: Callable[[str], T],
+    ) -> T | Outcome:
+        """Ask the judge, and return what ``read`` makes of the reply; an outcome where it makes
+        nothing of it, or there is none. ``answers`` is how many are shown."""
+        log = _GradingLog(request, self.model, answers, self._sinks.write)
+        self._budget.count_grading(datetime.now(UTC).date())
         try:
-            async with asyncio.timeout(limit):
-                reply = await self._ask(prompt, schema(len(shown)), limit)
+            async with asyncio.timeout(self._limit):
+                reply = await self._ask(prompt, schema, self._limit)
         except asyncio.CancelledError:
             log.failed("the proxy stopped")
             raise
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
-            told = f"{self._settings.model} did not grade: {error!r}"
-            self._outlets.counters.failure("judge_failures", told)
+            told = f"{self.model} did not grade: {error!r}"
+            self._sinks.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         self._pay(reply)
-        self._read(reply, request, shown, log)
-        return Outcome.ANSWERED
+        try:
+            found = read(reply.text)
+        except NonsenseError as error:
+            log.answered(GradingStatus.NONSENSE, reply, error=str(error))
+            told = f"{self.model} is of no use: {error}"
+            self._sinks.counters.failure("judge_nonsense", told)
+            return Outcome.ANSWERED
+        preferred = found if isinstance(found, Preferred) else None
+        log.answered(GradingStatus.GRADED, reply, preferred=preferred)
+        return found
 
     def _pay(self, reply: Reply) -> None:
         if reply.cost is None:
-            self._outlets.counters.add("judge_cost_unknown")
+            self._sinks.counters.add("judge_cost_unknown")
         else:
             self._budget.paid(datetime.now(UTC).date(), reply.cost)
 
-    def _read(
-        self, reply: Reply, request: ToGrade, shown: Sequence[ShownAnswer], log: "_GradingLog"
+
+class Grades(Protocol):
+    """Labels the answers to one request by asking a judge; ``weight`` is what its findings count
+    now, 0 where they do not."""
+
+    weight: float
+
+    def at_once(self, request: ToGrade) -> ToGrade | None:
+        """Say what can be said without a judge; what is left to ask it, None where nothing is."""
+        ...
+
+    async def grade(self, request: ToGrade) -> Outcome:
+        """Ask. Reports a finding for each answer, or none at all."""
+        ...
+
+
+class Grader:
+    """Grades each answer by the rubric."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        rubric: str,
+        weight: float,
+        report: ReportFinding,
+        *,
+        seed: int,
     ) -> None:
-        try:
-            found = grades(reply.text, len(shown))
-        except NonsenseError as error:
-            log.answered(GradingStatus.NONSENSE, reply, str(error))
-            told = f"{self._settings.model} is of no use: {error}"
-            self._outlets.counters.failure("judge_nonsense", told)
-            return
-        log.answered(GradingStatus.GRADED, reply)
+        self.weight = weight
+        self._asking = asking
+        self._rubric = rubric
+        self._report = report
+        self._seed = seed
+
+    def at_once(self, request: ToGrade) -> ToGrade | None:
+        """Leave the request to the judge: nothing can be said without it."""
+        return request
+
+    async def grade(self, request: ToGrade) -> Outcome:
+        """Ask once, about all answers. Reports a finding for each answer, or none at all."""
+        shown = shuffled(self._seed, request.answers)
+        answers = [answer.answer for answer in shown]
+        prompt = messages(self._rubric, request.asked, answers)
+        found = await self._asking.put(
+            request,
+            prompt,
+            schema(len(shown)),
+            len(shown),
+            lambda reply: grades(reply, len(shown)),
+        )
+        if isinstance(found, Outcome):
+            return found
         for answer, grade in zip(shown, found, strict=True):
-            self._outlets.report(self._finding(request, answer, grade))
+            self._report(self._finding(request, answer, grade))
+        return Outcome.ANSWERED
 
     def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(
@@ -200,26 +256,32 @@ class Grader:
             source=LabelKind.JUDGE.value,
             value=grade.value,
             weight=self.weight,
-            comment=grade.reason if self._store_text else None,  # it may quote the user
+            comment=grade.reason,
+            probability=request.asked.label_probability,
         )
 
 
 class _GradingLog:
-    """Writes what became of one time that a judge was asked."""
+    """The record of one time that a judge was asked."""
 
-    def __init__(self, request: ToGrade, judge: str, write: WriteGrading) -> None:
+    def __init__(self, request: ToGrade, judge: str, answers: int, write: WriteGrading) -> None:
         self._request = request
         self._judge = judge
+        self._answers = answers
         self._write = write
         self._started = asyncio.get_running_loop().time()
 
     def failed(self, error: str) -> None:
-        self._log(GradingStatus.FAILURE, Reply(""), error[:LONGEST_ERROR])
+        self.answered(GradingStatus.FAILURE, Reply(""), error=error[:LONGEST_ERROR])
 
-    def answered(self, status: GradingStatus, reply: Reply, error: str | None = None) -> None:
-        self._log(status, reply, error)
-
-    def _log(self, status: GradingStatus, reply: Reply, error: str | None) -> None:
+    def answered(
+        self,
+        status: GradingStatus,
+        reply: Reply,
+        *,
+        error: str | None = None,
+        preferred: Preferred | None = None,
+    ) -> None:
         self._write(
             GradingRecord(
                 grading_id=new_id(),
@@ -227,11 +289,12 @@ class _GradingLog:
                 created_at=datetime.now(UTC),
                 judge=self._judge,
                 status=status,
-                answers=len(self._request.answers),
+                answers=self._answers,
                 cost=reply.cost,
                 prompt_tokens=reply.prompt_tokens,
                 completion_tokens=reply.completion_tokens,
                 seconds=asyncio.get_running_loop().time() - self._started,
                 error=error,
+                preferred=preferred,
             )
         )

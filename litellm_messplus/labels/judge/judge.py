@@ -1,27 +1,28 @@
-"""The judge as a label source: takes a sample, and grades it in the background, within bounds."""
+"""The judge as a label source: grades in the background what is bought, within bounds."""
 
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade, is_sampled
-from litellm_messplus.labels.judge.grader import Ask, DailyBudget, Grader, Outcome, Outlets, Spent
+from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
+from litellm_messplus.labels.judge.grader import DailyBudget, Grades, Outcome, Spent
 from litellm_messplus.labels.source import AnsweredCall
-from litellm_messplus.settings.labels import JudgeSettings
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.labels import GradingSettings
 
-# Whether a judge answers. While it does not, it is asked again seldom, and once at a time.
+# Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 
 
 class Availability:
-    """Pauses double with every failure in a row; ``jitter`` in [0, 1) takes up to half off, so that
-    workers do not come back together."""
+    """The availability of a judge. Pauses double with every failure in a row; ``jitter`` in [0, 1)
+    takes up to half off, so that workers do not come back together."""
 
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self._jitter = jitter
@@ -40,12 +41,12 @@ class Availability:
                 return
         yield
 
-    def answered(self) -> None:
-        """It is there."""
+    def succeeded(self) -> None:
+        """Note that the judge answered."""
         self._failures, self._next_probe = 0, 0.0
 
     def failed(self) -> None:
-        """It did not answer, or in time."""
+        """Note that the judge did not answer, or not in time."""
         longest = FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures, 30)
         self._failures += 1
         pause = min(LONGEST_PAUSE_SECONDS, longest) * (1.0 - 0.5 * self._jitter())
@@ -59,9 +60,10 @@ CLOSE_SECONDS = 5.0
 
 
 class Judge:
-    """Of one zoo. ``rates`` is the share of requests to grade by service level.
+    """The judge of one zoo: puts the answers to a request together, and has ``grades`` label them.
 
-    It grades nothing before it has learned what the day has cost so far.
+    It grades requests whose labels are bought, and nothing before it has learned what the day has
+    cost so far.
     """
 
     name = "judge"
@@ -69,42 +71,39 @@ class Judge:
     def __init__(
         self,
         zoo: str,
-        settings: JudgeSettings,
-        rates: Mapping[str, float],
-        ask: Ask,
-        outlets: Outlets,
-        *,
-        seed: int,
-        store_text: bool,
+        model: str,
+        settings: GradingSettings,
+        grades: Grades,
+        budget: DailyBudget,
+        counters: Counters,
     ) -> None:
+        self.model = model
         self._zoo = zoo
         self._settings = settings
-        self._rates = rates
-        self._seed = seed
-        self._counters = outlets.counters
-        self._budget = DailyBudget(
-            gradings=settings.gradings_per_day, dollars=settings.budget_per_day
-        )
-        self._grader = Grader(
-            settings, ask, self._budget, outlets, seed=seed, store_text=store_text
-        )
+        self._counters = counters
+        self._budget = budget
+        self._grades = grades
         self._availability = Availability()
         self._backlog = Backlog(settings.patience_seconds, self._left_out)
-        self._gatherer = Gatherer(self._backlog.add)
+        self._gatherer = Gatherer(self._gathered)
         self._has_learned = asyncio.Event()
         self._counts = True
         self._busy: set[asyncio.Task[None]] = set()
         self._workers: list[asyncio.Task[None]] = []
 
     @property
-    def model(self) -> str:
-        """The model group that grades."""
-        return self._settings.model
-
-    @property
     def waiting(self) -> int:
         """Requests that wait, for their answers or for the judge."""
         return len(self._gatherer) + len(self._backlog)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its labels count."""
+        return self._counts
+
+    def has_budget(self) -> bool:
+        """Tell whether it may be asked once more today."""
+        return self._budget.has_room(datetime.now(UTC).date())
 
     def start(self) -> None:
         """Begin grading, in the running event loop."""
@@ -114,19 +113,20 @@ class Judge:
         ]
 
     def learn(self, spent: Spent, agreement: Agreement) -> None:
-        """What the log says: what the day has cost so far, and how the judge agrees with users."""
+        """Learn what the log says: what the day has cost so far, and how the judge agrees with
+        users."""
         self._budget.learn(spent)
         counts = agreement.may_be(self._settings.least_agreement)
         if counts != self._counts:
             self._log_change(counts, agreement)
         self._counts = counts
-        self._grader.weight = self._settings.weight if counts else 0.0
+        self._grades.weight = self._settings.weight if counts else 0.0
         self._has_learned.set()
 
     def ended(self, call: AnsweredCall) -> None:
-        """Put the call to the others of its request, if that is in the sample."""
-        request_id, level = call.asked.request_id, call.asked.service_level
-        if not is_sampled(self._seed, request_id, self._rates[level]):
+        """Put the call to the others of its request, if its labels are bought."""
+        request_id = call.asked.request_id
+        if call.asked.label_probability is None:
             return
         if self._gatherer.is_done(request_id):
             self._counters.add("judge_late_answers")
@@ -152,6 +152,11 @@ class Judge:
             self._backlog.leave_out_the_late()
         return self.waiting < self._settings.waiting
 
+    def _gathered(self, request: ToGrade) -> None:
+        rest = self._grades.at_once(request)
+        if rest is not None:
+            self._backlog.add(rest)
+
     async def _work(self) -> None:
         await self._has_learned.wait()
         while True:
@@ -168,7 +173,7 @@ class Judge:
         if request is None:
             return
         try:
-            outcome = await self._grader.grade(request)
+            outcome = await self._grades.grade(request)
         except Exception:  # ours: the judge's own are outcomes
             self._counters.failure("label_failures", f"the judge of {self._zoo} failed")
             return
@@ -176,12 +181,12 @@ class Judge:
             self._availability.failed()
             self._backlog.add(request)
             return
-        self._availability.answered()
+        self._availability.succeeded()
         if outcome is Outcome.REFUSED:
             self._left_out()
 
     def _next(self) -> ToGrade | None:
-        """The next that can be paid for."""
+        """Take the next request that can be paid for."""
         while (request := self._backlog.take()) is not None:
             if self._budget.has_room(datetime.now(UTC).date()):
                 return request

@@ -41,32 +41,41 @@ A reason is one sentence of at most twenty words, and comes before its verdict."
 
 
 def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Message]:
-    """The judge's prompt; ``answers`` in the order in which they are shown."""
-    conversation = _conversation(asked)
-    said = [_said(answer) for answer in answers]
-    mark = _mark(asked.request_id, [rubric, conversation, *said])
+    """Write the judge's prompt; ``answers`` in the order in which they are shown."""
+    mark, blocks = material(asked, answers, rubric)
     names = answer_names(len(answers))
     verdict = {"reason": "...", "satisfied": "true or false"}
     form = json.dumps(dict.fromkeys(names, verdict)).replace('"true or false"', "true or false")
+    return [
+        {"role": "system", "content": INSTRUCTIONS.format(rubric=rubric, mark=mark, form=form)},
+        {"role": "user", "content": blocks},
+    ]
+
+
+def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple[str, str]:
+    """Put the conversation and the answers between marks, and return the mark too: it occurs in
+    none of them, nor in what is told ``beside``."""
+    conversation = _conversation(asked)
+    said = [_said(answer) for answer in answers]
+    mark = _mark(asked.request_id, [beside, conversation, *said])
+    names = answer_names(len(answers))
     blocks = [
         _block(mark, "conversation", conversation),
         *(_block(mark, name, text) for name, text in zip(names, said, strict=True)),
     ]
-    return [
-        {"role": "system", "content": INSTRUCTIONS.format(rubric=rubric, mark=mark, form=form)},
-        {"role": "user", "content": "\n\n".join(blocks)},
-    ]
+    return mark, "\n\n".join(blocks)
 
 
 def schema(answers: int) -> Mapping[str, Any]:
-    """JSON schema of the reply. A key for each answer, so that a judge held to it can neither
-    leave one out nor grade one twice; the reason first, for what is written then follows it."""
+    """Build the JSON schema of the reply. A key for each answer, so that a judge held to it can
+    neither leave one out nor grade one twice; the reason first, for what is written then follows
+    it."""
     names = answer_names(answers)
     return _object({name: _object(_VERDICT) for name in names})
 
 
 def answer_names(answers: int) -> tuple[str, ...]:
-    """What the answers are called between us and the judge."""
+    """Name the answers as we and the judge call them."""
     return tuple(f"answer_{number}" for number in range(1, answers + 1))
 
 
@@ -83,14 +92,15 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _conversation(asked: Asked) -> str:
-    """With whoever speaks before each turn."""
+    """Write the conversation, with whoever speaks before each turn."""
     turns = [Turn(turn.role, f"[{turn.role}]\n{turn.text}") for turn in asked.conversation.turns]
     told = Conversation((*_required_form(asked), *turns), asked.conversation.tools)
     return shortened(told, CONVERSATION_CHARACTERS, HEAD_CHARACTERS)
 
 
 def _required_form(asked: Asked) -> Iterator[Turn]:
-    """What the client demands of the answer's form beside the words, such as a JSON schema."""
+    """Yield what the client demands of the answer's form beside the words, such as a JSON
+    schema."""
     form = {name: asked.parameters[name] for name in FORM_PARAMETERS if name in asked.parameters}
     if form:
         words = json.dumps(form, default=str, ensure_ascii=False)
@@ -99,14 +109,15 @@ def _required_form(asked: Asked) -> Iterator[Turn]:
 
 
 def _said(answer: Answer) -> str:
-    """An answer as text, whole: nothing is taken out of it."""
+    """Write an answer as text, whole: nothing is taken out of it."""
     calls = [f"[calls {call.name} with {call.arguments}]" for call in answer.tool_calls]
     refusal = [f"[refuses: {answer.refusal}]"] if answer.refusal else []
     return "\n".join(part for part in (answer.text, *refusal, *calls) if part)
 
 
 def _mark(request_id: str, texts: Sequence[str]) -> str:
-    """Letters that occur in none of the texts, so that none of them can end its own block."""
+    """Choose letters that occur in none of the texts, so that none of them can end its own
+    block."""
     marks = (
         blake2b(f"{request_id}\0{number}".encode(), digest_size=6).hexdigest() for number in count()
     )
@@ -139,14 +150,12 @@ class Grade:
 
 
 def grades(reply: str, answers: int) -> tuple[Grade, ...]:
-    """The verdicts in the order in which the answers were shown.
+    """Read the verdicts in the order in which the answers were shown.
 
     Whatever stands around the JSON (a code fence, thoughts, politeness) is passed over. Raises
     NonsenseError unless there is exactly one verdict for each answer, and no two that differ.
     """
-    if len(reply) > LONGEST_REPLY:
-        raise NonsenseError(f"a reply of {len(reply)} characters")
-    found = [_grades(value, answers) for value in _objects(reply)]
+    found = [_grades(value, answers) for value in json_objects(reply, BEGINNING)]
     read = [every for every in found if every is not None]
     if not read:
         raise NonsenseError("no verdict, and no other than one, on each answer")
@@ -159,11 +168,16 @@ def _values(every: tuple[Grade, ...]) -> list[float]:
     return [grade.value for grade in every]
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """The JSON objects in a text that begin with an answer, none of them inside another."""
+def json_objects(text: str, beginning: re.Pattern[str]) -> Iterator[Any]:
+    """Find the JSON objects in a text that begin so, none of them inside another.
+
+    Raises NonsenseError for a text that is too long.
+    """
+    if len(text) > LONGEST_REPLY:
+        raise NonsenseError(f"a reply of {len(text)} characters")
     decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
     end = 0
-    for start in islice(BEGINNING.finditer(text), MOST_OBJECTS):
+    for start in islice(beginning.finditer(text), MOST_OBJECTS):
         if start.start() < end:
             continue
         try:
@@ -174,7 +188,7 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python takes the last of two equal keys: a second verdict in secret."""
+    """Refuse equal keys: Python takes the last of two, and that is a second verdict in secret."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else {}
 
@@ -189,7 +203,8 @@ def _grades(value: Any, answers: int) -> tuple[Grade, ...] | None:
 
 
 def _grade(verdict: Any) -> Grade | None:
-    """Of `{"reason": ..., "satisfied": true}`; a judge that no schema holds may give a number."""
+    """Read a grade from `{"reason": ..., "satisfied": true}`; a judge that no schema holds may give
+    a number."""
     if not isinstance(verdict, Mapping):
         return None
     satisfied, reason = verdict.get("satisfied"), verdict.get("reason")

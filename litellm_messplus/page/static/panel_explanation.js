@@ -38,7 +38,7 @@ export function explanationDialog(trouble) {
 function content(found, unit) {
   return [
     summary(found, unit),
-    el("p", { class: "reason" }, el("b", {}, "Reason: "), found.request.reason),
+    el("p", { class: "reason" }, el("b", {}, "Reason: "), found.reason),
     found.candidates.length ? candidates(found, unit) : null,
     words("Prompt", found.request.prompt),
     found.calls.length ? calls(found, unit) : null,

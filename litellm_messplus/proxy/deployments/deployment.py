@@ -9,22 +9,24 @@ Deployment = Mapping[str, Any]
 
 
 def model_info(deployment: Deployment) -> Mapping[str, Any]:
-    """LiteLLM's `model_info` of a deployment, empty where it has none."""
+    """Return LiteLLM's `model_info` of a deployment, empty where it has none."""
     return deployment.get("model_info") or {}
 
 
 def own_info(deployment: Deployment) -> Mapping[str, Any]:
-    """What `model_info.messplus` says; there, because LiteLLM sends unknown params upstream."""
+    """Return what `model_info.messplus` says; it stands there because LiteLLM sends unknown params
+    upstream."""
     return model_info(deployment).get("messplus") or {}
 
 
 def deployment_id(deployment: Deployment) -> str:
-    """LiteLLM's id of a deployment."""
+    """Return LiteLLM's id of a deployment."""
     return str(model_info(deployment).get("id"))
 
 
 def candidate_of(deployment: Deployment) -> str:
-    """The candidate that a deployment is a replica of: one model, however often it is served.
+    """Return the candidate that a deployment is a replica of: one model, however often it is
+    served.
 
     Deployments of one `litellm_params.model` are replicas; `model_info.messplus.candidate` names
     the candidate where the models are spelled differently, or must be kept apart.
@@ -34,7 +36,8 @@ def candidate_of(deployment: Deployment) -> str:
 
 
 def upstream_model(deployment: Deployment) -> str:
-    """The name by which the endpoint knows the model: without LiteLLM's prefix of the provider."""
+    """Return the name by which the endpoint knows the model: without LiteLLM's prefix of the
+    provider."""
     params = deployment["litellm_params"]
     try:
         model, _, _, _ = litellm.get_llm_provider(
@@ -46,7 +49,7 @@ def upstream_model(deployment: Deployment) -> str:
 
 
 def place_of(deployment: Deployment) -> str:
-    """Where it stands in the configuration, for messages."""
+    """Say where it stands in the configuration, for messages."""
     name, model = deployment.get("model_name"), deployment["litellm_params"]["model"]
     return f"model_list, {name} ({model})"
 
@@ -63,7 +66,7 @@ RANKS = 10_000
 def ranked(
     deployments: Sequence[Deployment], ranking: Sequence[str], tried: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Copies of all deployments, best first by `order`; those ``tried`` before come last.
+    """Copy all deployments, best first by `order`; those ``tried`` before come last.
 
     ``tried`` holds deployment ids. A deployment of a candidate outside the ranking keeps its place
     behind the ranked ones.
@@ -83,7 +86,8 @@ def ranked(
 def best_of_order(
     deployments: Sequence[Deployment], ranking: Sequence[str], order: int
 ) -> list[Deployment]:
-    """Where LiteLLM falls back to one of the user's own orders: the best candidate within it."""
+    """Return the best candidate within one of the user's own orders, to which LiteLLM falls
+    back."""
     allowed = [deployment for deployment in deployments if _user_order(deployment) == order]
     for candidate in ranking:
         own = [deployment for deployment in allowed if candidate_of(deployment) == candidate]
@@ -93,12 +97,12 @@ def best_of_order(
 
 
 def only(deployments: Sequence[Deployment], candidate: str) -> list[Deployment]:
-    """The deployments of one candidate, for an exploration call."""
+    """Return the deployments of one candidate, for an exploration call."""
     return [deployment for deployment in deployments if candidate_of(deployment) == candidate]
 
 
 def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[Deployment]:
-    """The deployment with that id alone; all of them where it is not there."""
+    """Return the deployment with that id alone; all of them where it is not there."""
     found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
     return found or deployments
 

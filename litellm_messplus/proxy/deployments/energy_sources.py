@@ -32,7 +32,7 @@ class MeasuredDeployment:
 def measured_deployments(
     zoos: Container[str], model_list: Sequence[Deployment]
 ) -> list[MeasuredDeployment]:
-    """Those of the zoos that name a daemon.
+    """List those of the zoos that name a daemon.
 
     Raises ConfigurationError for one that cannot be measured as it says, and where what a daemon is
     read with is not installed. A daemon that is away now may come later.
@@ -50,7 +50,8 @@ def measured_deployments(
 
 
 def measured_deployment(deployment: Deployment) -> MeasuredDeployment | None:
-    """Processors are counted where its profile counts them. None where it names no daemon.
+    """Read how a deployment is measured; processors are counted where its profile counts them. None
+    where it names no daemon.
 
     Raises ConfigurationError for a daemon without a profile, for what is no address or no list of
     GPUs, and for other GPUs than the profile's idle power is of.
@@ -83,7 +84,8 @@ def _address(key: str, given: Any) -> str:
 
 
 def _gpus(key: str, given: Any, profile: EnergyProfile) -> tuple[int, ...]:
-    """Zeus and zeusd may number the GPUs differently, so they are only counted."""
+    """Check the list of GPUs: Zeus and zeusd may number them differently, so they are only
+    counted."""
     listed = [] if given is None else given
     if not isinstance(listed, list) or not all(type(each) is int and each >= 0 for each in listed):
         raise ConfigurationError(key, given, "a list of GPUs by zeusd's numbers, such as [0]")

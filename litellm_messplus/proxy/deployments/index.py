@@ -19,7 +19,8 @@ logger = logging.getLogger("litellm_messplus")
 
 
 class DeploymentIndex:
-    """Learned from what LiteLLM shows us: its ids exist only once the router has been built."""
+    """The deployments by LiteLLM's id, learned from what LiteLLM shows us: its ids exist only once
+    the router has been built."""
 
     def __init__(self) -> None:
         self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -28,6 +29,10 @@ class DeploymentIndex:
         self.measured: dict[str, MeasuredDeployment] = {}
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         """Ids by zoo and candidate."""
+
+    def candidate(self, zoo: str, deployment: str | None) -> str | None:
+        """Find the candidate that a deployment is a replica of; None if it is not of that zoo."""
+        return self.candidates_of[zoo].get(deployment or "")
 
     def see(self, deployments: Iterable[Deployment], zoo: ZooSettings) -> None:
         """Remember the deployments of a zoo. One that was added without a price while the proxy
@@ -42,7 +47,7 @@ class DeploymentIndex:
             try:
                 self.prices[identity] = deployment_price(deployment, zoo)
             except ConfigurationError as error:
-                logger.warning("a deployment goes at the price of its candidate: %s", error)
+                logger.warning("a deployment without a price gets that of its candidate: %s", error)
             self._measure(identity, deployment)
 
     def _measure(self, identity: str, deployment: Deployment) -> None:
@@ -59,7 +64,7 @@ class DeploymentIndex:
 
 
 def build_zoos(settings: MessplusSettings, model_list: Sequence[Deployment]) -> dict[str, Zoo]:
-    """The configured zoos over the proxy's `model_list`.
+    """Build the configured zoos over the proxy's `model_list`.
 
     Raises ConfigurationError for a zoo without deployments or with one candidate, and for a
     deployment without a price in the zoo's unit.

@@ -1,17 +1,17 @@
 """What an ended call used and cost: as measured, else as counted, else as estimated before."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import litellm
-import litellm.litellm_core_utils.default_encoding  # points tiktoken at the files in the package
 import tiktoken
 
 from litellm_messplus.costs.price import CostUnit, Usage
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, model_info
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, is_free
+from litellm_messplus.proxy.litellm_seam import bundled_encoding
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.records import CostSource, RequestRecord
 from litellm_messplus.runtime import Counters
@@ -20,16 +20,18 @@ from litellm_messplus.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Who answered: the candidate, None outside the zoo, and LiteLLM's id of the deployment."""
+    """The one that answered: the candidate, None outside the zoo, and LiteLLM's id of the
+    deployment. ``price_factor`` is by what its price is multiplied where we take it on tokens."""
 
     candidate: str | None
     deployment: str | None
+    price_factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What LiteLLM says of a call: the usage in the words of any API, the answer's text, what
-    LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
+class ReportedCall:
+    """The report of LiteLLM about a call: the usage in the words of any API, the answer's text,
+    what LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
     streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
 
     usage: object
@@ -41,7 +43,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """``cost`` in the zoo's unit; None where nobody knows, which is not zero."""
+    """The usage and cost of a call; ``cost`` in the zoo's unit, None where nobody knows, which is
+    not zero."""
 
     usage: Usage | None
     cost: float | None
@@ -49,25 +52,23 @@ class Metered:
 
 
 class Meter:
-    """``deployment_prices`` holds the price of each deployment by LiteLLM's id; ``price_factor``
-    gives what it is multiplied by where we take it on tokens."""
+    """The meter of calls. ``deployment_prices`` holds the price of each deployment by LiteLLM's
+    id."""
 
     def __init__(
         self,
         zoos: Mapping[str, Zoo],
         deployment_prices: Mapping[str, DeploymentPrice],
         counters: Counters,
-        price_factor: Callable[[str], float] = lambda deployment_id: 1.0,
     ) -> None:
         self._zoos = zoos
         self._deployment_prices = deployment_prices
         self._counters = counters
-        self._price_factor = price_factor
         self._silent: set[str | None] = set()
         """Deployments whose last whole answer came without usage."""
 
-    def read(self, record: RequestRecord, served: Served, reading: Reading) -> Metered:
-        """Of an answer that came; readings that cannot be are dropped and counted."""
+    def read(self, record: RequestRecord, served: Served, reading: ReportedCall) -> Metered:
+        """Meter an answer that came; readings that cannot be true are dropped and counted."""
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
         except AbsurdUsageError as error:
@@ -79,8 +80,9 @@ class Meter:
         cost, source = self._cost(record, served, usage, dollars, reading.seconds)
         return Metered(usage, cost, source)
 
-    def _reported(self, served: Served, reading: Reading, usage: Usage | None) -> Usage | None:
-        """The usage of a stream is LiteLLM's own count where the endpoint reports none."""
+    def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
+        """Return the usage, marked as LiteLLM's own count where the endpoint of a stream reports
+        none."""
         if reading.is_stream:
             if usage is not None and served.deployment in self._silent:
                 return replace(usage, is_counted=True)
@@ -91,8 +93,9 @@ class Meter:
             self._silent.discard(served.deployment)
         return usage
 
-    def _dollars(self, reading: Reading) -> float | None:
-        """None for LiteLLM's zero too: it says zero of what it has no price for."""
+    def _dollars(self, reading: ReportedCall) -> float | None:
+        """Return the dollars; None for LiteLLM's zero too: it says zero of what it has no price
+        for."""
         dollars = reading.dollars or 0.0
         if not 0.0 <= dollars < math.inf:
             self._counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
@@ -114,21 +117,16 @@ class Meter:
         if dollars is not None and known.per_dollar is not None:
             return dollars * known.per_dollar + known.price.request, _source(usage)
         if usage is not None:
-            cost = known.price.of(
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                cached_tokens=usage.cached_tokens,
-                reasoning_tokens=usage.reasoning_tokens,
-                seconds=seconds or 0.0,
-            )
-            return cost * self._price_factor(served.deployment or ""), _source(usage)
+            cost = known.price.of_usage(usage, seconds or 0.0)
+            return cost * served.price_factor, _source(usage)
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
             return estimated, CostSource.ESTIMATED
         return None, CostSource.UNKNOWN
 
     def _price(self, zoo: Zoo, served: Served) -> DeploymentPrice | None:
-        """The deployment's own, else its candidate's. One of another zoo counts in its unit."""
+        """Return the deployment's own price, else its candidate's. One of another zoo counts in its
+        unit."""
         if served.candidate is None:
             return None
         found = self._deployment_prices.get(served.deployment or "")
@@ -148,7 +146,7 @@ def _source(usage: Usage | None) -> CostSource:
 def _cost_outside(
     zoo: Zoo, served: Served, usage: Usage | None, dollars: float | None
 ) -> tuple[float | None, CostSource]:
-    """Of a fallback outside the zoo, whose price only LiteLLM knows."""
+    """Return the cost of a fallback outside the zoo, whose price only LiteLLM knows."""
     if dollars is None:
         if usage is not None and served.deployment is not None and is_free(served.deployment):
             return 0.0, CostSource.MEASURED
@@ -173,7 +171,8 @@ TOKENS_PER_TURN = 4
 
 
 class PromptTokens:
-    """Of the candidates of every zoo whose tokenizer is at hand; the others are left out."""
+    """The tokenizers of the candidates of every zoo, where they are at hand; the others are left
+    out."""
 
     def __init__(self, zoos: Sequence[str], model_list: Sequence[Deployment]) -> None:
         self._encodings: dict[str, dict[str, str]] = {name: {} for name in zoos}
@@ -186,23 +185,24 @@ class PromptTokens:
     def warm_up(self) -> None:
         """Load what will be needed: the first use of an encoding takes a second or so."""
         for name in {name for known in self._encodings.values() for name in known.values()}:
-            tiktoken.get_encoding(name)
+            bundled_encoding(name)
 
     def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
-        """By candidate; empty for a prompt that is too long to be counted in time."""
+        """Count tokens by candidate; none for a prompt that is too long to be counted in time."""
         known, text = self._encodings[zoo], conversation.text
         if not known or len(text) > LONGEST:
             return {}
         extra = TOKENS_PER_TURN * len(conversation.turns)
         counted = {
-            name: len(tiktoken.get_encoding(name).encode_ordinary(text)) + extra
+            name: len(bundled_encoding(name).encode_ordinary(text)) + extra
             for name in set(known.values())
         }
         return {candidate: counted[name] for candidate, name in known.items()}
 
 
 def _encoding_name(deployment: Deployment) -> str | None:
-    """None for a model that is not OpenAI's, or whose tokenizer is not in LiteLLM's package."""
+    """Name the encoding; None for a model that is not OpenAI's, or whose tokenizer is not in
+    LiteLLM's package."""
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import litellm
-from litellm.types.utils import CustomPricingLiteLLMParams
 
-from litellm_messplus.costs.price import (
+from litellm_messplus.costs.price import CostUnit, Price
+from litellm_messplus.costs.rates import (
+    ABOVE_200K,
     CACHED,
+    CACHED_FROM,
+    HOUR,
     PROMPT,
-    CostUnit,
-    Price,
+    WRITTEN,
     price_of_rates,
     states_a_price,
 )
@@ -25,20 +27,26 @@ from litellm_messplus.proxy.deployments.deployment import (
     place_of,
     upstream_model,
 )
+from litellm_messplus.proxy.litellm_seam import OWN_RATES
 from litellm_messplus.settings.schema import ZooSettings
 
 # What LiteLLM charges for a call to a deployment, in USD, as far as it can be known before.
 
-OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
-"""The keys by which a deployment has a price of its own at LiteLLM."""
+INHERITED = (
+    *(CACHED, ABOVE_200K.format(CACHED)),
+    *(WRITTEN, ABOVE_200K.format(WRITTEN), HOUR),
+)
+"""What LiteLLM takes from the price map beside a price of the operator's own."""
+INCLUSIVE = frozenset({"xai"})
+"""Providers whose tiers begin at their limit; others', above it."""
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:
-    """What the operator's configuration says; None where it says nothing.
+    """Read the price that the operator's configuration states; None where it states none.
 
     As at LiteLLM: `litellm_params` goes before `model_info`, one price that is stated hides all of
-    the price map, and only the discount on cached tokens is taken from there. LiteLLM has no price
-    for each request of a chat; ours is added to what it charges.
+    the price map, and only the prices of cached and written tokens are taken from there. LiteLLM
+    has no price for each request of a chat; ours is added to what it charges.
 
     Raises TypeError or ValueError for what is no number.
     """
@@ -50,49 +58,76 @@ def stated_dollars(deployment: Deployment) -> Price | None:
     }
     request = own_info(deployment).get("cost_per_request")
     if states_a_price(rates):
-        if rates.get(PROMPT) is not None and rates.get(CACHED) is None:
-            rates[CACHED] = _public_rates(deployment).get(CACHED)
-        price = price_of_rates(rates)
+        public = _public_rates(deployment)
+        inherited = INHERITED if rates.get(PROMPT) is not None else ()
+        for name in inherited:
+            rates.setdefault(name, public.get(name))
+        rates[CACHED_FROM] = model_info(deployment).get(CACHED_FROM, public.get(CACHED_FROM))
+        price = price_of_rates(rates, is_inclusive=_provider(deployment) in INCLUSIVE)
     else:
         price = None if request is None else public_dollars(deployment) or Price()
     return replace(price, request=float(request or 0.0)) if price is not None else None
 
 
 def public_dollars(deployment: Deployment) -> Price | None:
-    """What LiteLLM's price map says, which knows the public providers' models."""
-    return price_of_rates(_public_rates(deployment))
+    """Read what LiteLLM's price map says, which knows the public providers' models."""
+    return price_of_rates(
+        _public_rates(deployment), is_inclusive=_provider(deployment) in INCLUSIVE
+    )
 
 
 def is_free(identity: str) -> bool:
-    """Whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
-    return price_of_rates(litellm.model_cost.get(identity) or {}) == Price()
+    """Tell whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
+    price = price_of_rates(litellm.model_cost.get(identity) or {})
+    return price is not None and replace(price, cached_from=0.0) == Price()
 
 
 def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
-    """The entry of the price map; empty for a model that is not there.
+    """Look up the entry of the price map; empty for a model that is not there.
 
     The entry itself and not LiteLLM's view of it, in which a missing price is zero: its router
-    gives every model that it serves an entry, most of them without a price.
+    gives every model that it serves an entry, most of them without a price. But only the names that
+    are in the view: LiteLLM charges by no others.
     """
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
-        model, provider, _, _ = litellm.get_llm_provider(
-            params["model"], params.get("custom_llm_provider"), params.get("api_base")
-        )
+        model, provider = _model_and_provider(deployment)
         found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
     except Exception:  # it raises a bare Exception for a model that it does not know
         return {}
-    return litellm.model_cost.get(found["key"]) or {}
+    entry = litellm.model_cost.get(found["key"]) or {}
+    return {name: value for name, value in entry.items() if name in found}
+
+
+def _provider(deployment: Deployment) -> str | None:
+    """Return the provider; None for a model whose provider LiteLLM does not know."""
+    try:
+        return _model_and_provider(deployment)[1]
+    except Exception:  # bare here too
+        return None
+
+
+def _model_and_provider(deployment: Deployment) -> tuple[str, str]:
+    """Ask LiteLLM. Raises what LiteLLM raises for a model that it does not know."""
+    params = deployment["litellm_params"]
+    model, provider, _, _ = litellm.get_llm_provider(
+        params["model"], params.get("custom_llm_provider"), params.get("api_base")
+    )
+    return str(model), str(provider)
 
 
 # What a call to a deployment takes in joules, as the operator states or has measured it.
 
 JOULES = ("joules_per_prompt_token", "joules_per_completion_token", "joules_per_request")
+CACHED_JOULES = "joules_per_cached_token"
+"""Of a token that the endpoint had in its cache; it may stand beside a profile, which does not
+measure it, and goes before what somebody wrote into one."""
 
 
 def energy_price(deployment: Deployment) -> Price | None:
-    """In joules, from the numbers or the profile that `model_info.messplus` names; else None.
+    """Read a price in joules, from the numbers or the profile that `model_info.messplus` names;
+    else None.
 
     Raises ConfigurationError where both are given, and for a profile that cannot be used; TypeError
     or ValueError for what is no number.
@@ -104,31 +139,34 @@ def energy_price(deployment: Deployment) -> Price | None:
             f"energy_profile and {' and '.join(stated)}",
             "one of them: a profile, or numbers of your own",
         )
+    found = None if stated else energy_profile(deployment)
+    cached = own_info(deployment).get(CACHED_JOULES)
     if stated:
-        return _stated(deployment)
-    found = energy_profile(deployment)
-    if found is None:
+        prompt, completion, request = (
+            float(own_info(deployment).get(one) or 0.0) for one in JOULES
+        )
+    elif found is not None:
+        prompt, completion = found.joules_per_prompt_token, found.joules_per_completion_token
+        request = found.joules_per_request
+        cached = found.joules_per_cached_token if cached is None else cached
+    elif cached is not None:
+        raise ConfigurationError(
+            place_of(deployment), f"{CACHED_JOULES} alone", f"it beside {JOULES[0]} or a profile"
+        )
+    else:
         return None
-    return Price(
-        found.joules_per_prompt_token,
-        found.joules_per_completion_token,
-        request=found.joules_per_request,
-    )
+    discount = 0.0 if cached is None else prompt - float(cached)
+    return Price(prompt, completion, cached_discount=discount, request=request)
 
 
 def energy_profile(deployment: Deployment) -> EnergyProfile | None:
-    """The profile that `model_info.messplus` names; None where it names none.
+    """Load the profile that `model_info.messplus` names; None where it names none.
 
     Its path is relative to the folder in which the proxy was started. Raises ConfigurationError for
     a profile that cannot be used.
     """
     path = own_info(deployment).get("energy_profile")
     return None if path is None else load_profile(Path(path), model=upstream_model(deployment))
-
-
-def _stated(deployment: Deployment) -> Price:
-    prompt, completion, request = (float(own_info(deployment).get(name) or 0.0) for name in JOULES)
-    return Price(prompt, completion, request=request)
 
 
 DOLLARS = "`input_cost_per_token` and `output_cost_per_token` under `model_info` (0 is a price)"
@@ -151,8 +189,9 @@ class DeploymentPrice:
 
 
 def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
-    """What the operator states goes before what LiteLLM's price map knows, and the zoo's own unit
-    before the other; the other counts only where `electricity` says what a kWh costs.
+    """Find a deployment's price. What the operator states goes before what LiteLLM's price map
+    knows, and the zoo's own unit before the other; the other counts only where `electricity` says
+    what a kWh costs.
 
     Raises ConfigurationError for a deployment without a price, or with one that is none.
     """

@@ -2,59 +2,39 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-import litellm
-
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
+from litellm_messplus.proxy import litellm_seam
 
 # Ids of answers, as the log has them, and what LiteLLM writes into them.
 
 
 def plain_response_id(given: str) -> str:
-    """What LiteLLM's log event says of an answer with that id.
-
-    On the responses surface LiteLLM encrypts the id that a client gets, each time anew: 425
-    characters and more, and nothing that an answer could be found by (measured on 1.106.2).
-    """
-    if given.startswith("resp_"):
-        with suppress(Exception):  # another LiteLLM may do without
-            from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
-
-            plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
-            return str(plain)
-    return given
+    """Decode the id that a client was given to the one in LiteLLM's log event."""
+    return litellm_seam.decrypted_response_id(given)
 
 
 def deployment_of_response(response_id: str) -> str | None:
-    """LiteLLM's id of the deployment that gave a response; None for an id that is not its own."""
-    from litellm.responses.utils import ResponsesAPIRequestUtils
-
-    found = ResponsesAPIRequestUtils.get_model_id_from_response_id(plain_response_id(response_id))
-    return None if found is None else str(found)
-
-
-def hidden_params(response: object) -> Mapping[str, Any]:
-    """What LiteLLM keeps beside an answer; Anthropic messages are plain dictionaries."""
-    if isinstance(response, Mapping):
-        return response.get("_hidden_params") or {}
-    return getattr(response, "_hidden_params", None) or {}
+    """Return LiteLLM's id of the deployment that gave a response; None for an id that is not
+    LiteLLM's own."""
+    return litellm_seam.deployment_of_response_id(plain_response_id(response_id))
 
 
 def response_id(response: object) -> str | None:
-    """The `id` that the client gets with a whole answer."""
+    """Return the `id` that the client gets with a whole answer."""
     found = field(response, "id")
     return None if found is None else str(found)
 
 
 def usage(response: object) -> object:
-    """What an answer says that it used, in its own words; None where it says nothing."""
+    """Return what an answer says that it used, in its own words; None where it says nothing."""
     return field(response, "usage")
 
 
 def text(response: object) -> str:
-    """The words of an answer: of its first choice, or of its content blocks in order."""
+    """Return the words of an answer: of its first choice, or of its content blocks in order."""
+    response = whole(response)
     choices = field(response, "choices")
     if choices:
         message = field(choices[0], "message")
@@ -62,6 +42,11 @@ def text(response: object) -> str:
     blocks = field(response, "output") or field(response, "content") or []
     said = [block for block in blocks if field(block, "type") != "reasoning"]
     return "".join(_block_text(block) for block in said)
+
+
+def whole(response: object) -> object:
+    """Get the answer itself: of a responses stream LiteLLM gives the last event, which has it."""
+    return field(response, "response") or response
 
 
 def _block_text(block: object) -> str:
@@ -72,7 +57,7 @@ def _block_text(block: object) -> str:
 
 
 def field(value: object, name: str) -> Any:
-    """Of a mapping or an object; None where there is none."""
+    """Read a field of a mapping or an object; None where there is none."""
     if isinstance(value, Mapping):
         return value.get(name)
     return getattr(value, name, None)
@@ -85,25 +70,25 @@ NEVER_CACHED = {"no-cache": True, "no-store": True}
 
 
 def is_repeated(data: Mapping[str, Any], response: object) -> bool:
-    """Whether the cache answered a request; ``data`` is what LiteLLM hands to a hook.
+    """Tell whether the cache answered a request; ``data`` is what LiteLLM hands to a hook.
 
     An Anthropic message that is whole carries no sign of it. LiteLLM's logging object does.
     """
-    details = getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
-    return bool(hidden_params(response).get("cache_hit") or details.get("cache_hit"))
+    told = litellm_seam.hidden_params(response), litellm_seam.caching_details(data)
+    return any(each.get("cache_hit") for each in told)
 
 
 async def repeated_id(response: object) -> str | None:
-    """The id of the answer that is repeated, as the log has it; None where LiteLLM does not say.
+    """Return the id of the answer that is repeated, as the log has it; None where LiteLLM does not
+    say.
 
     A stream does not tell its id before its first word; the entry of the cache does, but for those
     of Anthropic messages and of semantic caches.
     """
     told = response_id(response)
-    key = hidden_params(response).get("cache_key")
-    if told is None and key is not None and litellm.cache is not None:
-        entry = await litellm.cache.async_get_cache(cache_key=key, cache={"use-cache": True})
-        told = response_id(entry)
+    key = litellm_seam.hidden_params(response).get("cache_key")
+    if told is None and key is not None:
+        told = response_id(await litellm_seam.cached_answer(key))
     return None if told is None else plain_response_id(told)
 
 
@@ -131,8 +116,8 @@ WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinkin
 
 
 def read_answer(response: object) -> Answer:
-    """The answer of any surface; what it does not have is empty."""
-    response = field(response, "response") or response  # the last event of a responses stream
+    """Read the answer of any surface; what it does not have is empty."""
+    response = whole(response)
     choices = field(response, "choices")
     first = choices[0] if choices else None
     message = field(first, "message")
@@ -147,7 +132,7 @@ def read_answer(response: object) -> Answer:
 
 
 def _parts(response: object) -> list[Any]:
-    """Output items and content blocks, nested ones after the one that holds them."""
+    """List output items and content blocks, nested ones after the one that holds them."""
     outer = field(response, "output") or field(response, "content") or []
     found = []
     for part in outer if isinstance(outer, list) else []:
@@ -170,7 +155,7 @@ def _tool_calls(message: object, parts: Iterable[object]) -> Iterable[ToolCall]:
 
 
 def _others(message: object, response: object) -> Iterable[str]:
-    """Images and sounds of a chat; of other surfaces what the server's own tools left, too."""
+    """Name images and sounds of a chat; of other surfaces what the server's own tools left, too."""
     yield from (name for name in ("images", "audio") if field(message, name))
     for part in field(response, "output") or field(response, "content") or []:
         kind = field(part, "type")

@@ -36,9 +36,9 @@ def read_conversation(
     tools: Sequence[object] = (),
     answer_formats: Sequence[object] = (),
 ) -> Conversation:
-    """From ``messages`` (or a prompt, or a responses input), a ``system`` prompt that stands beside
-    them, ``tools``: lists of tools or functions in any surface's spelling, and the
-    ``answer_formats`` asked for."""
+    """Read a conversation from ``messages`` (or a prompt, or a responses input), a ``system``
+    prompt that stands beside them, ``tools``: lists of tools or functions in any surface's
+    spelling, and the ``answer_formats`` asked for."""
     turns = [*_turns(system, "system"), *_turns(messages, "user")]
     descriptions = [text for given in tools for text in _tools(given)]
     attached = list(_attached(messages, DEEPEST))
@@ -52,7 +52,7 @@ def read_conversation(
 
 
 def _attached(content: object, depth: int) -> Iterator[str]:
-    """The types of all images and other attachments in any nesting of messages and parts."""
+    """Yield the types of all images and other attachments in any nesting of messages and parts."""
     if isinstance(content, str) or depth == 0:
         return
     if isinstance(content, Mapping):
@@ -70,14 +70,15 @@ def _attached(content: object, depth: int) -> Iterator[str]:
 
 
 def _is_json(wanted: object) -> bool:
-    """Of `response_format`, and of what holds a `format`: `text` on the responses surface,
-    `output_config` of Anthropic messages."""
+    """Tell whether JSON is wanted, by `response_format`, or by what holds a `format`: `text` on the
+    responses surface, `output_config` of Anthropic messages."""
     found = wanted.get("format", wanted) if isinstance(wanted, Mapping) else None
     return isinstance(found, Mapping) and _word(found, "type") in JSON_FORMATS
 
 
 def _turns(content: object, role: str) -> Iterator[Turn]:
-    """A turn for each message; what stands outside of messages is together one of ``role``."""
+    """Yield a turn for each message; what stands outside of messages is together one of
+    ``role``."""
     if content is None:
         return
     alone: list[object] = []
@@ -100,8 +101,8 @@ def _turn(content: object, role: str) -> Iterator[Turn]:
 
 
 def _plain(content: object) -> str | None:
-    """The words of a message that is one text, as most are: looking for parts takes ten times as
-    long, and every request waits for it."""
+    """Return the words of a message that is one text, as most are: looking for parts takes ten
+    times as long, and every request waits for it."""
     if not isinstance(content, dict) or content.get("tool_calls") or content.get("function_call"):
         return None if content else ""
     words = content.get("content")
@@ -125,7 +126,7 @@ def _role(item: Mapping[str, Any]) -> str:
 
 
 def _texts(content: object, depth: int) -> Iterator[str]:
-    """The texts in any nesting of messages and content parts; what is no text by its type."""
+    """Yield the texts in any nesting of messages and content parts; what is no text by its type."""
     if isinstance(content, str):
         yield content
     elif depth == 0:
@@ -138,7 +139,7 @@ def _texts(content: object, depth: int) -> Iterator[str]:
 
 
 def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """Words first, then the calls that an assistant made."""
+    """Yield words first, then the calls that an assistant made."""
     words = next((part[name] for name in WORDS if part.get(name) is not None), None)
     calls = [*_items(part.get("tool_calls")), part.get("function_call")]
     called = [text for call in calls if isinstance(call, Mapping) for text in _call(call)]
@@ -152,7 +153,7 @@ def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _call(call: Mapping[str, Any]) -> Iterator[str]:
-    """A tool call as `name(arguments)`, in any surface's spelling."""
+    """Yield a tool call as `name(arguments)`, in any surface's spelling."""
     function = call.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else call
     if name := _word(inner, "name"):
@@ -162,7 +163,7 @@ def _call(call: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mark(part: Mapping[str, Any]) -> Iterator[str]:
-    """What has no words is named by its type."""
+    """Name what has no words by its type."""
     if kind := _word(part, "type"):
         yield f"[{kind}]"
 
@@ -184,7 +185,7 @@ def _arguments(given: object) -> str:
 
 
 def _tools(given: object) -> Iterator[str]:
-    """Each tool's name and description; what has no name (a built-in one) by its type."""
+    """Yield each tool's name and description; what has no name (a built-in one) by its type."""
     for tool in _items(given):
         if not isinstance(tool, Mapping):
             continue

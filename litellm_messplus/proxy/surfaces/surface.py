@@ -1,117 +1,90 @@
-"""Reading a request as LiteLLM's router sees it, on each of the four surfaces."""
+"""The surfaces: LiteLLM's APIs that are routed, each one record of how it says things.
 
-import math
-from collections.abc import Mapping, Sequence
+To route another API, add its record to `SURFACES`, and change nothing else.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.proxy.surfaces.conversation import read_conversation
+from litellm_messplus.labels.source import Answer
+from litellm_messplus.proxy.surfaces import answers
 
-CALL_TYPES = frozenset({"acompletion", "atext_completion", "anthropic_messages", "aresponses"})
-"""Chat completions, text completions, Anthropic messages, responses."""
-METADATA_OF_OTHERS = frozenset({"anthropic_messages", "aresponses"})
-"""Surfaces on which `metadata` is the client's and goes upstream; LiteLLM's is beside it."""
-FORMATS = ("response_format", "text", "output_format", "output_config")
-"""Where the surfaces ask for a format of the answer."""
-COMPLETION_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""How the surfaces call it; where a client gives two, the smaller one counts."""
+PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"
+MESSAGES = "messages"
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingRequest:
-    """One request of a surface that is routed. ``metadata`` is LiteLLM's own, and mutable."""
+class Surface:
+    """One API of LiteLLM, by its ``call_type``.
+
+    ``router_method`` of LiteLLM's router calls it, ``prompt`` and ``system`` are the arguments that
+    hold the prompt, ``tools`` what may be called, ``choices`` which of them must be, ``formats``
+    what the answer must look like, ``limits`` how long it may get. ``metadata`` is where LiteLLM
+    keeps its own; ``continues`` is the argument that ties a request to the deployment of an
+    earlier one. ``text`` reads the words of an answer, ``said`` all that its judges may look at,
+    and ``used`` finds what it says of its tokens.
+    """
 
     call_type: str
-    litellm_call_id: str
-    metadata: dict[str, Any]
-    messages: Sequence[Mapping[str, Any]] | None
-    kwargs: Mapping[str, Any]
+    router_method: str
+    prompt: str = MESSAGES
+    system: str | None = None
+    tools: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ("max_tokens",)
+    metadata: str = PLAIN_METADATA
+    continues: str | None = None
+    text: Callable[[object], str] = answers.text
+    said: Callable[[object], Answer] = answers.read_answer
+    used: Callable[[object], object] = answers.usage
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The arguments that hold the prompt, where they are not among ``kwargs``.
-
-        LiteLLM's router hands over the prompt of a text completion as the words of a user.
-        """
-        if self.messages is None:
-            return {}
-        if self.call_type == "atext_completion":
-            return {"prompt": self.messages[0]["content"]}
-        return {"messages": list(self.messages)}
+    def parameters(self) -> tuple[str, ...]:
+        """The arguments that say what an answer must be like."""
+        return (*self.tools, *self.choices, *self.formats)
 
     @property
-    def is_stream(self) -> bool:
-        return bool(self.kwargs.get("stream"))
-
-    @property
-    def key_hash(self) -> str | None:
-        found = self.metadata.get("user_api_key_hash") or self.metadata.get("user_api_key")
-        return None if found is None else str(found)
-
-    @property
-    def team_id(self) -> str | None:
-        found = self.metadata.get("user_api_key_team_id")
-        return None if found is None else str(found)
-
-    @property
-    def client_metadata(self) -> Mapping[str, Any]:
-        """What the client sent as `metadata`, which may go upstream, or as `litellm_metadata`,
-        which never does. LiteLLM's own stands among it."""
-        found = self.kwargs.get("metadata") if self.call_type in METADATA_OF_OTHERS else None
-        return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
-
-    @property
-    def most_completion_tokens(self) -> float:
-        """How long the answer may get, of all its choices together; infinite without a limit."""
-        limits = [_count(self.kwargs.get(name)) for name in COMPLETION_LIMITS]
-        given = [limit for limit in limits if limit is not None]
-        choices = _count(self.kwargs.get("n")) or 1
-        return float(min(given) * choices) if given else math.inf
-
-    def conversation(self) -> Conversation:
-        """The prompt as the model sees it, whatever the surface."""
-        given = self.kwargs
-        return read_conversation(
-            given.get("input") if self.messages is None else self.messages,
-            given.get("system") or given.get("instructions"),
-            [given[name] for name in ("tools", "functions") if given.get(name)],
-            [given.get(name) for name in FORMATS],
-        )
+    def has_client_metadata(self) -> bool:
+        """Whether `metadata` is the client's and goes upstream; LiteLLM's is then beside it."""
+        return self.metadata != PLAIN_METADATA
 
 
-def read_request(
-    messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
-) -> IncomingRequest | None:
-    """The request behind the router's arguments; None for what is not routed.
+CHAT_COMPLETIONS = Surface(
+    "acompletion",
+    "acompletion",
+    tools=("tools", "functions"),
+    choices=("tool_choice", "function_call"),
+    formats=("response_format",),
+    limits=("max_tokens", "max_completion_tokens"),
+)
+TEXT_COMPLETIONS = Surface(
+    "atext_completion", "atext_completion", prompt="prompt", formats=("response_format",)
+)
+ANTHROPIC_MESSAGES = Surface(
+    "anthropic_messages",
+    "aanthropic_messages",
+    system="system",
+    tools=("tools",),
+    choices=("tool_choice",),
+    formats=("output_format", "output_config"),
+    metadata=OWN_METADATA,
+)
+RESPONSES = Surface(
+    "aresponses",
+    "aresponses",
+    prompt="input",
+    system="instructions",
+    tools=("tools",),
+    choices=("tool_choice",),
+    formats=("text",),
+    limits=("max_output_tokens",),
+    metadata=OWN_METADATA,
+    continues="previous_response_id",
+)
 
-    Token counting and embeddings are not routed, nor is a response that continues an earlier one:
-    that must stay on its deployment.
-    """
-    if kwargs is None or continued_response(kwargs) is not None:
-        return None
-    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
-    call_id = kwargs.get("litellm_call_id")
-    if call_type not in CALL_TYPES or not call_id:
-        return None
-    metadata = kwargs.get(metadata_name(call_type))
-    if not isinstance(metadata, dict):
-        return None
-    return IncomingRequest(call_type, str(call_id), metadata, messages, kwargs)
-
-
-def continued_response(kwargs: Mapping[str, Any]) -> str | None:
-    """The id of the earlier response that a response continues; other surfaces know no such."""
-    call_type = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
-    earlier = kwargs.get("previous_response_id")
-    return str(earlier) if earlier and call_type == "aresponses" else None
-
-
-def metadata_name(call_type: str) -> str:
-    """Where LiteLLM keeps its own metadata in the arguments of a call."""
-    return "litellm_metadata" if call_type in METADATA_OF_OTHERS else "metadata"
-
-
-def _count(value: object) -> int | None:
-    """A number above zero; a client may send anything."""
-    return value if isinstance(value, int) and value > 0 else None
+SURFACES: dict[str, Surface] = {
+    surface.call_type: surface
+    for surface in (CHAT_COMPLETIONS, TEXT_COMPLETIONS, ANTHROPIC_MESSAGES, RESPONSES)
+}
+"""By LiteLLM's call type."""

@@ -1,0 +1,222 @@
+"""The certificate: what is claimed of each promise of a zoo, by what evidence, assuming what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+from sqlalchemy import Select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.certificate.evidence import Sampling, bounds
+from litellm_messplus.certificate.reading import (
+    Counted,
+    NoCertificateError,
+    counted_last,
+    counted_since,
+    heard_since,
+    span_of,
+)
+from litellm_messplus.status.interval import Interval, Verdict, points_below, verdict
+from litellm_messplus.store.reading import one_moment, reading
+
+LEVEL = 0.95
+"""Confidence of a certificate, unless asked otherwise."""
+WINDOW = 500
+"""Requests of the last window, as in the status."""
+LONGEST_SECONDS = 600.0
+"""A certificate is made once in a while, and reads every labelled request of its days: some 10
+seconds for 100,000 of them."""
+
+# What nobody can see in the labels. Each claim names those that it rests on.
+
+ASSUMED = {
+    Sampling.JUDGE: (
+        "Which requests the judge grades has nothing to do with how they went: a draw decides it, "
+        "and a request that was drawn and not graded is one like the others.",
+    ),
+    Sampling.DRAWS: (
+        "Which requests were asked about was decided by draws of the probabilities in the log.",
+    ),
+    Sampling.ANSWERS: (
+        "Users who answered were as satisfied as those who did not, up to the weight that a "
+        "configured `response_bias` gives their verdicts. No number of answers proves this: a "
+        "judge that grades a sample would.",
+    ),
+}
+WORDS_ARE_TRUE = "What users and checks say is the truth."
+JUDGE_IS_ALIKE = "The judge errs as often on requests of silent users as where users spoke too."
+JUDGE_IS_RIGHT = "The judge does not err."
+LABELS_ARE_IN = "Labels that are still to come are like those that are there (see `--wait`)."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Requests of which the same was said; `null` is nothing."""
+
+    word: float | None
+    grade: float | None
+    weight: float
+    probability: float | None
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The claim about some requests of one promise: that the share satisfied lies from ``low`` to
+    ``high``, at every look but with the probability that the certificate's level leaves.
+
+    ``told`` is how many requests users or checks spoke of, ``graded`` how many the judge did, and
+    ``paired`` how many both did; ``alpha`` is what they were promised, on average where it changed.
+    """
+
+    alpha: float
+    requests: int
+    told: int
+    graded: int
+    paired: int
+    sampling: Sampling
+    rate: float
+    low: float
+    high: float
+    verdict: Verdict
+    kept_within_points: float | None
+    assumed: tuple[str, ...]
+    said: tuple[Said, ...]
+
+    @property
+    def verdict_in_words(self) -> str:
+        """Say it as the status does."""
+        if self.kept_within_points is None:
+            return str(self.verdict)
+        return f"{self.verdict} {self.kept_within_points:.1f} points"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One service level: since the first day, and over its last window."""
+
+    service_level: str
+    since: Claim
+    last: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The certificate of a zoo, from the beginning of a day until a moment, UTC. ``window`` is how
+    many requests a last window has; ``sql`` gives the groups ``said`` of every promise since that
+    day."""
+
+    zoo: str
+    level: float
+    made_at: datetime
+    since: date
+    until: datetime
+    window: int
+    promises: tuple[Promise, ...]
+    sql: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert it for JSON: plain dictionaries, lists, text and numbers."""
+        plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return plain
+
+
+_ADAPTER: TypeAdapter[Certificate] = TypeAdapter(Certificate)
+
+
+def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim:
+    """Work out what these requests prove at that confidence, the judge corrected or trusted."""
+    heard = counted.heard
+    requests = np.array([float(counted.requests)])
+    found = bounds(requests, heard, counted.alpha, level, trust_judge=trust_judge)
+    low, high = float(found.low[0]), float(found.high[0])
+    interval = Interval(low, high)
+    told = sum(int(each.count[0]) for each in heard if each.word is not None)
+    graded = [each for each in heard if each.grade is not None]
+    return Claim(
+        alpha=counted.alpha,
+        requests=counted.requests,
+        told=told,
+        graded=sum(int(each.count[0]) for each in graded),
+        paired=sum(int(each.count[0]) for each in graded if each.word is not None),
+        sampling=found.sampling,
+        rate=float(found.rate[0]),
+        low=low,
+        high=high,
+        verdict=verdict(interval, counted.alpha),
+        kept_within_points=points_below(interval, counted.alpha),
+        assumed=_assumed(found.sampling, told, counted.requests, trust_judge),
+        said=tuple(
+            Said(each.word, each.grade, each.weight, each.probability, int(each.count[0]))
+            for each in heard
+        ),
+    )
+
+
+def _assumed(sampling: Sampling, told: int, requests: int, trust_judge: bool) -> tuple[str, ...]:
+    """Name what a claim rests on beside the labels; nothing stands for itself where all spoke."""
+    if told == requests:
+        return (WORDS_ARE_TRUE,)
+    if sampling is not Sampling.JUDGE:
+        return (*ASSUMED[sampling], WORDS_ARE_TRUE, LABELS_ARE_IN)
+    of_users = (WORDS_ARE_TRUE,) if told else ()
+    of_the_judge = JUDGE_IS_ALIKE if told and not trust_judge else JUDGE_IS_RIGHT
+    return (*ASSUMED[sampling], *of_users, of_the_judge, LABELS_ARE_IN)
+
+
+async def certificate_of(
+    database: str,
+    zoo: str,
+    since: date | None = None,
+    *,
+    level: float = LEVEL,
+    wait: timedelta = timedelta(),
+    window: int = WINDOW,
+    trust_judge: bool = False,
+    now: datetime | None = None,
+) -> Certificate:
+    """Read the database at an SQLAlchemy URL, or the SQLite one at a path, and certify its zoo from
+    the beginning of ``since``, of all its days in the log where that is None.
+
+    Requests younger than ``wait`` are left out: their labels may be under way. Raises
+    NoCertificateError, UnreadableDatabaseError and ReadingTakesTooLongError.
+    """
+    made_at = datetime.now(UTC) if now is None else now
+    async with reading(database) as engine, engine.connect() as connection:
+        async with one_moment(connection, LONGEST_SECONDS):
+            span = await span_of(connection, zoo, since, made_at - wait)
+            whole = await counted_since(connection, zoo, span)
+            last = await counted_last(connection, zoo, window, whole)
+        return Certificate(
+            zoo=zoo,
+            level=level,
+            made_at=made_at,
+            since=span.since,
+            until=span.until,
+            window=window,
+            promises=_promises(whole, last, level, trust_judge),
+            sql=_shown(heard_since(zoo, span), engine),
+        )
+
+
+def _promises(
+    whole: Mapping[str, Counted], last: Mapping[str, Counted], level: float, trust_judge: bool
+) -> tuple[Promise, ...]:
+    if not whole:
+        raise NoCertificateError("no request was decided in that time")
+    return tuple(
+        Promise(
+            name,
+            claim(counted, level, trust_judge=trust_judge),
+            claim(last[name], level, trust_judge=trust_judge),
+        )
+        for name, counted in whole.items()
+    )
+
+
+def _shown(query: Select[Any], engine: AsyncEngine) -> str:
+    """Write a statement out, with all its values, as this database takes it."""
+    return str(query.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))

@@ -1,0 +1,102 @@
+"""The certificate as one page of Markdown: for who reads the claim, and for who checks it."""
+
+from collections.abc import Iterator
+
+from litellm_messplus.certificate.claim import Certificate, Claim, Promise
+from litellm_messplus.certificate.evidence import Sampling
+
+IN_WORDS = {
+    Sampling.JUDGE: "a judge's grades of a random sample, beside what users and checks said",
+    Sampling.DRAWS: "labels that were asked for at random, beside what users and checks said",
+    Sampling.ANSWERS: "what users and checks said",
+}
+
+
+def page(certificate: Certificate) -> str:
+    """Write it all."""
+    return "\n".join(_lines(certificate)) + "\n"
+
+
+def _lines(found: Certificate) -> Iterator[str]:
+    yield f"# Certificate: {found.zoo}"
+    yield ""
+    yield (
+        f"Of the requests decided from {found.since} until {found.until:%Y-%m-%d %H:%M} UTC. Made "
+        f"on {found.made_at:%Y-%m-%d %H:%M} UTC, at a confidence of {100.0 * found.level:.4g} %."
+    )
+    for promise in found.promises:
+        yield ""
+        yield from _promise(promise, found.window)
+    yield ""
+    yield from _method(found)
+    yield ""
+    yield "## The SQL behind it"
+    yield ""
+    yield "It gives the groups under *Evidence* of every promise."
+    yield ""
+    yield "```sql"
+    yield found.sql
+    yield "```"
+
+
+def _promise(promise: Promise, window: int) -> Iterator[str]:
+    claim = promise.since
+    yield f"## Service level {promise.service_level}"
+    yield ""
+    yield (
+        f"**Promised: {_percent(claim.alpha)} of the requests satisfied. "
+        f"{claim.verdict_in_words.capitalize()}.**"
+    )
+    yield ""
+    yield (
+        f"Between {_percent(claim.low)} and {_percent(claim.high)} of the {claim.requests:,} "
+        f"requests were satisfied, most likely {_percent(claim.rate)}, by "
+        f"{IN_WORDS[claim.sampling]}."
+    )
+    yield ""
+    last = promise.last
+    yield (
+        f"The newest {last.requests:,}, of up to {window:,}: between {_percent(last.low)} and "
+        f"{_percent(last.high)}, {last.verdict_in_words}."
+    )
+    yield ""
+    yield "### Evidence"
+    yield ""
+    yield from _evidence(claim)
+    yield ""
+    yield "### Assumed"
+    yield ""
+    yield from (f"- {each}" for each in claim.assumed)
+
+
+def _evidence(claim: Claim) -> Iterator[str]:
+    yield (
+        f"Of {claim.requests:,} requests users or checks spoke of {claim.told:,}, and the judge of "
+        f"{claim.graded:,}; of {claim.paired:,} both did."
+    )
+    if not claim.said:
+        return
+    yield ""
+    yield "| Users, checks | Judge | Weight | Probability | Requests |"
+    yield "| --- | --- | --- | --- | --- |"
+    for each in claim.said:
+        cells = (each.word, each.grade, each.weight, each.probability)
+        shown = ("" if cell is None else f"{cell:g}" for cell in cells)
+        yield f"| {' | '.join((*shown, f'{each.requests:,}'))} |"
+
+
+def _method(found: Certificate) -> Iterator[str]:
+    yield "## How to read it"
+    yield ""
+    yield (
+        "The interval is a confidence sequence: whoever looks as often as they like, and stops "
+        f"when they like, finds the truth outside in {100.0 * (1.0 - found.level):.3g} % of cases "
+        "at most. *Kept*: all of it is at or above the promise. *Not kept*: all of it is below. "
+        "*Kept within x points*: the promise lies in it, and the share may be x points below at "
+        "most. The interval of the newest requests is right at every look at that window, and not "
+        "for all windows together. The method, and its sources: docs/certificate.md."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.1f} %"

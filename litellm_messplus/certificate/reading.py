@@ -1,0 +1,254 @@
+"""What the certificate reads of the log: requests counted, and what was said of them, counted too.
+
+How many requests there were, the sums by day know. Of the log only requests with labels are read,
+along the index of the labels' times, and they come back in groups of requests of which the same was
+said: values to the hundredth, probabilities to the ten-thousandth. Runs alike on SQLite and
+Postgres, and the page shows the very statement.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Float,
+    MetaData,
+    Select,
+    String,
+    Table,
+    and_,
+    case,
+    false,
+    func,
+    or_,
+    select,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.certificate.evidence import Heard
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.label_kind import LabelKind
+from litellm_messplus.status.queries import window_start
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.tables import labels, log_head, requests
+
+VERDICTS = Table(
+    "verdicts",
+    MetaData(),
+    *(Column(name, String) for name in ("label_id", "call_id", "kind")),
+    *(Column(name, Float) for name in ("value", "weight")),
+)
+CURRENT = Table(
+    "current_labels",
+    MetaData(),
+    *(Column(name, String) for name in ("label_id", "call_id", "kind")),
+    Column("value", Float),
+)
+"""The views, as far as they are read here."""
+WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
+"""Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
+JUDGE = LabelKind.JUDGE.value
+
+
+class NoCertificateError(MessplusError):
+    """There is nothing to certify; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Requests decided from the beginning of a day, UTC, until a moment."""
+
+    since: date
+    until: datetime
+
+    @property
+    def start(self) -> datetime:
+        """The first moment of the first day."""
+        return datetime.combine(self.since, time.min, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The requests of one service level, the share promised to them, and what was said."""
+
+    requests: int
+    alpha: float
+    heard: list[Heard] = field(default_factory=list)
+
+
+async def span_of(
+    connection: AsyncConnection, zoo: str, since: date | None, until: datetime
+) -> Span:
+    """Find the days that a certificate can be about: all of them in the log, unless asked for less.
+
+    Raises NoCertificateError where the log has none, or not all of those that are asked for.
+    """
+    oldest = select(func.min(requests.c.created_at)).where(requests.c.zoo == zoo)
+    first: datetime | None = (await connection.execute(oldest)).scalar_one()
+    if first is None:
+        raise NoCertificateError(f"ZOO: given '{zoo}'; {await _known(connection)}")
+    pruned: int = (await connection.execute(select(log_head.c.start))).scalar_one()
+    # The day on which pruning stopped has lost some of its requests, which the sums still count.
+    begin = first.date() + timedelta(days=1) if pruned > 0 else first.date()
+    if since is not None and since < begin and pruned > 0:
+        raise NoCertificateError(
+            f"--since: given {since}; allowed: {begin} or later, as older requests are pruned"
+        )
+    found = Span(begin if since is None else since, until)
+    if found.start >= until:
+        raise NoCertificateError(
+            f"no request is in the log from {found.since} until {until:%Y-%m-%d %H:%M} UTC: give "
+            "an earlier --since, or a shorter --wait"
+        )
+    return found
+
+
+async def _known(connection: AsyncConnection) -> str:
+    found = select(request_sums.c.zoo).distinct().order_by(request_sums.c.zoo)
+    names = ", ".join((await connection.execute(found)).scalars()) or "none yet"
+    return f"allowed: a zoo with requests in the log ({names})"
+
+
+async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, Counted]:
+    """Read a span, by service level; levels without a request are left out."""
+    heard = await _heard(connection, heard_since(zoo, span))
+    newest = await _of_last_day(connection, zoo, span)
+    found = {}
+    for row in await connection.execute(_requests_since(zoo, span)):
+        requests_of = row.requests - row.of_last_day + newest.get(row.service_level, 0)
+        if requests_of > 0:
+            said = heard.get(row.service_level, [])
+            found[row.service_level] = Counted(requests_of, row.alpha, said)
+    return found
+
+
+async def counted_last(
+    connection: AsyncConnection, zoo: str, window: int, whole: Mapping[str, Counted]
+) -> dict[str, Counted]:
+    """Read the newest ``window`` requests of each service level that the ``whole`` has."""
+    starts = {
+        level: start
+        for (name, level), start in (await window_start(connection, window)).items()
+        if name == zoo and level in whole
+    }
+    heard = await _heard(connection, heard_from(zoo, starts))
+    asked = requests.c
+    lowest, highest, mean = (each(asked.alpha) for each in (func.min, func.max, func.avg))
+    query = (
+        select(asked.service_level, func.count(), case((lowest == highest, lowest), else_=mean))
+        .where(asked.zoo == zoo, _from(starts))
+        .group_by(asked.service_level)
+    )
+    return {
+        level: Counted(count, alpha, heard.get(level, []))
+        for level, count, alpha in await connection.execute(query)
+    }
+
+
+def _requests_since(zoo: str, span: Span) -> Select[Any]:
+    """Select the sums of the days of a span, the last of which may not be in it as a whole."""
+    found, last = request_sums.c, span.until.date()
+    mean = func.sum(found.requests * found.alpha) / func.sum(found.requests)
+    lowest = func.min(found.alpha)
+    return (
+        select(
+            found.service_level,
+            func.sum(found.requests).label("requests"),
+            func.sum(case((found.day == last, found.requests), else_=0)).label("of_last_day"),
+            case((lowest == func.max(found.alpha), lowest), else_=mean).label("alpha"),
+        )
+        .where(found.zoo == zoo, found.day >= span.since, found.day <= last)
+        .group_by(found.service_level)
+        .order_by(found.service_level)
+    )
+
+
+async def _of_last_day(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, int]:
+    """Count the requests of the last day until its end, by service level."""
+    asked = requests.c
+    midnight = datetime.combine(span.until.date(), time.min, tzinfo=UTC)
+    query = (
+        select(asked.service_level, func.count())
+        .where(asked.zoo == zoo, asked.created_at >= midnight, asked.created_at < span.until)
+        .group_by(asked.service_level)
+    )
+    return {row[0]: row[1] for row in await connection.execute(query)}
+
+
+async def _heard(connection: AsyncConnection, query: Select[Any]) -> dict[str, list[Heard]]:
+    found: dict[str, list[Heard]] = {}
+    for row in await connection.execute(query):
+        said = Heard(
+            np.array([float(row.requests)]), row.word, row.grade, row.weight, row.probability
+        )
+        found.setdefault(row.service_level, []).append(said)
+    return found
+
+
+def heard_since(zoo: str, span: Span) -> Select[Any]:
+    """Count what was said of the requests of a span: a label is not older than its request."""
+    asked = requests.c
+    return _counts(
+        labels.c.created_at >= span.start,
+        asked.zoo == zoo,
+        asked.created_at >= span.start,
+        asked.created_at < span.until,
+    )
+
+
+def heard_from(zoo: str, starts: Mapping[str, int]) -> Select[Any]:
+    """Count what was said of the requests from a position on, one for each service level."""
+    return _counts(
+        labels.c.position >= min(starts.values(), default=0),
+        requests.c.zoo == zoo,
+        _from(starts),
+    )
+
+
+def _from(starts: Mapping[str, int]) -> ColumnElement[bool]:
+    asked = requests.c
+    each = (
+        and_(asked.service_level == level, asked.position >= start)
+        for level, start in starts.items()
+    )
+    return or_(false(), *each)
+
+
+def _counts(*where: ColumnElement[bool]) -> Select[Any]:
+    """Count the labelled requests that these conditions pick, by what was said of the served call:
+    the word that counts, if any, and the judge's grade, if any."""
+    served = requests.c.request_id + ".0"
+    told = (
+        select(requests.c.service_level, labels.c.call_id)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(labels.c.call_id == served, *where)
+        .distinct()
+        .cte("told")
+    )
+    verdict, grade = VERDICTS.alias("verdict"), CURRENT.alias("grade")
+    bought = labels.alias("bought")
+    is_word = verdict.c.kind.in_(WORDS)
+    groups = (
+        told.c.service_level,
+        case((is_word, func.round(verdict.c.value * 100) / 100.0)).label("word"),
+        (func.round(grade.c.value * 100) / 100.0).label("grade"),
+        case((is_word, func.round(verdict.c.weight * 100) / 100.0), else_=1.0).label("weight"),
+        (func.round(bought.c.probability * 10_000) / 10_000.0).label("probability"),
+    )
+    said = (
+        select(*groups)
+        .select_from(told)
+        .outerjoin(verdict, verdict.c.call_id == told.c.call_id)
+        .outerjoin(
+            grade, and_(grade.c.call_id == told.c.call_id, grade.c.kind == LabelKind.JUDGE.value)
+        )
+        .outerjoin(bought, bought.c.label_id == func.coalesce(grade.c.label_id, verdict.c.label_id))
+        .where(or_(is_word, grade.c.value.is_not(None)))
+        .subquery("said")
+    )
+    in_order = (each.nulls_first() for each in said.c)
+    return select(*said.c, func.count().label("requests")).group_by(*said.c).order_by(*in_order)

@@ -1,0 +1,1 @@
+"""Which prompts belong together, and what holding them on one deployment costs. Pure."""

@@ -1,0 +1,78 @@
+"""What is asked and told of lines and conversations.
+
+A *line* is one prompt that grows, with what is warm of it at the deployments. A *conversation* is
+what one label settles: the line that began it, and all that branched from it, were asked again or
+compacted, or have its session. Both are named by the request that began them.
+
+`Lines` of `lines.py` is asked where a request stands before it is decided (`find`), and told who is
+called (`called`) and what became of it (`ended`). For the log, a place has the conversation's and
+the line's names, the prefix, and the turn.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from litellm_messplus.conversations.digests import Digest
+from litellm_messplus.conversations.warmth import Warm
+from litellm_messplus.prediction.encoder import Conversation
+
+
+class Joined(StrEnum):
+    """The sign that told that a prompt belongs to a conversation."""
+
+    NEW = "new"
+    PREFIX = "prefix"
+    ID = "id"
+    SESSION = "session"
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One prompt that grows. ``tip`` is the digest of its newest form, ``requests`` counts them.
+    ``candidate`` and ``deployment`` are who was called last, None before the first call; ``warm``
+    is what the deployments have in their caches, by deployment."""
+
+    name: str
+    conversation: str
+    tip: Digest
+    used_at: float
+    requests: int = 0
+    candidate: str | None = None
+    deployment: str | None = None
+    warm: dict[str, Warm] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request. ``ids`` are those in its prompt that an answer gave (of tool calls, of a
+    response that it continues), in their order; ``session`` is None where nobody named one."""
+
+    request_id: str
+    zoo: str
+    key: str
+    conversation: Conversation
+    ids: tuple[str, ...] = ()
+    session: str | None = None
+
+    @property
+    def scope(self) -> tuple[str, str]:
+        """Within which prompts, ids and sessions are the same."""
+        return self.zoo, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a request. ``line`` is its own from now on; ``parent`` is the line that it came
+    from, None where it grew or is the first. ``prefix`` counts the ``characters`` of the prompt
+    that were asked before in either. ``is_again`` where all of them were. ``turn`` is the request's
+    number in its line, from 1."""
+
+    line: Line
+    joined: Joined
+    turn: int
+    prefix: int
+    characters: int
+    prompt: Digest
+    scope: tuple[str, str]
+    parent: Line | None = None
+    is_again: bool = False

@@ -1,0 +1,222 @@
+"""Lines and conversations, told from earlier prompts without their words.
+
+A prompt belongs where it begins with what was asked before: with the whole prompt of an earlier
+request of the same zoo and key. Where such prompts are of several conversations (many may ask the
+same first question), the ids in it, its session, or the earlier answer must tell which one; where
+they do not, it begins a conversation of its own: none is joined falsely. Only a known beginning
+proves that a cache is warm.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+from litellm_messplus.conversations.digests import Beginning, Digest, Digests
+from litellm_messplus.conversations.line import Asked, Joined, Line, Place
+from litellm_messplus.conversations.points import POINTS, Points
+from litellm_messplus.conversations.warmth import Warm, shared
+
+LINES = 20_000
+"""That are remembered, those used last."""
+UNUSED_SECONDS = 7_200.0
+"""After which a line is forgotten: no provider's cache is warm for longer."""
+SWEPT = 16
+"""Unused lines that are forgotten at one request, so that none waits for many."""
+IDS = 64
+"""Of a prompt that are looked up, and of an answer that are remembered: the newest."""
+
+
+class Lines:
+    """The lines of one worker. ``key`` is secret and the same for all workers on a database;
+    ``now`` is in seconds, of any clock that does not run back."""
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        lines: int = LINES,
+        points: int = POINTS,
+        unused_seconds: float = UNUSED_SECONDS,
+    ) -> None:
+        self._digests = Digests(key)
+        self._most = lines
+        self._unused_seconds = unused_seconds
+        self._lines: OrderedDict[str, Line] = OrderedDict()
+        self._prompts: Points[Line] = Points(points)
+        self._ids: Points[Line] = Points(points)
+        self._sessions: Points[Line] = Points(lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def points(self) -> int:
+        """Digests of prompts, of ids and of sessions that are remembered."""
+        return len(self._prompts) + len(self._ids) + len(self._sessions)
+
+    def find(self, asked: Asked, now: float) -> Place:
+        """Tell where a request stands, and remember its prompt."""
+        self._sweep(now)
+        chain = self._digests.chain(asked.scope, asked.conversation)
+        found = self._by_prefix(asked, chain.whole, chain.earlier)
+        if found is not None:
+            place = self._joined(asked, chain.whole, *found, now)
+        else:
+            place = self._apart(asked, chain.whole, now)
+        self._keep(place.line, chain.whole.digest, now)
+        if asked.session is not None:
+            self._sessions.add(self._session(asked), place.line)
+        return place
+
+    def called(self, line: Line, candidate: str, deployment: str) -> None:
+        """Tell who is called, before the answer is there: the next request may come first."""
+        line.candidate, line.deployment = candidate, deployment
+
+    def ended(
+        self,
+        place: Place,
+        deployment: str,
+        *,
+        answer: str = "",
+        ids: Sequence[str] = (),
+        warm: Warm | None = None,
+    ) -> None:
+        """Tell what became of a request: the answer as the next prompt will hold it (tool calls
+        too), the ids that it gave, and what the deployment that answered has now in its cache."""
+        if warm is not None:
+            place.line.warm[deployment] = warm
+        if answer:
+            self._prompts.answered(place.prompt, place.line, self._digests.of_answer(answer))
+        for name in ids[-IDS:]:
+            self._ids.add(self._digests.of_text(place.scope, name), place.line)
+
+    def _by_prefix(
+        self, asked: Asked, whole: Beginning, earlier: Sequence[Beginning]
+    ) -> tuple[Line, Beginning] | None:
+        """Find the line with which it has most in common, and what; None where none is known, or
+        where several conversations are and nothing tells which."""
+        if not earlier:
+            return None  # many ask the same first question: alone it tells nothing
+        if self._is_again(whole, earlier[0]):
+            again = self._one_of(asked, whole)
+            return None if again is None else (again, whole)
+        for beginning in earlier:
+            if self._known(self._prompts.owners(beginning.digest)):
+                line = self._one_of(asked, beginning)
+                return None if line is None else (line, beginning)
+        return None
+
+    def _is_again(self, whole: Beginning, before: Beginning) -> bool:
+        """Tell whether only a line that had come as far can be meant: another that ends just before
+        may now come as far for the first time."""
+        owners = self._known(self._prompts.owners(whole.digest))
+        here = {line.conversation for line in owners}
+        ends = self._known(self._prompts.owners(before.digest))
+        rivals = {line.conversation for line in ends if line.tip == before.digest}
+        return bool(here) and rivals <= here
+
+    def _one_of(self, asked: Asked, beginning: Beginning) -> Line | None:
+        """Find the line that asked this: the newest where all are of one conversation, or of the
+        one that the ids, the session or the answer tell."""
+        owners = self._known(self._prompts.owners(beginning.digest))
+        if len(_conversations(owners)) > 1:
+            owners = self._told(asked, beginning, owners)
+        return owners[-1] if len(_conversations(owners)) == 1 else None
+
+    def _told(self, asked: Asked, beginning: Beginning, owners: list[Line]) -> list[Line]:
+        for line in (self._of_ids(asked), self._of_session(asked)):
+            named = [] if line is None else _of(line.conversation, owners)
+            if named:
+                return named
+        answer = self._digests.of_answer_after(asked.conversation, beginning)
+        given = self._known(self._prompts.owners(beginning.digest, answer))
+        # Of those that got this very answer, one that has not gone on yet goes on now.
+        return [line for line in given if line.tip == beginning.digest] or given
+
+    def _of_ids(self, asked: Asked) -> Line | None:
+        """Find the line whose answer gave the newest id that is known. One that several
+        conversations got, as from models that number their calls, tells nothing."""
+        for name in reversed(asked.ids[-IDS:]):
+            owners = self._known(self._ids.owners(self._digests.of_text(asked.scope, name)))
+            if len(_conversations(owners)) == 1:
+                return owners[-1]
+        return None
+
+    def _of_session(self, asked: Asked) -> Line | None:
+        if asked.session is None:
+            return None
+        owners = self._known(self._sessions.owners(self._session(asked)))
+        return owners[-1] if owners else None
+
+    def _session(self, asked: Asked) -> Digest:
+        return self._digests.of_text((*asked.scope, "session"), asked.session or "")
+
+    def _joined(
+        self, asked: Asked, whole: Beginning, line: Line, known: Beginning, now: float
+    ) -> Place:
+        """Place it in the line that it makes longer, or in a new one that has its beginning."""
+        grows = known is not whole and line.tip == known.digest
+        own = line if grows else _new(asked, line.conversation, whole, now)
+        if not grows:
+            own.candidate, own.deployment = line.candidate, line.deployment
+            own.warm = {name: shared(warm, known.characters) for name, warm in line.warm.items()}
+        return Place(
+            line=own,
+            joined=Joined.PREFIX,
+            turn=own.requests + 1,
+            prefix=known.characters,
+            characters=whole.characters,
+            prompt=whole.digest,
+            scope=asked.scope,
+            parent=None if grows else line,
+            is_again=known is whole,
+        )
+
+    def _apart(self, asked: Asked, whole: Beginning, now: float) -> Place:
+        """Place it in a line of its own that nothing is warm of, and of a conversation that is
+        known or begins."""
+        by_id = self._of_ids(asked)
+        parent = by_id or self._of_session(asked)
+        joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
+        name = asked.request_id if parent is None else parent.conversation
+        return Place(
+            line=_new(asked, name, whole, now),
+            joined=joined,
+            turn=1,
+            prefix=0,
+            characters=whole.characters,
+            prompt=whole.digest,
+            scope=asked.scope,
+            parent=by_id,
+        )
+
+    def _keep(self, line: Line, prompt: Digest, now: float) -> None:
+        line.tip, line.used_at = prompt, now
+        line.requests += 1
+        self._lines[line.name] = line
+        self._lines.move_to_end(line.name)
+        self._prompts.add(prompt, line)
+        if len(self._lines) > self._most:
+            self._lines.popitem(last=False)
+
+    def _sweep(self, now: float) -> None:
+        for _ in range(min(SWEPT, len(self._lines))):
+            oldest = next(iter(self._lines.values()))
+            if now - oldest.used_at <= self._unused_seconds:
+                return
+            del self._lines[oldest.name]
+
+    def _known(self, owners: Iterable[Line]) -> list[Line]:
+        """Keep those that are not forgotten, the newest last."""
+        return [line for line in owners if self._lines.get(line.name) is line]
+
+
+def _new(asked: Asked, conversation: str, whole: Beginning, now: float) -> Line:
+    return Line(asked.request_id, conversation, whole.digest, now)
+
+
+def _conversations(lines: Iterable[Line]) -> set[str]:
+    return {line.conversation for line in lines}
+
+
+def _of(conversation: str, lines: Iterable[Line]) -> list[Line]:
+    return [line for line in lines if line.conversation == conversation]

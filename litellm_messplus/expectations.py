@@ -1,0 +1,139 @@
+"""What is expected of each candidate for a request, before any call: satisfaction and cost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from litellm_messplus.costs.token_estimator import expected
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing.decision import Estimate
+from litellm_messplus.routing.plan import FEWEST, Outlook
+from litellm_messplus.state.zoo_state import ZooState
+from litellm_messplus.zoo import Zoo
+
+OUTLOOKS = 8
+"""Of different sets of healthy candidates, or prices, that are kept at once."""
+
+Factors = Mapping[str, float]
+"""By which a candidate's price is multiplied, 1 unless it has one."""
+
+
+class Usual(NamedTuple):
+    """The average use of a call of a candidate; ``prompt_tokens`` is None before any call."""
+
+    prompt_tokens: float | None
+    completion_tokens: float
+    seconds: float
+
+
+class Expectations:
+    """Read from the state of a zoo. What is the same for all requests is worked out when the fold
+    changes it, not when a request waits for it."""
+
+    def __init__(self, zoo: Zoo, state: ZooState) -> None:
+        self._zoo = zoo
+        self._state = state
+        self._usual: dict[str, Usual] = {}
+        self._outlooks: dict[tuple[Any, ...], Outlook] = {}
+        self.calls_changed()
+
+    def __len__(self) -> int:
+        """Count the outlooks that are kept."""
+        return len(self._outlooks)
+
+    def calls_changed(self) -> None:
+        """Take the averages anew: a call has ended, or a lesson was taught."""
+        estimators = self._state.estimators.values()
+        prompts = [each.prompt_tokens for each in estimators]
+        columns = (
+            expected(prompts) if any(each.count for each in prompts) else [None] * len(prompts),
+            expected([each.completion_tokens for each in estimators]),
+            expected([each.seconds for each in estimators]),
+        )
+        self._usual = {
+            name: Usual(*row)
+            for name, row in zip(self._zoo.candidates, zip(*columns, strict=True), strict=True)
+        }
+
+    def prompts_changed(self, factors: Factors) -> None:
+        """Take the outlook of the whole zoo anew: the recent prompts are others."""
+        self._outlooks.clear()
+        self.outlook(self._zoo.candidates, factors)
+
+    def estimates(
+        self,
+        prompt: Prompt,
+        prompt_tokens: Mapping[str, float],
+        most_completion_tokens: float,
+        factors: Factors,
+    ) -> tuple[Estimate, ...]:
+        """Expect something of each candidate that ``prompt_tokens`` names. What ``prompt`` does not
+        tell stands at the average of all prompts."""
+        satisfactions = self._state.policy.predict(prompt, list(prompt_tokens))
+        known = self._state.lengths.multiples(prompt)
+        multiples = dict(zip(self._zoo.candidates, known, strict=True))
+        return tuple(
+            self._estimate(
+                name,
+                tokens,
+                multiples[name],
+                most_completion_tokens,
+                satisfaction,
+                factors.get(name, 1.0),
+            )
+            for (name, tokens), satisfaction in zip(
+                prompt_tokens.items(), satisfactions, strict=True
+            )
+        )
+
+    def tokens(self, candidate: str, prompt_characters: int) -> float:
+        """Estimate how many tokens a prompt of so many characters is to a candidate."""
+        return self._state.estimators[candidate].tokens_of(prompt_characters)
+
+    def outlook(self, candidates: tuple[str, ...], factors: Factors) -> Outlook | None:
+        """Look at the recent prompts as these candidates would serve them, at the prices as they
+        are now; None before there are enough prompts. The last few outlooks are kept, until the
+        recent prompts change."""
+        recent = self._state.policy.recent
+        if recent is None or len(self._state.use.seconds) < FEWEST:
+            return None
+        at = tuple(factors.get(name, 1.0) for name in candidates)
+        key = candidates, at
+        if key not in self._outlooks:
+            if len(self._outlooks) == OUTLOOKS:
+                self._outlooks.clear()
+            places = [self._zoo.candidates.index(name) for name in candidates]
+            costs = self._costs(candidates, places, at)
+            self._outlooks[key] = Outlook(
+                recent.satisfaction[:, places], np.column_stack(costs), recent.hope[places].tolist()
+            )
+        return self._outlooks[key]
+
+    def _costs(
+        self, candidates: Sequence[str], places: Sequence[int], factors: Sequence[float]
+    ) -> list[Any]:
+        return [
+            factor * self._state.use.cost(place, self._zoo.prices[name])
+            for name, place, factor in zip(candidates, places, factors, strict=True)
+        ]
+
+    def _estimate(
+        self,
+        candidate: str,
+        prompt_tokens: float,
+        multiple: float,
+        most_completion_tokens: float,
+        satisfaction: float,
+        factor: float,
+    ) -> Estimate:
+        price, usual = self._zoo.prices[candidate], self._usual[candidate]
+        tokens, seconds = usual.completion_tokens, usual.seconds
+        longest = min(tokens * multiple, most_completion_tokens)
+        asked = prompt_tokens if usual.prompt_tokens is None else usual.prompt_tokens
+        return Estimate(
+            candidate,
+            factor * price.of(prompt_tokens, longest, seconds=seconds * multiple),
+            factor * price.of(asked, tokens, seconds=seconds),
+            satisfaction,
+        )

@@ -1,0 +1,143 @@
+"""Which requests' labels are bought: where they are needed, and while they can be paid.
+
+Pure: what is needed and what was spent come in as numbers, and so does the draw. The probability
+that a request's labels are bought is known, and goes into the log with them.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from litellm_messplus.draws import uniform
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.rates import ALARM
+from litellm_messplus.prediction.surface import Surface
+
+# How much labels are needed.
+
+START = 100.0
+"""Labels that halve the rate: of the first requests all are bought, of the next ever fewer."""
+LEAST = 0.02
+"""The rate when all is settled: what changes is found out by something."""
+DOUBT = 0.25
+"""The rate at which it is asked whether a candidate can hold alpha."""
+DRIFT = 0.5
+"""The rate when a model is about to be found worse than it was."""
+UNFAMILIAR = 0.5
+"""The rate of prompts unlike those that were judged."""
+UNSURE = 0.03
+"""Standard deviation of a rate from which on doubt about it counts in full."""
+ENOUGH_PROMPTS = 50
+"""Judged prompts below which none is unfamiliar: nearly all would be."""
+FARTHER = 1.0
+"""By how much a number of the prompt must lie outside those of the judged ones: numbers of the
+surface are doublings, or 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The need for labels: ``labels`` that are remembered; ``doubt``, from 0 to 1, whether the
+    candidates hold alpha, and ``drift``, whether one has become worse; and whether the prompt is
+    unlike those judged."""
+
+    labels: float
+    doubt: float = 0.0
+    drift: float = 0.0
+    is_unfamiliar: bool = False
+
+
+def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) -> Need:
+    """Estimate the need of a request to a zoo of which so much is known. What is in question are
+    the candidates beside the ``largest``."""
+    others = [place for name, place in known.index.items() if name != largest]
+    labels = sum(known.means[place].weight for place in others)
+    doubts = (_doubt(known.rate[place], known.deviation[place], alpha) for place in others)
+    drift = max(mean.change.evidence for mean in known.means) / ALARM
+    return Need(labels, max(doubts, default=0.0), min(drift, 1.0), is_unfamiliar(known, surface))
+
+
+def rate(need: Need) -> float:
+    """Compute the probability with which labels are bought where money is no question."""
+    return max(
+        START / (START + need.labels),
+        DOUBT * need.doubt,
+        DRIFT * need.drift,
+        UNFAMILIAR if need.is_unfamiliar else LEAST,
+    )
+
+
+def is_unfamiliar(known: Predictor, surface: Surface | None) -> bool:
+    """Tell whether a number of the prompt lies far outside what the recent judged prompts have."""
+    recent = known.recent
+    kept = len(recent)
+    if surface is None or kept < ENOUGH_PROMPTS:
+        return False
+    seen = recent.numbers[:kept][recent.is_seen[:kept]]
+    if len(seen) < ENOUGH_PROMPTS:
+        return False
+    outside = np.maximum(seen.min(axis=0) - surface, surface - seen.max(axis=0))
+    return bool(outside.max() >= FARTHER)
+
+
+def _doubt(rate: float, deviation: float, alpha: float) -> float:
+    """Return 1 where it may go either way and little is known, 0 where it is known."""
+    chance = 0.5 * math.erfc((alpha - rate) / (math.sqrt(2.0) * max(deviation, 1e-6)))
+    return 4.0 * chance * (1.0 - chance) * min(deviation / UNSURE, 1.0)
+
+
+# What labels may cost.
+
+PACE = 20.0
+"""Requests over which what may be spent is spread: not all of it goes to the next one."""
+RAREST = 0.01
+"""The lowest probability of a draw: below it none is made, for a label of it would stand for more
+than a hundred requests."""
+HOURS = 24.0
+SHORTEST_HOURS = 1.0
+"""From which a day is projected: what came so far is taken for no less than an hour's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The money of one zoo, in its unit: what routing ``saved`` before labels were paid, what
+    labels cost so far, and ``today``; and what a day of requests would cost at the largest
+    candidate. ``one`` is what the labels of one request cost."""
+
+    saved: float = 0.0
+    spent: float = 0.0
+    today: float = 0.0
+    day_at_largest: float = 0.0
+    one: float = 0.0
+
+
+def projected_day(so_far: float, hours: float) -> float:
+    """Estimate what a day costs of which ``hours`` have cost so much."""
+    return so_far * HOURS / min(max(hours, SHORTEST_HOURS), HOURS)
+
+
+def room(
+    spending: Spending, share_of_saved: float, start_allowance: float, most_today: float | None
+) -> float:
+    """Compute what labels may still cost now; never below 0."""
+    allowed = start_allowance * spending.day_at_largest + share_of_saved * max(spending.saved, 0.0)
+    left = allowed - spending.spent
+    if most_today is not None:
+        left = min(left, most_today - spending.today)
+    return max(left, 0.0)
+
+
+def affordable(wanted: float, room: float, one: float) -> float:
+    """Lower the probability that is wanted to what can be paid; to 0 where that is next to nothing,
+    or where not even one can be paid."""
+    if one > 0.0:
+        wanted = min(wanted, room / (PACE * one)) if room >= one else 0.0
+    elif room <= 0.0:
+        wanted = 0.0
+    return min(wanted, 1.0) if wanted >= RAREST else 0.0
+
+
+def is_drawn(seed: int, request_id: str, probability: float) -> bool:
+    """Tell whether a request is in the sample of that probability: whichever worker asks, and as
+    nobody can foresee. It is in every larger sample too."""
+    return uniform(seed, "sample", request_id) < probability

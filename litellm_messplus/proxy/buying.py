@@ -1,0 +1,315 @@
+"""Buying labels: which requests get them, and which candidates answer unseen for that."""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.costs.price import CostUnit
+from litellm_messplus.engine import Engine, Question
+from litellm_messplus.labels.checks.reference import METADATA_KEY
+from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.labels.purchasing import (
+    LEAST,
+    Spending,
+    affordable,
+    is_drawn,
+    need,
+    projected_day,
+    rate,
+    room,
+)
+from litellm_messplus.labels.source import Finding
+from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.settings.labels import AutoSettings
+from litellm_messplus.settings.schema import MessplusSettings, ServiceLevel, ZooSettings
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
+
+logger = logging.getLogger("litellm_messplus")
+
+LOOK_SECONDS = 5.0
+"""Between two looks at what all workers spent."""
+RETRY_SECONDS = 5.0
+SETTLED_SECONDS = 2.0
+"""After its last label, what a request cost is in the log."""
+LONGEST_SECONDS = 300.0
+"""How long what a request may cost is kept aside, where no label of it ever comes."""
+MOST_RESERVED = 4096
+"""Requests for which something is kept aside; of more the oldest is taken for paid."""
+
+
+@dataclass(slots=True)
+class _Reserved:
+    cost: float
+    since: float
+    settled_at: float | None = None
+
+
+class Purse:
+    """The money that the labels of one zoo may cost, under `auto`, by what the log says that was
+    saved and spent, and by what this worker has bought since. It buys nothing before it has looked
+    at the log."""
+
+    def __init__(self, zoo: ZooSettings, auto: AutoSettings) -> None:
+        self._zoo = zoo
+        self._auto = auto
+        self._known: LabelCosts | None = None
+        self._hours = 0.0
+        self._asked = 0.0
+        self._reserved: OrderedDict[str, _Reserved] = OrderedDict()
+        self._aside = 0.0
+
+    def learn(self, known: LabelCosts, hours: float, looked_at: float) -> None:
+        """Learn what the log held at a moment: today is so many hours old, for the zoo."""
+        self._known, self._hours, self._asked = known, hours, 0.0
+        for request_id, each in list(self._reserved.items()):
+            done = each.settled_at
+            is_logged = done is not None and done < looked_at - SETTLED_SECONDS
+            if is_logged or each.since < looked_at - LONGEST_SECONDS:
+                del self._reserved[request_id]
+        self._aside = sum(each.cost for each in self._reserved.values())
+
+    def probability(self, wanted: float, largest: float) -> tuple[float, float]:
+        """Compute the probability with which labels of a request are bought, and what they may
+        cost; ``largest`` is what its call to the largest candidate is expected to cost."""
+        known = self._known
+        if known is None:
+            return 0.0, 0.0
+        self._asked += largest
+        one = self._one(known, largest)
+        left = room(
+            self._spending(known),
+            self._auto.share_of_saved,
+            self._auto.start_allowance,
+            self._most_today(),
+        )
+        return affordable(wanted, left, one), one
+
+    def reserve(self, request_id: str, cost: float) -> None:
+        """Reserve the cost of a request's labels, which are bought."""
+        self._reserved[request_id] = _Reserved(cost, time.monotonic())
+        self._aside += cost
+        if len(self._reserved) > MOST_RESERVED:
+            self._aside -= self._reserved.popitem(last=False)[1].cost
+
+    def settled(self, request_id: str) -> None:
+        """Note that a label of it has come, and soon the log has all that it cost."""
+        reserved = self._reserved.get(request_id)
+        if reserved is not None:
+            reserved.settled_at = time.monotonic()
+
+    @property
+    def reserved(self) -> float:
+        """The cost kept aside for requests whose labels are on their way."""
+        return self._aside
+
+    def _spending(self, known: LabelCosts) -> Spending:
+        aside, so_far = self.reserved, known.largest_today + self._asked
+        return Spending(
+            saved=known.saved,
+            spent=known.unseen + self._of_dollars(known.judging) + aside,
+            today=known.unseen_today + self._of_dollars(known.judging_today) + aside,
+            day_at_largest=max(known.largest_before, projected_day(so_far, self._hours)),
+        )
+
+    def _one(self, known: LabelCosts, largest: float) -> float:
+        """Estimate the labels of one request: an answer of the largest, and comparing it in both
+        orders; or grading alone, which is taken for as much as an answer of the largest until it is
+        known."""
+        grading = largest if known.grading is None else self._of_dollars(known.grading)
+        return largest + 2.0 * grading if self._auto.by == "parity" else grading
+
+    def _most_today(self) -> float | None:
+        budget = self._auto.budget_per_day
+        return None if budget is None else self._of_dollars(budget)
+
+    def _of_dollars(self, dollars: float) -> float:
+        """Convert dollars into the zoo's unit."""
+        electricity = self._zoo.electricity
+        if self._zoo.cost_unit is CostUnit.USD or electricity is None:
+            return dollars
+        return dollars / electricity.dollars_per_joule
+
+
+class Buyer:
+    """The buyer of one zoo: it draws the requests whose labels are bought."""
+
+    def __init__(self, zoo: ZooSettings, judge: Judge, counters: Counters, seed: int) -> None:
+        self.purse = Purse(zoo, zoo.labels.auto) if zoo.labels.auto is not None else None
+        self._zoo = zoo
+        self._judge = judge
+        self._counters = counters
+        self._seed = seed
+        self._compares = zoo.labels.compares
+
+    def purchase(
+        self, engine: Engine, question: Question, request: IncomingRequest
+    ) -> tuple[float | None, bool | None]:
+        """Return the probability with which labels of the request's answers are bought, None where
+        none are; and whether all answers will be labelled, None where only the log can tell."""
+        if self.is_free(request):
+            return None, True
+        estimates = engine.situation(question).estimates
+        largest = next((e.cost for e in estimates if e.candidate == engine.zoo.largest), 0.0)
+        surface = question.prompt.surface
+        bought = self.draw(engine, question.level, question.request_id, surface, largest)
+        return bought, self.otherwise() if bought is None else True
+
+    def draw(
+        self,
+        engine: Engine,
+        level: ServiceLevel,
+        request_id: str,
+        surface: Surface | None,
+        largest_cost: float,
+    ) -> float | None:
+        """Draw whether labels of the request's answers are bought; return the probability of that
+        where they are, None where they are not."""
+        probability, cost = level.judge_rate, 0.0
+        if self.purse is not None:
+            wanted = self._wanted(engine, level, surface)
+            probability, cost = self.purse.probability(wanted, largest_cost)
+        if not is_drawn(self._seed, request_id, probability):
+            return None
+        if not self._judge.has_budget():
+            self._counters.add("judge_over_budget")
+            return None
+        if self.purse is not None:
+            self.purse.reserve(request_id, cost)
+        return probability
+
+    def is_free(self, request: IncomingRequest) -> bool:
+        """Tell whether a check will label every answer, so that no label need be bought."""
+        return self._zoo.labels.checks.reference and METADATA_KEY in request.client_metadata
+
+    def otherwise(self) -> bool | None:
+        """Tell whether answers are labelled that nothing is bought for: None where a check of the
+        operator's may, and only the log can tell."""
+        return None if self._zoo.labels.checks.callables else False
+
+    def beside(self, decision: Decision, situation: Situation) -> Decision:
+        """Add to the decision the answers to compare: the largest's, and, where that is served, the
+        answer of a cheaper candidate."""
+        if not self._compares:
+            return decision
+        called = {decision.chosen, *decision.explored}
+        extra = compared_too(called, situation)
+        if extra is None:
+            return decision
+        explored = (*decision.explored, extra)
+        return replace(decision, explored=explored, is_exploration=True)
+
+    def _wanted(self, engine: Engine, level: ServiceLevel, surface: Surface | None) -> float:
+        policy = engine.state.policy
+        if not isinstance(policy, AdaptivePolicy):
+            return 0.0
+        if not self._judge.counts:  # its labels weigh nothing: only to see whether that is still so
+            return LEAST
+        return rate(need(policy.predictor, engine.zoo.largest, level.alpha, surface))
+
+
+def compared_too(called: set[str], situation: Situation) -> str | None:
+    """Choose the candidate that must answer too so that there is something to compare; None where
+    there is already, or the largest is not healthy."""
+    healthy = {each.candidate: each for each in situation.estimates}
+    if situation.largest not in healthy:
+        return None
+    if situation.largest not in called:
+        return situation.largest
+    others = [each for name, each in healthy.items() if name != situation.largest]
+    if len(called) > 1 or not others:
+        return None
+    # The best of the cheaper ones: whether it is as good decides the most.
+    return max(others, key=lambda each: each.satisfaction).candidate
+
+
+class Buyers:
+    """The buyers of all zoos that buy labels: ``of_zoo`` holds each by its zoo."""
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        judges: Mapping[str, Judge],
+        database: AsyncEngine,
+        counters: Counters,
+    ) -> None:
+        self.of_zoo = {
+            name: Buyer(settings.zoos[name], judge, counters, settings.seed)
+            for name, judge in judges.items()
+        }
+        self._purses = {
+            name: buyer.purse for name, buyer in self.of_zoo.items() if buyer.purse is not None
+        }
+        self._database = database
+        self._counters = counters
+        self._background = Background()
+
+    def start(self) -> None:
+        """Begin looking at what labels cost, in the running event loop."""
+        if self._purses:
+            self._background.start(self._watch(), "messplus-label-costs")
+
+    async def close(self) -> None:
+        """Stop looking."""
+        await self._background.close()
+
+    def found(self, finding: Finding) -> None:
+        """Note that a label has come."""
+        if finding.probability is None:
+            return
+        for purse in self._purses.values():
+            purse.settled(finding.request_id)
+
+    async def look(self) -> None:
+        """Take what all workers spent and saved. Raises SQLAlchemyError."""
+        looked_at, now = time.monotonic(), datetime.now(UTC)
+        today = now.date()
+        async with self._database.connect() as connection:
+            found = await label_costs(connection, today, today - timedelta(days=1))
+            hours = {zoo: await _hours(connection, zoo, now) for zoo in self._purses}
+        for zoo, purse in self._purses.items():
+            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], looked_at)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look()
+                await asyncio.sleep(LOOK_SECONDS)
+            except Exception:
+                self._counters.failure("label_cost_failures", "what labels cost was not read")
+                await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:
+    """Count the hours since the zoo was first asked for today."""
+    first = await first_asked(connection, zoo, now.date())
+    return 0.0 if first is None else (now - first).total_seconds() / 3600.0
+
+
+def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
+    """Explain of each zoo that is to buy labels why it never will: told at the start."""
+    told = []
+    for name, zoo in zoos.items():
+        buying = zoo.labels.buying
+        if buying is None:
+            continue
+        limits = [
+            limit
+            for limit in ("budget_per_day", "gradings_per_day", "rate")
+            if getattr(buying, limit, None) == 0
+        ]
+        auto = zoo.labels.auto
+        if auto is not None and auto.share_of_saved == auto.start_allowance == 0.0:
+            limits.append("share_of_saved and start_allowance")
+        if limits:
+            told.append(f"{name}: no labels are bought, for {' and '.join(limits)} is 0")
+    return told

@@ -1,0 +1,120 @@
+"""A call has ended: its record, and everyone who is told of it.
+
+Every call comes here, the one that the user saw and those beside it, whether it was answered or
+failed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.proxy.deployments.metering import Meter, Metered, ReportedCall, Served
+from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.labelling import judged_call
+from litellm_messplus.proxy.open_requests import Author
+from litellm_messplus.records import (
+    CallRecord,
+    CallRole,
+    CallStatus,
+    CostSource,
+    RequestRecord,
+)
+
+LONGEST_ERROR = 2000
+"""Characters of an error that are logged."""
+UNMETERED = Metered(None, None, CostSource.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer that came back of a call, ``reading`` in LiteLLM's words. ``is_cache_hit`` where
+    LiteLLM's cache gave the answer."""
+
+    response: object
+    response_id: str | None
+    reading: ReportedCall
+    is_cache_hit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """The end of a call of a request: with what was ``said``, else with an ``error``."""
+
+    call_id: str
+    role: CallRole
+    author: Author
+    ended_at: datetime
+    seconds: float | None = None
+    said: Said | None = None
+    error: BaseException | None = None
+
+
+class CallSink:
+    """Meters each call and hands it to the log, to those who measure energy, and to those who judge
+    answers."""
+
+    def __init__(
+        self,
+        meter: Meter,
+        journal: Journal,
+        energy: EnergyService,
+        desk: LabelDesk,
+    ) -> None:
+        self._meter = meter
+        self._journal = journal
+        self._energy = energy
+        self._desk = desk
+
+    def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
+        """Tell everyone; returns what is logged. ``asked`` is None where nobody judges."""
+        factor = self._energy.price_factor(end.author.deployment_id or "")
+        call = call_record(record, end, self._meter, factor)
+        self._journal.write(call)
+        self._energy.ended(record.zoo, call)
+        if asked is not None:
+            response = None if end.said is None else end.said.response
+            self._desk.ended(judged_call(asked, record, call, response))
+        return call
+
+
+def call_record(
+    record: RequestRecord,
+    end: CallEnd,
+    meter: Meter,
+    price_factor: float = 1.0,
+) -> CallRecord:
+    """Build the record of a call, attributed to whoever wrote the answer."""
+    author, said = end.author, end.said
+    metered = UNMETERED
+    if said is not None:
+        served = Served(author.candidate, author.deployment_id, price_factor)
+        metered = meter.read(record, served, said.reading)
+    usage = metered.usage
+    is_cache_hit = said is not None and said.is_cache_hit
+    return CallRecord(
+        call_id=end.call_id,
+        request_id=record.request_id,
+        ended_at=end.ended_at,
+        role=end.role,
+        status=CallStatus.FAILURE if said is None else CallStatus.SUCCESS,
+        candidate=author.candidate,
+        deployment_id=author.deployment_id,
+        model=author.model,
+        response_id=None if said is None else said.response_id,
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
+        cached_tokens=usage.cached_tokens if usage else None,
+        written_tokens=usage.written_tokens if usage else None,
+        reasoning_tokens=usage.reasoning_tokens if usage else None,
+        cost=0.0 if is_cache_hit else metered.cost,
+        cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
+        seconds=end.seconds,
+        is_cache_hit=is_cache_hit,
+        error=None if end.error is None else _words(end.error),
+        answer=None if said is None else said.reading.answer,
+    )
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:LONGEST_ERROR]

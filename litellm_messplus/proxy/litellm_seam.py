@@ -1,0 +1,175 @@
+"""Every name of LiteLLM that it does not document, in one place: what to read at an upgrade.
+
+The other modules use what LiteLLM's docs show: `CustomLogger` and its hooks, and functions and
+errors of the package itself. The quirks below were met with LiteLLM 1.106.2; a number is that of an
+issue or a pull request of BerriAI/litellm.
+
+The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import litellm
+
+# The import points tiktoken at the files in LiteLLM's package. Without it, tiktoken downloads them.
+import litellm.litellm_core_utils.default_encoding
+import tiktoken
+from fastapi import FastAPI, Request
+from litellm.types.router import RouterRateLimitError
+from litellm.types.utils import CustomPricingLiteLLMParams, all_litellm_params
+
+NO_DEPLOYMENT_LEFT: type[Exception] = RouterRateLimitError
+"""What LiteLLM's router raises where every deployment of a group is in cooldown."""
+OWN_PARAMETERS = frozenset(all_litellm_params)
+"""Arguments of a call that are LiteLLM's own, and go to no endpoint."""
+OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
+"""The keys by which a deployment has a price of its own at LiteLLM."""
+
+
+# The running proxy.
+
+
+def proxy_app() -> FastAPI:
+    """Return the proxy's FastAPI application."""
+    from litellm.proxy import proxy_server
+
+    app: FastAPI = proxy_server.app
+    return app
+
+
+def llm_router() -> Any:
+    """Return the proxy's router as it is now."""
+    from litellm.proxy import proxy_server
+
+    # Asked for each time: LiteLLM makes a new router when its configuration changes.
+    return proxy_server.llm_router
+
+
+def proxy_configuration() -> Mapping[str, Any]:
+    """Return the configuration that the proxy was started with, our section included."""
+    from litellm.proxy import proxy_server
+
+    config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
+    return config
+
+
+def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
+    """Have the proxy wait for ``close`` when it stops."""
+    from litellm.proxy import proxy_server
+
+    shut_down_proxy = proxy_server.proxy_shutdown_event
+
+    async def shut_down(*arguments: Any, **keywords: Any) -> None:
+        await close()
+        await shut_down_proxy(*arguments, **keywords)
+
+    # The one place that LiteLLM passes on SIGTERM; it looks the name up there at call time.
+    proxy_server.proxy_shutdown_event = shut_down
+
+
+async def flush_log_events() -> None:
+    """Let the log events that are queued reach the callbacks."""
+    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
+
+    # At its end LiteLLM drops what its logging worker has not sent yet (of the same kind: #36548).
+    await GLOBAL_LOGGING_WORKER.flush()
+
+
+async def authenticate(request: Request) -> tuple[str | None, bool]:
+    """Return the hash of the key of a request, and whether it is an administrator's.
+
+    Raises what LiteLLM answers a key that it refuses with.
+    """
+    from litellm.proxy._types import LitellmUserRoles
+    from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
+
+    # Called as a function and not as a dependency of FastAPI: all headers have to be handed over,
+    # or their defaults are FastAPI's own markers.
+    key = await user_api_key_auth(
+        request=request,
+        api_key=request.headers.get("authorization", ""),
+        azure_api_key_header=request.headers.get("api-key", ""),
+        anthropic_api_key_header=request.headers.get("x-api-key"),
+        google_ai_studio_api_key_header=None,
+        azure_apim_header=None,
+        custom_litellm_key_header=request.headers.get("x-litellm-api-key"),
+    )
+    return key.api_key, key.user_role == LitellmUserRoles.PROXY_ADMIN
+
+
+# What LiteLLM keeps beside a request.
+
+
+def call_type(kwargs: Mapping[str, Any]) -> str | None:
+    """Return which API a call came by, from the arguments of a hook."""
+    found: str | None = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
+    return found
+
+
+def target_order(kwargs: Mapping[str, Any]) -> int | None:
+    """Return the `order` that a fallback asks for; None where it is no such fallback."""
+    # The router tries the deployments of one `order` after another by asking the filter again.
+    return kwargs.get("_target_order")
+
+
+def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the metadata by which an internal call is charged to the caller's key."""
+    from litellm.litellm_core_utils.internal_call_metadata import (
+        sanitized_forwardable_call_metadata,
+    )
+
+    return dict(sanitized_forwardable_call_metadata(metadata, name))
+
+
+# What LiteLLM keeps beside an answer, and writes into its id.
+
+
+def hidden_params(response: object) -> Mapping[str, Any]:
+    """Return what LiteLLM keeps beside an answer, empty where it keeps nothing."""
+    # Anthropic messages are plain dictionaries, and have it under a key.
+    if isinstance(response, Mapping):
+        return response.get("_hidden_params") or {}
+    return getattr(response, "_hidden_params", None) or {}
+
+
+def caching_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the logging object of a hook says of the response cache."""
+    return getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
+
+
+async def cached_answer(key: str) -> object:
+    """Return the entry of the response cache; None where there is none, or no cache."""
+    if litellm.cache is None:
+        return None
+    return await litellm.cache.async_get_cache(cache_key=key, cache={"use-cache": True})
+
+
+def decrypted_response_id(given: str) -> str:
+    """Return the id of a response as LiteLLM's log event has it."""
+    # On the responses API, LiteLLM encrypts the id that a client gets, each time anew (#15757): 425
+    # characters and more, and nothing that an answer could be found by.
+    if given.startswith("resp_"):
+        with suppress(Exception):  # another LiteLLM may do without
+            from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
+
+            plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
+            return str(plain)
+    return given
+
+
+def deployment_of_response_id(decrypted: str) -> str | None:
+    """Return the deployment that LiteLLM wrote into the id; None for an id of somebody else."""
+    from litellm.responses.utils import ResponsesAPIRequestUtils
+
+    found = ResponsesAPIRequestUtils.get_model_id_from_response_id(decrypted)
+    return None if found is None else str(found)
+
+
+# What LiteLLM's package brings along.
+
+
+def bundled_encoding(name: str) -> tiktoken.Encoding:
+    """Return a tokenizer of OpenAI's from the files in LiteLLM's package."""
+    return tiktoken.get_encoding(name)

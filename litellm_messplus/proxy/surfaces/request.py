@@ -1,0 +1,115 @@
+"""A request as LiteLLM's router shows it to a filter, read by the record of its surface."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.proxy import litellm_seam
+from litellm_messplus.proxy.surfaces.conversation import read_conversation
+from litellm_messplus.proxy.surfaces.surface import MESSAGES, SURFACES, Surface
+
+
+@dataclass(frozen=True)
+class IncomingRequest:
+    """One request of a surface that is routed. ``metadata`` is LiteLLM's own, and mutable."""
+
+    surface: Surface
+    litellm_call_id: str
+    metadata: dict[str, Any]
+    messages: Sequence[Mapping[str, Any]] | None
+    kwargs: Mapping[str, Any]
+
+    @property
+    def call_type(self) -> str:
+        return self.surface.call_type
+
+    @property
+    def prompt_arguments(self) -> dict[str, Any]:
+        """Return the arguments that hold the prompt, where they are not among ``kwargs``.
+
+        LiteLLM's router hands over a prompt that is no messages as the words of a user.
+        """
+        if self.messages is None:
+            return {}
+        if self.surface.prompt == MESSAGES:
+            return {MESSAGES: list(self.messages)}
+        return {self.surface.prompt: self.messages[0]["content"]}
+
+    @property
+    def is_stream(self) -> bool:
+        return bool(self.kwargs.get("stream"))
+
+    @property
+    def key_hash(self) -> str | None:
+        found = self.metadata.get("user_api_key_hash") or self.metadata.get("user_api_key")
+        return None if found is None else str(found)
+
+    @property
+    def team_id(self) -> str | None:
+        found = self.metadata.get("user_api_key_team_id")
+        return None if found is None else str(found)
+
+    @property
+    def client_metadata(self) -> Mapping[str, Any]:
+        """Metadata that the client sent as `metadata`, which may go upstream, or as
+        `litellm_metadata`, which never does. LiteLLM's own stands among it."""
+        found = self.kwargs.get("metadata") if self.surface.has_client_metadata else None
+        return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
+
+    @property
+    def most_completion_tokens(self) -> float:
+        """The most tokens of the answer, all its choices together; infinite without a limit.
+        Where a client gives two limits, the smaller one counts."""
+        limits = [_count(self.kwargs.get(name)) for name in self.surface.limits]
+        given = [limit for limit in limits if limit is not None]
+        choices = _count(self.kwargs.get("n")) or 1
+        return float(min(given) * choices) if given else math.inf
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The prompt as the model sees it, whatever the surface. It is read once: every request
+        waits for it."""
+        given, surface = self.kwargs, self.surface
+        return read_conversation(
+            given.get(surface.prompt) if self.messages is None else self.messages,
+            given.get(surface.system) if surface.system else None,
+            [given[name] for name in surface.tools if given.get(name)],
+            [given.get(name) for name in surface.formats],
+        )
+
+
+def read_request(
+    messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
+) -> IncomingRequest | None:
+    """Read the request behind the router's arguments; None for what is not routed.
+
+    Token counting and embeddings are not routed, nor is a response that continues an earlier one:
+    that must stay on its deployment.
+    """
+    surface = None if kwargs is None else _surface(kwargs)
+    if kwargs is None or surface is None or continued_response(kwargs) is not None:
+        return None
+    call_id, metadata = kwargs.get("litellm_call_id"), kwargs.get(surface.metadata)
+    if not call_id or not isinstance(metadata, dict):
+        return None
+    return IncomingRequest(surface, str(call_id), metadata, messages, kwargs)
+
+
+def continued_response(kwargs: Mapping[str, Any]) -> str | None:
+    """Return the id of the earlier answer that a request continues; most surfaces know no such."""
+    surface = _surface(kwargs)
+    earlier = kwargs.get(surface.continues) if surface and surface.continues else None
+    return str(earlier) if earlier else None
+
+
+def _surface(kwargs: Mapping[str, Any]) -> Surface | None:
+    call_type = litellm_seam.call_type(kwargs)
+    return SURFACES.get(call_type) if isinstance(call_type, str) else None
+
+
+def _count(value: object) -> int | None:
+    """Return a number above zero; a client may send anything."""
+    return value if isinstance(value, int) and value > 0 else None

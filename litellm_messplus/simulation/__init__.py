@@ -1,0 +1,1 @@
+"""Made-up sessions of agents: what holding them on a model would save. No measurement."""

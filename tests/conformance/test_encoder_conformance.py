@@ -1,0 +1,161 @@
+"""Every encoder that is shipped keeps to the protocol, and the checks find those that do not."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litellm_messplus.conformance import encoders as conformance
+from litellm_messplus.conformance.encoders import CHECKS, check_encoder, check_same
+from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
+from tests.support.markdown import ROOT, Document
+from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
+
+SHIPPED: dict[str, Callable[[Path], str]] = {
+    "hashed n-grams": lambda folder: "hashed-ngrams",
+    "fake": lambda folder: "litellm_messplus.encoders.fake:FakeEncoder",
+    "static": lambda folder: f"static:{save_static(folder)}",
+    "onnx": lambda folder: f"onnx:{save_onnx(folder)}",
+    "onnx, pooled": lambda folder: f"onnx:{save_onnx(folder, pooled=True)}",
+    "transformer": lambda folder: str(save_transformer(folder)),
+}
+
+
+@pytest.fixture(scope="module", params=SHIPPED)
+def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return SHIPPED[request.param](tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="module")
+def encoder(setting: str) -> Encoder:
+    return load_encoder(setting)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_shipped(encoder: Encoder, check: Callable[[Encoder], None]) -> None:
+    check(encoder)
+
+
+def test_a_fresh_one_is_the_same(encoder: Encoder, setting: str) -> None:
+    check_same(encoder, load_encoder(setting))
+
+
+class Broken(FakeEncoder):
+    """The fake with one fault, named by the check that must find it."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault
+        self.calls = 0
+        self.buffer = np.zeros((0, 0), dtype=np.float32)
+        if fault == "has_its_members":
+            self.name = ""
+        if fault == "is_as_fast_as_it_says":
+            self.delay_seconds = 0.01
+
+    def read(self, conversation: Conversation) -> str:
+        read = super().read(conversation)
+        self.calls += 1
+        match self.fault:
+            case "reads_short_conversations_whole":
+                return conversation.last
+            case "reads_the_last_turn_whole":
+                return read[:1000]
+            case "reads_any_conversation":
+                return read + str(self.calls)
+        return read
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        if self.fault == "accepts_no_texts" and not texts:
+            raise ValueError("no texts")
+        rows = super().encode(texts)
+        self.calls += 1
+        match self.fault:
+            case "gives_finite_rows":
+                rows[[text == "" for text in texts]] = np.nan
+            case "is_deterministic":
+                rows += self.calls
+            case "ignores_the_batch":
+                rows -= rows.mean(axis=0) * (len(texts) > 1)
+            case "tells_texts_apart":
+                rows[:] = 1.0
+        return rows
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_fault_is_found_by_its_check(check: Callable[[Encoder], None]) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        check(Broken(check.__name__))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_fake_without_a_fault_passes(check: Callable[[Encoder], None]) -> None:
+    check(Broken("none"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows.astype(np.float64), "dtype must be float32"),
+        (lambda rows: rows[:, :-1], "shape must be"),
+        (lambda rows: rows[0], "shape must be"),
+    ],
+)
+def test_other_shapes_and_types_are_found(
+    change: Callable[[FeatureRows], Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = FakeEncoder()
+    encode = encoder.encode
+    monkeypatch.setattr(encoder, "encode", lambda texts: change(encode(texts)))
+    with pytest.raises(AssertionError, match=said):
+        conformance.gives_finite_rows(encoder)
+
+
+def test_a_buffer_that_is_written_to_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = FakeEncoder()
+    encode = encoder.encode
+    buffer = np.zeros((1, encoder.dimension), dtype=np.float32)
+
+    def reuse(texts: Sequence[str]) -> FeatureRows:
+        buffer[:] = encode(texts)
+        return buffer
+
+    monkeypatch.setattr(encoder, "encode", reuse)
+    with pytest.raises(AssertionError, match="once they are returned"):
+        conformance.is_deterministic(encoder)
+
+
+def test_all_checks_are_run_on_two_fresh_ones() -> None:
+    made = []
+
+    def make() -> Encoder:
+        made.append(FakeEncoder())
+        return made[-1]
+
+    check_encoder(make)
+    assert len(made) == 2
+
+
+def test_a_fresh_one_that_is_not_the_same_is_found() -> None:
+    made: list[Encoder] = [FakeEncoder(8), FakeEncoder(9)]
+    with pytest.raises(AssertionError, match="a fresh one is named"):
+        check_encoder(lambda: made.pop(0))
+    made = [FakeEncoder(8), Broken("is_deterministic")]
+    with pytest.raises(AssertionError, match="must give the same features"):
+        check_encoder(lambda: made.pop(0))
+
+
+def test_the_documented_example_of_an_own_encoder_passes() -> None:
+    page = Document(ROOT / "docs" / "encoders.md")
+    (code,) = (
+        block.code
+        for block in page.blocks
+        if block.headings[-1:] == ("Writing your own",) and block.language == "python"
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    check_encoder(names["LetterShares"])

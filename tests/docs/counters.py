@@ -1,0 +1,26 @@
+"""The counters that the package counts in, by the names given to `add` and `failure`."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+
+from tests.support.markdown import ROOT
+
+
+@cache
+def counted() -> frozenset[str]:
+    paths = (ROOT / "litellm_messplus").rglob("*.py")
+    return frozenset(name for path in paths for name in counters_in(path.read_text("utf-8")))
+
+
+def counters_in(source: str) -> Iterator[str]:
+    """The names given to `add` and `failure` of something called counters."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=(ast.Attribute(attr=owner) | ast.Name(id=owner)), attr="add" | "failure"
+                ),
+                args=[ast.Constant(value=str(name)), *_],
+            ) if owner.endswith("counters"):
+                yield name

@@ -1,0 +1,213 @@
+"""Answers are compared with the largest's in the background of a real proxy, and labels bought
+within what they may cost."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.judge import JUDGE, question, shown_answers
+from tests.support.proxy import Config, Proxy, ask, deployment, until, zoo_config
+from tests.support.upstream import Reply, Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+LARGEST = "openai/huge"
+JUDGE_PRICE = 1e-6
+
+
+SAYS = {"tiny": "It is 40.", "middle": "It is 41.", "huge": "It is 42."}
+
+
+def says(model: str, prompt: str) -> str:
+    """Each model has an answer of its own, but where the prompt asks all for the same."""
+    return "The same." if "alike" in prompt else SAYS[model]
+
+
+def the_largests(answers: Mapping[str, str]) -> str:
+    """Prefers the largest's answer, wherever it stands."""
+    return max(answers, key=lambda name: answers[name] == SAYS["huge"])
+
+
+def the_first(answers: Mapping[str, str]) -> str:
+    """A judge that reads nothing."""
+    return "answer_1"
+
+
+def serve(upstream: Upstream, better: Any) -> None:
+    def script(model: str, body: dict[str, Any]) -> Reply:
+        if model == JUDGE:
+            return Reply(json.dumps({"reason": "so", "better": better(shown_answers(body))}))
+        return Reply(says(model, body["messages"][-1]["content"]))
+
+    upstream.script = script
+    upstream.requests.clear()
+
+
+def config(upstream: Upstream, folder: Path, labels: Any) -> Config:
+    zoo = {"alpha": 0.6, "labels": labels}
+    made = zoo_config(upstream.url, folder, zoo=zoo, deadline_seconds=30.0, flush_seconds=0.05)
+    made["model_list"].append(deployment(JUDGE, JUDGE, upstream.url, JUDGE_PRICE))
+    return made
+
+
+@contextmanager
+def running(made: Config, folder: Path) -> Iterator[Proxy]:
+    proxy = Proxy(made, folder).start()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
+
+
+def asked_of(client: httpx.Client, prompts: list[str]) -> dict[str, str]:
+    """Prompts by the id of their request; every one is answered."""
+    found = {}
+    for prompt in prompts:
+        answer = ask(client, prompt)
+        assert answer.status_code == 200
+        found[answer.headers["x-messplus-request-id"]] = prompt
+    return found
+
+
+def judged(upstream: Upstream) -> list[dict[str, Any]]:
+    """What the judge was sent."""
+    return [body for body in list(upstream.requests) if body["model"] == JUDGE]
+
+
+PARITY = {"parity": {"judge": JUDGE, "rate": 1.0}}
+LABELS = "SELECT labels.*, candidate, role FROM labels JOIN calls USING (call_id)"
+
+
+def test_equal_answers_satisfy_and_nobody_is_asked(upstream: Upstream, tmp_path: Path) -> None:
+    serve(upstream, the_largests)
+    with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
+        asked = asked_of(client, [f"alike {number}" for number in range(8)])
+        labels = proxy.wait_for_rows(LABELS, 2 * len(asked))
+
+    assert judged(upstream) == []
+    assert proxy.rows("SELECT * FROM gradings") == []
+    assert {label["value"] for label in labels} == {1.0}
+    assert {(label["source"], label["probability"]) for label in labels} == {("parity", 1.0)}
+    of_largest = {each["request_id"] for each in labels if each["candidate"] == LARGEST}
+    assert of_largest == set(asked)
+
+
+def test_different_answers_are_compared_blind_and_in_both_orders(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    serve(upstream, the_largests)
+    with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
+        asked = asked_of(client, [f"sum {number}" for number in range(6)])
+        labels = proxy.wait_for_rows(LABELS, 2 * len(asked))
+
+    others = [label for label in labels if label["candidate"] != LARGEST]
+    assert len(judged(upstream)) == 2 * len(others)
+    for prompt in asked.values():
+        bodies = [body for body in judged(upstream) if question(body) == prompt]
+        orders = {tuple(shown_answers(body).values()) for body in bodies}
+        assert orders == {order[::-1] for order in orders}
+        for body in bodies:
+            told = "\n".join(str(message["content"]) for message in body["messages"])
+            assert not any(secret in told for secret in ("huge", "tiny", "openai", *asked))
+    assert {label["value"] for label in others} == {0.0}
+    assert {label["value"] for label in labels if label["candidate"] == LARGEST} == {1.0}
+    preferred = proxy.rows("SELECT preferred, cost FROM gradings")
+    assert sorted(row["preferred"] for row in preferred) == sorted(
+        ["first", "second"] * len(others)
+    )
+    assert all(row["cost"] > 0.0 for row in preferred)
+    unseen = proxy.rows("SELECT * FROM calls WHERE role = 'exploration'")
+    assert all(row["cost"] > 0.0 for row in unseen)
+
+
+def test_a_judge_that_prefers_the_first_answer_stops_counting_and_says_so(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    serve(upstream, the_first)
+    with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
+        asked_of(client, [f"sum {number}" for number in range(14)])
+        proxy.wait_for_rows("SELECT * FROM gradings", 28)
+        proxy.stop()
+        proxy.start()  # which knows it from the log
+        with proxy.client() as client:
+            (last,) = asked_of(client, ["sum once more"])
+            labels = proxy.wait_for_rows(f"{LABELS} WHERE labels.request_id = ?", 2, last)
+            (status,) = client.get("/messplus/status").json()["judges"]
+
+    assert {label["weight"] for label in labels} == {0.0}
+    assert proxy.log.count("stop counting: it prefers the answer shown first") == 2
+    assert status["counts"] is False
+    assert "shown first" in status["note"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"auto": {"judge": JUDGE, "budget_per_day": 0}},
+        {"parity": {"judge": JUDGE, "rate": 1.0, "budget_per_day": 0}},
+    ],
+)
+def test_a_budget_of_zero_makes_no_calls_and_is_said_at_the_start(
+    upstream: Upstream, tmp_path: Path, labels: Any
+) -> None:
+    serve(upstream, the_largests)
+    with running(config(upstream, tmp_path, labels), tmp_path) as proxy, proxy.client() as client:
+        asked = asked_of(client, [f"sum {number}" for number in range(12)])
+        calls = proxy.wait_for_rows("SELECT * FROM calls", len(asked))
+
+    assert "no labels are bought, for budget_per_day is 0" in proxy.log
+    assert judged(upstream) == []
+    assert {call["role"] for call in calls} == {"served"}
+    assert proxy.rows("SELECT * FROM requests WHERE label_probability IS NOT NULL") == []
+
+
+def spent(proxy: Proxy) -> float:
+    """On labels: unseen calls, and the judge."""
+    (found,) = proxy.rows(
+        "SELECT (SELECT COALESCE(SUM(cost), 0) FROM calls WHERE role = 'exploration')"
+        " + (SELECT COALESCE(SUM(cost), 0) FROM gradings) AS cost"
+    )
+    return float(found["cost"])
+
+
+def test_the_days_budget_holds_over_a_restart(upstream: Upstream, tmp_path: Path) -> None:
+    """Of `auto`, for all that labels cost: sixty labels would cost more than twenty times it."""
+    serve(upstream, the_largests)
+    one = 15 * 1e-4 + 2 * 15 * JUDGE_PRICE
+    auto = {"judge": JUDGE, "budget_per_day": 3.0 * one, "start_allowance": 1.0}
+    proxy = Proxy(config(upstream, tmp_path, {"auto": auto}), tmp_path).start()
+    try:
+        with proxy.client() as client:
+            asked_of(client, [f"before {number}" for number in range(120)])
+            proxy.wait_for_rows("SELECT * FROM labels WHERE source = 'parity'", 1)
+        proxy.kill()
+        before = spent(proxy)
+        proxy.start()
+        with proxy.client() as client:
+            asked_of(client, [f"after {number}" for number in range(120)])
+        proxy.stop()
+    finally:
+        proxy.kill()
+
+    assert 0.0 < before <= 3.0 * one
+    assert spent(proxy) <= 3.0 * one * 1.001
+
+
+def test_two_workers_share_one_budget(upstream: Upstream, tmp_path: Path) -> None:
+    serve(upstream, the_largests)
+    one = 15 * 1e-4 + 2 * 15 * JUDGE_PRICE
+    auto = {"judge": JUDGE, "budget_per_day": 3.0 * one, "start_allowance": 1.0}
+    made = config(upstream, tmp_path, {"auto": auto})
+    with running(made, tmp_path) as one_worker, running(made, tmp_path) as other:
+        for proxy in (one_worker, other):
+            with proxy.client() as client:
+                asked_of(client, [f"of {proxy.port} {number}" for number in range(120)])
+                until(lambda: True, 1.0, lambda: "")
+                proxy.wait_for_rows("SELECT * FROM requests", 120)
+
+    assert 0.0 < spent(one_worker) <= 3.0 * one * 1.001

@@ -1,0 +1,94 @@
+"""What is told of a request is a list of names: a new column is told to nobody by itself."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from sqlalchemy import RowMapping
+
+from litellm_messplus.inspecting.public import (
+    PublicCall,
+    PublicLabel,
+    PublicOutcome,
+    PublicRequest,
+    PublicRow,
+)
+from litellm_messplus.proxy.authentication import Caller, caller
+from litellm_messplus.proxy.feedback import FeedbackDesk
+from litellm_messplus.proxy.http import build_routes
+from litellm_messplus.proxy.monitoring import StatusWatch
+from litellm_messplus.runtime import Counters
+from litellm_messplus.store.history import OUTCOME, History
+from litellm_messplus.store.tables import calls, labels, requests
+from tests.support.http_page import example_of_a_request
+
+SECRET = "what a new column holds"
+INSIDE = {
+    PublicRequest: {"features", "surface", "position", "key_hash"},
+    PublicCall: {"position"},
+    PublicLabel: {"position"},
+    PublicOutcome: set[str](),
+}
+"""What is told to nobody, by whom it is left out."""
+
+
+class OneRequest:
+    """A desk that finds the same request by any id; every row has a column more."""
+
+    async def look_up(self, given: str, asking: Caller) -> History:
+        told = example_of_a_request()
+        return History(
+            _row(told),
+            _row(told["outcome"]),
+            [_row(call) for call in told["calls"]],
+            [_row(label) for label in told["labels"]],
+        )
+
+
+def _row(told: Mapping[str, Any]) -> RowMapping:
+    return cast(RowMapping, {**told, "new_column": SECRET, "key_hash": SECRET})
+
+
+def test_a_new_column_does_not_appear_in_the_answer() -> None:
+    app = FastAPI()
+    desk = cast(FeedbackDesk, OneRequest())
+    app.include_router(build_routes(desk, Counters(), cast(StatusWatch, None)))
+    app.dependency_overrides[caller] = lambda: Caller(None, is_admin=True)
+
+    answer = TestClient(app).get("/messplus/requests/any")
+
+    assert answer.status_code == 200
+    assert SECRET not in answer.text
+    assert answer.json() == example_of_a_request()
+
+
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [
+        (PublicRequest, requests.columns),
+        (PublicCall, calls.columns),
+        (PublicLabel, labels.columns),
+        (PublicOutcome, OUTCOME.columns),
+    ],
+)
+def test_every_column_is_public_or_named_as_one_that_stays_inside(
+    shape: type[PublicRow], columns: Any
+) -> None:
+    """Whoever adds a column decides here whether a client may see it."""
+    names = {column.name for column in columns}
+
+    assert set(shape.model_fields) == names - INSIDE[shape]
+
+
+def test_every_route_answers_in_a_form_of_its_own() -> None:
+    router = build_routes(cast(FeedbackDesk, None), Counters(), cast(StatusWatch, None))
+    loose = {
+        route.path
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.response_model in (None, dict, dict[str, Any])
+    }
+
+    assert loose == {"/messplus/metrics"}  # text, as Prometheus reads it

@@ -1,0 +1,126 @@
+"""How sure a rate is: bounds, the way that labels move it, and verdicts replaced exactly."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.rates import FadingRate, optimism, rates
+
+shares = st.floats(0.0, 1.0)
+weights = st.floats(0.1, 1.0)
+verdicts = st.builds(Label, shares, weights)
+labels = st.lists(st.tuples(st.integers(0, 2), shares, weights), max_size=60)
+
+
+def learned(taken: list[tuple[int, float, float]]) -> list[FadingRate]:
+    means = [FadingRate() for _ in range(3)]
+    for model, label, weight in taken:
+        means[model].add(label, weight)
+    return means
+
+
+def after(count: int, share: float) -> list[FadingRate]:
+    """Three models with ``count`` labels each, of which that share is satisfied."""
+    means = [FadingRate() for _ in range(3)]
+    for number in range(count):
+        satisfied = int((number + 1) * share) > int(number * share)
+        for mean in means:
+            mean.add(float(satisfied))
+    return means
+
+
+@given(labels)
+def test_a_rate_is_a_share_and_its_deviation_is_one_of_a_share(
+    taken: list[tuple[int, float, float]],
+) -> None:
+    rate, deviation = rates(learned(taken))
+    assert len(rate) == len(deviation) == 3
+    assert all(0.0 <= each <= 1.0 for each in rate)
+    assert all(0.0 < each <= 0.5 for each in deviation)
+    assert all(extra >= 0.0 for extra in optimism(learned(taken)))
+
+
+def test_before_the_first_label_nothing_tells_the_models_apart() -> None:
+    rate, deviation = rates(learned([]))
+    assert len(set(rate)) == len(set(deviation)) == len(set(optimism(learned([])))) == 1
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_the_deviation_falls_with_every_step_of_labels(share: float) -> None:
+    deviations = [rates(after(count, share))[1][0] for count in (0, 8, 32, 128, 512)]
+    assert deviations == sorted(deviations, reverse=True)
+    assert deviations[-1] < deviations[0] / 3
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_the_rate_nears_the_share_that_is_satisfied(share: float) -> None:
+    assert rates(after(400, share))[0] == pytest.approx([share] * 3, abs=0.01)
+
+
+@given(labels, st.integers(0, 2))
+def test_a_label_moves_the_rate_its_own_way(
+    taken: list[tuple[int, float, float]], model: int
+) -> None:
+    before = rates(learned(taken))[0][model]
+    assert rates(learned([*taken, (model, 1.0, 1.0)]))[0][model] >= before - 1e-12
+    assert rates(learned([*taken, (model, 0.0, 1.0)]))[0][model] <= before + 1e-12
+
+
+def test_one_bad_label_condemns_nobody() -> None:
+    means = learned([(0, 0.0, 1.0)])
+    rate, deviation = rates(means)
+    assert rate[1] / 2 < rate[0] < rate[1] == rate[2]
+    assert rate[0] + optimism(means)[0] * deviation[0] > rate[1]
+
+
+def test_old_labels_fade_so_that_a_model_may_change() -> None:
+    means = after(3000, 1.0)
+    for _ in range(3000):
+        for mean in means:
+            mean.add(0.0)
+    assert max(rates(means)[0]) < 0.1
+
+
+def test_who_got_fewer_labels_is_looked_at_no_less_kindly() -> None:
+    means = learned([(0, 1.0, 1.0)] * 40 + [(1, 1.0, 1.0)] * 10 + [(2, 1.0, 1.0)])
+    often, seldom, hardly = optimism(means)
+    assert often <= seldom <= hardly
+
+
+@given(labels, verdicts, shares, labels)
+def test_a_revision_equals_having_counted_the_other_label(
+    before: list[tuple[int, float, float]],
+    first: Label,
+    second: float,
+    later: list[tuple[int, float, float]],
+) -> None:
+    revised, direct = FadingRate(), FadingRate()
+    for _, label, each in before:
+        revised.add(label, each)
+        direct.add(label, each)
+    mark = revised.add(first.value, first.weight)
+    direct.add(second, first.weight)
+    for _, label, each in later:
+        revised.add(label, each)
+        direct.add(label, each)
+    revised.revise(mark, first, replace(first, value=second))
+    assert revised.total == pytest.approx(direct.total, abs=1e-9)
+    assert (revised.weight, revised.faded) == (direct.weight, direct.faded)
+
+
+@given(labels, verdicts, verdicts)
+def test_a_revision_may_change_what_a_label_counts(
+    before: list[tuple[int, float, float]], first: Label, second: Label
+) -> None:
+    """All but the fading of what came before, which is a thousandth."""
+    revised, direct = FadingRate(), FadingRate()
+    for _, label, each in before:
+        revised.add(label, each)
+        direct.add(label, each)
+    revised.revise(revised.add(first.value, first.weight), first, second)
+    direct.add(second.value, second.weight)
+    assert revised.weight == pytest.approx(direct.weight, rel=2e-3, abs=2e-3)
+    assert revised.total == pytest.approx(direct.total, rel=2e-3, abs=2e-3)

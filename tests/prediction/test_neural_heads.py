@@ -1,0 +1,292 @@
+"""The paper's predictor learns by torch's SGD, the same way each time the log is folded."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from litellm_messplus.prediction import neural_heads as module
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.neural_heads import NeuralHeads
+from tests.support.builders import LARGE, MEDIUM, SMALL
+
+NAMES = (SMALL, MEDIUM, LARGE)
+DIMENSION = 12
+
+
+def build(
+    names: tuple[str, ...] = NAMES, dimension: int = DIMENSION, **changed: Any
+) -> NeuralHeads:
+    settings = {"learning_rate": 0.06, "momentum": 0.9, "weight_decay": 0.01, **changed}
+    return NeuralHeads(names, dimension, **settings)
+
+
+def prompt(number: int, dimension: int = DIMENSION) -> Features:
+    return np.random.default_rng(number).normal(size=dimension).astype(np.float32)
+
+
+def bits(heads: NeuralHeads) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in heads.arrays().items()}
+
+
+def without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DROPOUT", 0.0)
+
+
+def reference(heads: NeuralHeads, hidden: int = module.HIDDEN) -> nn.Sequential:
+    """The paper's layers in torch's own classes, where the heads are now."""
+    network = nn.Sequential(
+        nn.Dropout(module.DROPOUT),
+        nn.Linear(heads.dimension, hidden),
+        nn.LayerNorm(hidden),
+        nn.ReLU(),
+        nn.Dropout(module.DROPOUT),
+        nn.Linear(hidden, len(heads.candidates)),
+    )
+    arrays = heads.arrays()
+    rows = range(len(heads.candidates))
+    given = {
+        "1.weight": arrays["shared.1.weight"],
+        "1.bias": arrays["shared.1.bias"],
+        "2.weight": arrays["shared.2.weight"],
+        "2.bias": arrays["shared.2.bias"],
+        "5.weight": np.concatenate([arrays[f"row.{row}.weight"] for row in rows]),
+        "5.bias": np.concatenate([arrays[f"row.{row}.bias"] for row in rows]),
+    }
+    network.load_state_dict({name: torch.tensor(array) for name, array in given.items()})
+    return network
+
+
+def test_knowing_nothing_every_probability_is_one_half() -> None:
+    assert build().predict(prompt(0), NAMES) == [0.5, 0.5, 0.5]
+
+
+def test_it_predicts_as_the_papers_layers_do_without_dropout() -> None:
+    heads = build()
+    for number in range(40):
+        heads.learn(prompt(number), {NAMES[number % 3]: Label(float(number % 2))})
+    network = reference(heads).eval()
+    for number in range(5):
+        theirs = torch.sigmoid(network(torch.tensor(prompt(number)))).tolist()
+        assert heads.predict(prompt(number), NAMES) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_step_by_step_it_is_torch_sgd_on_eq_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one candidate, exactly, momentum and decay included."""
+    without_dropout(monkeypatch)
+    heads = build((SMALL,))
+    network = reference(heads)
+    sgd = torch.optim.SGD(network.parameters(), lr=0.06, momentum=0.9, weight_decay=0.01)
+    for number in range(100):
+        satisfaction = float(number % 3 == 0)
+        heads.learn(prompt(number), {SMALL: Label(satisfaction)})
+        sgd.zero_grad()
+        loss = nn.functional.binary_cross_entropy_with_logits(
+            network(torch.tensor(prompt(number))), torch.tensor([satisfaction])
+        )
+        torch.autograd.backward([loss])
+        sgd.step()
+    theirs = torch.sigmoid(network(torch.tensor(prompt(7)))).tolist()
+    assert heads.predict(prompt(7), [SMALL]) == pytest.approx(theirs, abs=1e-4)
+    assert abs(theirs[0] - 0.5) > 0.05
+
+
+def test_labels_of_all_candidates_make_the_step_of_eq_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch's own step on the mean over all M, and weight decay on everything."""
+    without_dropout(monkeypatch)
+    heads = build(learning_rate=0.1, momentum=0.0, weight_decay=0.5)
+    for number in range(10):  # away from the start, where the rows are zero
+        heads.learn(prompt(number), {NAMES[number % 3]: Label(1.0)})
+    network = reference(heads)
+    sgd = torch.optim.SGD(network.parameters(), lr=0.1, weight_decay=0.5)
+    loss = nn.functional.binary_cross_entropy_with_logits(
+        network(torch.tensor(prompt(50))), torch.tensor([0.0, 1.0, 1.0])
+    )
+    torch.autograd.backward([loss])
+    sgd.step()
+
+    wanted = zip(NAMES, (0.0, 1.0, 1.0), strict=True)
+    heads.learn(prompt(50), {name: Label(satisfaction) for name, satisfaction in wanted})
+
+    after = dict(reference(heads).named_parameters())
+    for name, parameter in network.named_parameters():
+        assert torch.allclose(parameter, after[name], atol=1e-6), name
+
+
+def test_prompts_that_differ_are_told_apart() -> None:
+    heads = build()
+    for number in range(600):
+        features = prompt(number)
+        heads.learn(features, {NAMES[number % 3]: Label(float(features[0] > 0))})
+    right = [
+        (heads.predict(prompt(number), [MEDIUM])[0] > 0.5) == (prompt(number)[0] > 0)
+        for number in range(1000, 1200)
+    ]
+    assert np.mean(right) > 0.85
+
+
+def test_a_missing_label_leaves_that_row_and_its_momentum_alone() -> None:
+    heads = build()
+    for number in range(9):
+        heads.learn(prompt(number), {NAMES[number % 3]: Label(1.0)})
+    before = {name: {n: a.tobytes() for n, a in heads.own(name).items()} for name in NAMES}
+    shared = bits(heads)["shared.1.weight"]
+    for number in range(20):
+        heads.learn(prompt(number), {LARGE: Label(0.0)})
+        heads.revise(prompt(number), LARGE, Label(0.0), Label(1.0))
+    after = {name: {n: a.tobytes() for n, a in heads.own(name).items()} for name in NAMES}
+    assert after[SMALL] == before[SMALL]
+    assert after[MEDIUM] == before[MEDIUM]
+    assert after[LARGE] != before[LARGE]
+    assert bits(heads)["shared.1.weight"] != shared
+
+
+def test_the_same_log_makes_the_same_heads_whatever_else_draws() -> None:
+    one, other = build(), build()
+    for number in range(30):
+        one.learn(prompt(number), {NAMES[number % 3]: Label(float(number % 2))})
+    state = torch.random.get_rng_state()
+    try:
+        for number in range(30):
+            torch.rand(number)
+            other.learn(prompt(number), {NAMES[number % 3]: Label(float(number % 2))})
+    finally:
+        torch.random.set_rng_state(state)
+    assert bits(one) == bits(other)
+
+
+def test_masks_change_from_step_to_step_and_are_drawn_with_the_papers_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without decay and momentum, a feature that was dropped leaves its column as it was."""
+    heads = build(dimension=400, momentum=0.0, weight_decay=0.0)
+    heads.learn(np.ones(400, dtype=np.float32), {SMALL: Label(1.0)})  # the rows are zero until then
+    dropped = []
+    for _ in range(20):
+        before = heads.arrays()["shared.1.weight"].copy()
+        heads.learn(np.ones(400, dtype=np.float32), {SMALL: Label(1.0)})
+        dropped.append((heads.arrays()["shared.1.weight"] == before).all(axis=0))
+    assert np.mean(dropped) == pytest.approx(0.1, abs=0.02)
+    assert len({mask.tobytes() for mask in dropped}) == 20
+
+
+def test_the_number_of_threads_changes_nothing_and_is_left_as_it_was() -> None:
+    """Two workers with other settings fold the same log."""
+    found, before = {}, torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            heads = build(dimension=768)
+            for number in range(12):
+                heads.learn(prompt(number, 768), {NAMES[number % 3]: Label(float(number % 2))})
+            heads.predict(prompt(1, 768), NAMES)
+            found[threads] = bits(heads)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert found[1] == found[2]
+
+
+def test_no_work_is_handed_to_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop waits for it, and cores may be busy."""
+    found: list[int] = []
+    forward = nn.LayerNorm.forward
+
+    def watched(self: nn.LayerNorm, given: torch.Tensor) -> torch.Tensor:
+        found.append(torch.get_num_threads())
+        return forward(self, given)
+
+    monkeypatch.setattr(nn.LayerNorm, "forward", watched)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        heads = build()
+        heads.predict(prompt(0), NAMES)
+        heads.learn(prompt(0), {SMALL: Label(1.0)})
+        heads.revise(prompt(0), SMALL, Label(1.0), Label(0.0))
+    finally:
+        torch.set_num_threads(before)
+    assert found == [1, 1, 1]
+
+
+def test_what_dropout_keeps_makes_up_for_what_it_drops() -> None:
+    """A step on a constant layer: the candidate's row moves by 1 / 0.9 of it, or not at all."""
+    heads = build(momentum=0.0, weight_decay=0.0, learning_rate=1.0)
+    layer = heads.arrays()
+    layer["shared.2.weight"][:] = 0.0
+    layer["shared.2.bias"][:] = 1.0  # behind the norm and ReLU, ones
+    heads.learn(prompt(0), {SMALL: Label(1.0)})
+    row = heads.own(SMALL)["row.0.weight"].ravel()
+    step = 0.5 / len(NAMES) / (1.0 - module.DROPOUT)
+    assert set(np.round(row / np.float32(step), 5)) == {0.0, 1.0}
+
+
+def test_learning_in_another_thread_is_the_same() -> None:
+    """A start restores in one thread what the event loop goes on with in another."""
+    here, there = build(), build()
+    for heads, run in ((here, None), (there, threading.Thread)):
+        steps = [(prompt(number), {NAMES[number % 3]: Label(1.0)}) for number in range(9)]
+
+        def learn(heads: NeuralHeads = heads, steps: list[Any] = steps) -> None:
+            for step in steps:
+                heads.learn(*step)
+
+        if run is None:
+            learn()
+        else:
+            thread = run(target=learn)
+            thread.start()
+            thread.join()
+    assert bits(here) == bits(there)
+
+
+def test_a_revision_of_nothing_moves_by_momentum_alone() -> None:
+    heads = build(momentum=0.0)
+    heads.learn(prompt(0), {LARGE: Label(1.0)})
+    before = {name: each for name, each in bits(heads).items() if name != "steps"}
+    heads.revise(prompt(0), LARGE, Label(1.0), Label(1.0))
+    after = {name: each for name, each in bits(heads).items() if name != "steps"}
+    assert {n: b for n, b in after.items() if "velocity" not in n} == {
+        n: b for n, b in before.items() if "velocity" not in n
+    }
+
+
+def test_a_revision_at_once_is_the_other_label_to_first_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_dropout(monkeypatch)
+
+    def error(learning_rate: float) -> float:
+        revised = build(learning_rate=learning_rate, momentum=0.0)
+        direct = build(learning_rate=learning_rate, momentum=0.0)
+        for heads in (revised, direct):
+            for number in range(10):
+                heads.learn(prompt(number), {LARGE: Label(1.0)})
+        revised.learn(prompt(20), {LARGE: Label(0.0)})
+        revised.revise(prompt(20), LARGE, Label(0.0), Label(1.0))
+        direct.learn(prompt(20), {LARGE: Label(1.0)})
+        (one,), (other,) = (heads.predict(prompt(20), [LARGE]) for heads in (revised, direct))
+        return abs(one - other)
+
+    assert error(0.003) < error(0.3) / 100
+
+
+def test_read_only_features_are_read() -> None:
+    """As the log gives them, from the bytes of a row."""
+    stored = np.frombuffer(prompt(0).tobytes(), dtype=np.float32)
+    build().learn(stored, {SMALL: Label(1.0)})
+    assert build().predict(stored, [SMALL]) == [0.5]
+
+
+def test_heads_of_other_candidates_or_width_are_refused_and_nothing_is_taken() -> None:
+    heads = build()
+    before = bits(heads)
+    for other in (build((SMALL, LARGE)), build(dimension=5), build(hidden=8)):
+        other.learn(prompt(0, other.dimension), {SMALL: Label(1.0)})
+        with pytest.raises((ValueError, KeyError)):
+            heads.load(other.arrays())
+        assert bits(heads) == before

@@ -1,0 +1,267 @@
+"""The purse that labels are paid from, and who answers beside the served one."""
+
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.proxy.buying import (
+    LONGEST_SECONDS,
+    MOST_RESERVED,
+    SETTLED_SECONDS,
+    Purse,
+    compared_too,
+    idle_reasons,
+)
+from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.records import GradingRecord, GradingStatus, Preferred
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.store import log
+from litellm_messplus.store.audits import preferences
+from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
+from tests.support.builders import (
+    LARGE,
+    MEDIUM,
+    NOW,
+    SMALL,
+    exploration_call,
+    request,
+    served_call,
+    situation,
+)
+
+SAVED = LabelCosts(requests=1000, saved=1000.0, largest_today=10.0, gradings=10, judging=10.0)
+
+
+def zoo(**auto: Any) -> ZooSettings:
+    return ZooSettings.model_validate({"alpha": 0.7, "labels": {"auto": auto}})
+
+
+def purse(known: LabelCosts | None = SAVED, **auto: Any) -> Purse:
+    settings = zoo(**auto)
+    assert settings.labels.auto is not None
+    made = Purse(settings, settings.labels.auto)
+    if known is not None:
+        made.learn(known, 24.0, 0.0)
+    return made
+
+
+def test_nothing_is_bought_before_the_log_was_looked_at() -> None:
+    assert purse(None).probability(1.0, 1.0) == (0.0, 0.0)
+
+
+def test_a_zoo_that_saves_enough_buys_what_is_wanted() -> None:
+    assert purse().probability(0.3, 1.0) == (0.3, 3.0)  # an answer, and two comparisons
+
+
+def test_grading_needs_no_answer_of_the_largest() -> None:
+    assert purse(by="judge").probability(0.3, 1.0) == (0.3, 1.0)
+
+
+def test_a_judge_of_which_no_cost_is_known_is_taken_for_as_expensive_as_the_largest() -> None:
+    assert purse(LabelCosts(saved=2000.0)).probability(0.3, 2.0) == (0.3, 6.0)
+
+
+@pytest.mark.parametrize("limit", [{"budget_per_day": 0.0}, {"share_of_saved": 0.0}])
+def test_a_purse_of_nothing_buys_nothing(limit: dict[str, float]) -> None:
+    known = LabelCosts(requests=10, saved=1000.0)
+
+    assert purse(known, start_allowance=0.0, **limit).probability(1.0, 1.0)[0] == 0.0
+
+
+def test_what_is_on_its_way_is_kept_aside_until_it_is_in_the_log() -> None:
+    made = purse()
+    made.reserve("r1", 3.0)
+    made.reserve("r2", 3.0)
+    assert made.reserved == 6.0
+
+    made.settled("r1")
+    now = made._reserved["r1"].since
+    made.learn(SAVED, 24.0, now + SETTLED_SECONDS / 2.0)
+    assert made.reserved == 6.0
+    made.learn(SAVED, 24.0, now + SETTLED_SECONDS + 1.0)
+    assert made.reserved == 3.0
+    made.learn(SAVED, 24.0, now + LONGEST_SECONDS + 1.0)
+    assert made.reserved == 0.0
+
+
+def test_what_is_kept_aside_is_not_spent_twice() -> None:
+    made = purse(budget_per_day=15.0)
+    bought = 0
+    for number in range(100):
+        probability, one = made.probability(1.0, 1.0)
+        if probability > 0.0:
+            made.reserve(f"r{number}", one)
+            bought += 1
+
+    assert bought == 5
+
+
+def test_only_so_many_requests_are_kept_aside() -> None:
+    made = purse()
+    for number in range(MOST_RESERVED + 10):
+        made.reserve(f"r{number}", 1.0)
+
+    assert made.reserved == MOST_RESERVED
+
+
+def test_the_first_requests_buy_labels_before_anything_is_saved() -> None:
+    made = purse(None)
+    made.learn(LabelCosts(), 0.0, 0.0)
+    found = [made.probability(1.0, 1.0)[0] for _ in range(200)]
+
+    assert found[0] == 0.0
+    assert found[-1] > 0.5
+
+
+def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
+    settings = ZooSettings.model_validate(
+        {
+            "alpha": 0.7,
+            "cost_unit": "joule",
+            "electricity": {"price_per_kwh": 3.6},  # a dollar is a megajoule
+            "labels": {"auto": {"by": "judge"}},
+        }
+    )
+    assert settings.labels.auto is not None
+    made = Purse(settings, settings.labels.auto)
+    made.learn(LabelCosts(saved=1e9, gradings=1, judging=2.0), 24.0, 0.0)
+
+    assert made.probability(0.3, 5.0)[1] == pytest.approx(2e6)
+
+
+ESTIMATES = ((SMALL, 1.0, 0.5), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("called", "extra"),
+    [
+        ({SMALL}, LARGE),
+        ({SMALL, MEDIUM}, LARGE),
+        ({SMALL, LARGE}, None),
+        ({LARGE}, MEDIUM),
+    ],
+)
+def test_the_largest_answers_beside_the_served_one_and_a_cheaper_one_beside_it(
+    called: set[str], extra: str | None
+) -> None:
+    assert compared_too(called, situation(*ESTIMATES)) == extra
+
+
+def test_without_a_healthy_largest_there_is_nothing_to_compare_with() -> None:
+    assert compared_too({SMALL}, situation(*ESTIMATES[:2])) is None
+    assert compared_too({LARGE}, situation(ESTIMATES[2])) is None
+
+
+NOT_BOUGHT = "z: no labels are bought, for"
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ("auto", []),
+        ({"auto": {"budget_per_day": 0}}, [f"{NOT_BOUGHT} budget_per_day is 0"]),
+        (
+            {"judge": {"model": "c", "gradings_per_day": 0}},
+            [f"{NOT_BOUGHT} gradings_per_day is 0"],
+        ),
+        (
+            {"auto": {"share_of_saved": 0, "start_allowance": 0}},
+            [f"{NOT_BOUGHT} share_of_saved and start_allowance is 0"],
+        ),
+        ({"parity": {"rate": 0}}, [f"{NOT_BOUGHT} rate is 0"]),
+        ({}, []),
+    ],
+)
+def test_what_buys_nothing_is_told_at_the_start(labels: Any, told: list[str]) -> None:
+    settings = ZooSettings.model_validate({"alpha": 0.7, "labels": labels})
+
+    assert list(idle_reasons({"z": settings})) == told
+
+
+PRICED = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
+
+
+def listed(name: str, model: str, **info: float) -> dict[str, Any]:
+    return {"model_name": name, "litellm_params": {"model": model}, "model_info": info}
+
+
+@pytest.mark.parametrize(
+    ("labels", "key"),
+    [
+        ({"auto": {"judge": "z"}}, "messplus.zoos.z.labels.auto.judge"),
+        ({"parity": {"judge": "nobody"}}, "messplus.zoos.z.labels.parity.judge"),
+        ({"auto": {"judge": "free"}}, "messplus.zoos.z.labels.auto.judge"),
+        (
+            {"parity": {"judge": "free", "budget_per_day": 1}},
+            "messplus.zoos.z.labels.parity.budget_per_day",
+        ),
+    ],
+)
+def test_a_judge_that_cannot_be_one_is_refused(labels: Any, key: str) -> None:
+    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, "labels": labels}}}})
+    models = [listed("z", "openai/a", **PRICED), listed("free", "openai/nobody-knows")]
+
+    with pytest.raises(ConfigurationError) as refused:
+        check_judges(settings, models)
+    assert refused.value.key == key
+
+
+@pytest.mark.parametrize("labels", ["auto", {"parity": {}}, {"auto": {"judge": "critic"}}])
+def test_the_largest_judges_where_nobody_is_named(labels: Any) -> None:
+    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, "labels": labels}}}})
+
+    check_judges(settings, [listed("z", "openai/a", **PRICED), listed("critic", "b", **PRICED)])
+
+
+def graded(number: int, request_id: str, **changed: Any) -> GradingRecord:
+    made: dict[str, Any] = {"judge": "critic", "status": GradingStatus.GRADED, "answers": 2}
+    return GradingRecord(f"g{number}", request_id, NOW, **{**made, "cost": 0.5, **changed})
+
+
+async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngine) -> None:
+    """Of an explored request that cost 5 and 1, at 5 for the largest alone; and of a cheap one."""
+    cheap = request("r2", created_at=NOW - timedelta(days=1), is_exploration=False)
+    await log.append(
+        database,
+        [
+            *(request("r1"), served_call("r1"), exploration_call("r1")),
+            *(cheap, served_call("r2", candidate=SMALL, cost=1.0)),
+            *(graded(1, "r1"), graded(2, "r2", cost=None)),
+        ],
+    )
+    async with database.connect() as connection:
+        found = await label_costs(connection, NOW.date(), NOW.date() - timedelta(days=1))
+        first = await first_asked(connection, "zoo", NOW.date())
+
+    assert found == {
+        "zoo": LabelCosts(
+            requests=2,
+            saved=4.0,
+            unseen=1.0,
+            unseen_today=1.0,
+            largest_today=5.0,
+            largest_before=5.0,
+            gradings=1,
+            judging=0.5,
+            judging_today=0.5,
+        )
+    }
+    assert first == NOW.astimezone(UTC)
+    assert found["zoo"].grading == 0.5
+
+
+async def test_the_places_that_a_judge_preferred_are_counted(database: AsyncEngine) -> None:
+    places = [*[Preferred.FIRST] * 3, Preferred.SECOND, Preferred.NEITHER, None]
+    comparisons = [graded(n, "r1", preferred=place) for n, place in enumerate(places)]
+    await log.append(database, [request("r1"), *comparisons])
+    async with database.connect() as connection:
+        found = await preferences(connection)
+        newest = await preferences(connection, window=2)
+
+    assert found == {("zoo", "critic"): PositionBias(3, 1, 1)}
+    assert newest == {("zoo", "critic"): PositionBias(0, 1, 1)}

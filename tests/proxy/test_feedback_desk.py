@@ -1,0 +1,242 @@
+"""What becomes of a verdict: written, said already, beyond what one key may say, or refused."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
+from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import feedback
+from litellm_messplus.proxy import feedback as module
+from litellm_messplus.proxy import influence as influence_module
+from litellm_messplus.proxy.authentication import Caller
+from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome, RequestFinder
+from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.open_requests import OpenRequests
+from litellm_messplus.records import Record
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store import log
+from litellm_messplus.store.verdicts import CallVerdicts
+from tests.support.builders import build_engine, label, request, served_call
+from tests.support.folding import bits, fold_all, only_zoo
+
+OWNER, ADMIN = Caller("key", is_admin=False), Caller(None, is_admin=True)
+
+
+class Desk(FeedbackDesk):
+    """Beside a running journal."""
+
+    def __init__(self, database: AsyncEngine, per_minute: int = 600) -> None:
+        self.engine = build_engine()
+        self.counters = Counters()
+        settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6}}})
+        self.journal = Journal(
+            database,
+            only_zoo(self.engine),
+            self.counters,
+            store_text=False,
+            flush_seconds=0.01,
+            snapshot_every=10**6,
+            position=0,
+        )
+        finder = RequestFinder(database, OpenRequests(), self.journal.arrivals, self.counters)
+        super().__init__(
+            database,
+            self.journal,
+            finder,
+            ResponseBias(settings, database, self.counters),
+            KeyInfluence(settings, database),
+            TokenBuckets(per_minute),
+            self.counters,
+        )
+
+    async def judge(
+        self, value: float, request_id: str = "r1", caller: Caller = OWNER, **told: Any
+    ) -> Accepted:
+        given = Feedback.model_validate({"id": request_id, "score": value, **told})
+        return await self.accept(given, caller)
+
+
+@pytest.fixture
+async def desk(database: AsyncEngine) -> AsyncIterator[Desk]:
+    built = Desk(database)
+    built.journal.start()
+    yield built
+    await built.journal.close()
+
+
+async def labels_in(database: AsyncEngine) -> int:
+    async with database.connect() as connection:
+        found = await connection.exec_driver_sql("SELECT count(*) FROM labels")
+        return int(found.scalar_one())
+
+
+async def test_a_verdict_that_says_the_same_again_writes_nothing(
+    database: AsyncEngine, desk: Desk
+) -> None:
+    await log.append(database, [request(), served_call()])
+    outcomes = [(await desk.judge(value)).outcome for value in (0.0, 0.0, 1.0, 1.0, 0.0)]
+    assert outcomes == ["counted", "unchanged", "counted", "unchanged", "counted"]
+    assert await labels_in(database) == 3
+    assert bits(desk.engine) == bits(await fold_all(database))
+
+
+async def test_the_same_again_with_other_words_is_written(
+    database: AsyncEngine, desk: Desk
+) -> None:
+    await log.append(database, [request(), served_call()])
+    for comment, outcome in ((None, "counted"), ("bad", "counted"), ("bad", "unchanged")):
+        assert (await desk.judge(0.0, comment=comment)).outcome == outcome
+    assert (await desk.judge(0.0)).outcome == "unchanged"
+
+
+async def test_after_many_verdicts_no_further_one_is_taken_on_that_call(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_VERDICTS", 4)
+    await log.append(database, [request(), served_call(), request("r2")])
+    for number in range(4):
+        await desk.judge(number % 2)
+    with pytest.raises(TooManyVerdictsError):
+        await desk.judge(0.5, caller=ADMIN)
+    assert (await desk.judge(1.0)).outcome == "unchanged"
+    assert (await desk.judge(0.0, "r2")).outcome == "counted"
+    assert desk.counters.as_dict() == {"verdicts_refused": 1}
+
+
+async def test_verdicts_that_come_together_are_no_more_either(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_VERDICTS", 4)
+    await log.append(database, [request(), served_call()])
+    said = (desk.judge(number / 20) for number in range(12))
+    answers = await asyncio.gather(*said, return_exceptions=True)
+    assert await labels_in(database) <= 4
+    assert {type(each) for each in answers} == {Accepted, TooManyVerdictsError}
+
+
+async def test_what_was_labelled_by_others_does_not_fill_a_call(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_VERDICTS", 1)
+    judged = label(kind="judge", source="judge", label_id="judged")
+    await log.append(database, [request(), served_call(), judged])
+    assert (await desk.judge(0.0)).outcome == "counted"
+
+
+async def test_a_key_may_judge_only_so_often_and_an_administrator_always(
+    database: AsyncEngine,
+) -> None:
+    desk = Desk(database, per_minute=3)
+    for _ in range(3):
+        desk._admit(OWNER)
+    with pytest.raises(TooOftenError) as refused:
+        desk._admit(OWNER)
+    assert refused.value.retry_seconds == pytest.approx(20.0, abs=0.1)
+    desk._admit(Caller("another", is_admin=False))
+    for _ in range(10):
+        desk._admit(Caller("key", is_admin=True))
+    assert desk.counters.as_dict() == {"feedback_too_often": 1}
+
+
+async def test_anothers_request_cannot_be_judged(database: AsyncEngine, desk: Desk) -> None:
+    await log.append(database, [request(), served_call()])
+    with pytest.raises(UnknownRequestError):
+        await desk.judge(0.0, caller=Caller("carol", is_admin=False))
+    assert (await desk.judge(0.0, caller=ADMIN)).outcome == "counted"
+
+
+async def test_a_request_that_is_pruned_while_it_is_judged_is_as_one_that_nobody_knows(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict is in the log, or refused; it is never acknowledged and in no fold."""
+    await log.append(database, [request(), served_call()])
+
+    async def pruned_meanwhile(*given: Any) -> CallVerdicts:
+        async with database.begin() as connection:
+            await connection.exec_driver_sql("UPDATE log_head SET start = position")
+        return CallVerdicts(0)
+
+    monkeypatch.setattr(feedback, "call_verdicts", pruned_meanwhile)
+    for given in ("r1", "chatcmpl-r1", "never"):
+        with pytest.raises(UnknownRequestError, match=f"^{given}$"):
+            await desk.judge(0.0, given)
+    assert await labels_in(database) == 0
+    assert desk.counters.as_dict()["feedback_unknown"] == 3
+
+
+def asked_by(key: str, count: int) -> list[Record]:
+    """Of now: what a key did is looked at over the last day."""
+    now = datetime.now(UTC)
+    return [
+        each
+        for number in range(count)
+        for each in (
+            request(f"{key}{number}", key_hash=key, created_at=now),
+            served_call(f"{key}{number}"),
+        )
+    ]
+
+
+async def test_what_one_key_says_beyond_its_influence_is_kept_and_does_not_count(
+    database: AsyncEngine, desk: Desk
+) -> None:
+    alice, mallory = Caller("alice", is_admin=False), Caller("mallory", is_admin=False)
+    await log.append(database, [*asked_by("alice", 120), *asked_by("mallory", 15)])
+    for number in range(60):
+        await desk.judge(float(number % 4 > 0), f"alice{number}", alice)
+    before = desk.engine.state.policy.queue("default")
+
+    said = [(await desk.judge(0.0, f"mallory{n}", mallory)).outcome for n in range(15)]
+
+    counting = said.count(Outcome.COUNTED)
+    assert 1 <= counting <= 3
+    assert said[counting:] == [Outcome.BEYOND_INFLUENCE] * (15 - counting)
+    moved = desk.engine.state.policy.queue("default") - before
+    assert moved == pytest.approx(0.6 * counting)
+    assert desk.counters.as_dict() == {"verdicts_beyond_influence": 15 - counting}
+    assert await labels_in(database) == 75
+    assert bits(desk.engine) == bits(await fold_all(database))
+    again = await desk.judge(0.0, "mallory14", mallory)
+    assert again.outcome == "unchanged"
+    assert (await desk.judge(1.0, "mallory14", mallory)).outcome == "counted"
+
+
+async def test_another_worker_knows_what_was_said_from_the_log(
+    database: AsyncEngine, desk: Desk
+) -> None:
+    await log.append(database, [*asked_by("alice", 120), *asked_by("mallory", 15)])
+    for number in range(60):
+        await desk.judge(float(number % 4 > 0), f"alice{number}", Caller("alice", is_admin=False))
+    for number in range(5):
+        await desk.judge(0.0, f"mallory{number}", Caller("mallory", is_admin=False))
+    other = Desk(database)
+    counts = await other._influence.may_count("zoo", "default", "mallory", 0.0, None)
+    assert not counts
+    assert await other._influence.may_count("zoo", "gold", "mallory", 0.0, None)
+
+
+async def test_the_only_key_that_says_anything_may_say_what_it_likes(
+    database: AsyncEngine, desk: Desk
+) -> None:
+    await log.append(database, [*asked_by("alice", 40), *asked_by("silent", 200)])
+    said = [
+        (await desk.judge(0.0, f"alice{n}", Caller("alice", is_admin=False))).outcome
+        for n in range(40)
+    ]
+    assert said == [Outcome.COUNTED] * 40
+
+
+async def test_what_is_known_of_the_keys_is_bounded(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(influence_module, "MOST_LEVELS", 3)
+    for number in range(8):
+        await desk._influence.may_count("zoo", f"level-{number}", "key", 0.0, None)
+    assert len(desk._influence._known) == 3
+    assert not desk._being_written

@@ -1,0 +1,220 @@
+"""A slow encoder under the real plugin: decided in time, by what was there, and only once."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.status.build import status_of
+from litellm_messplus.status.queries import RECENT_DECISIONS
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.tables import requests
+
+DEADLINE = 0.1
+Deployments = list[dict[str, Any]]
+
+
+class Encoder:
+    """Takes as many seconds a prompt as it is told; fails where that is less than none."""
+
+    name = "timed-1"
+    dimension = 2
+    is_fast = False
+    seconds = 0.0
+
+    def read(self, conversation: Conversation) -> str:
+        return conversation.text
+
+    def encode(self, texts: Sequence[str]) -> FeatureRows:
+        if self.seconds < 0.0:
+            raise RuntimeError("the encoder is broken")
+        time.sleep(self.seconds * len(texts))
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+
+def deployment(model: str, price: float) -> dict[str, Any]:
+    return {
+        "model_name": "zoo",
+        "litellm_params": {"model": f"openai/{model}"},
+        "model_info": {
+            "id": model,
+            "input_cost_per_token": price,
+            "output_cost_per_token": price,
+        },
+    }
+
+
+DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
+
+
+class Proxy:
+    """What LiteLLM does with the plugin for one request, as far as the decision goes."""
+
+    def __init__(self, plugin: MessplusPlugin, encoder: Encoder) -> None:
+        self.plugin, self.encoder = plugin, encoder
+
+    async def ask(self, prompt: str, arguments: dict[str, Any] | None = None) -> Deployments:
+        messages = [{"role": "user", "content": prompt}]
+        return await self.plugin.async_filter_deployments(
+            "zoo", DEPLOYMENTS, messages, arguments or call(prompt)
+        )
+
+
+def call(call_id: str) -> dict[str, Any]:
+    return {
+        "litellm_call_id": call_id,
+        "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
+        "metadata": {"user_api_key_hash": "key"},
+    }
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Proxy]:
+    config = {
+        "model_list": DEPLOYMENTS,
+        "messplus": {
+            "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
+            "deadline_seconds": DEADLINE,
+            "zoos": {"zoo": {"alpha": 0.8}},
+        },
+    }
+    settings = load_settings(config)
+    zoo = build_zoos(settings, DEPLOYMENTS)["zoo"]
+    encoder = Encoder()
+    engine = Engine(zoo, encoder, seed=0)
+    database = create_engine(settings.database)
+    await migrate(database)
+    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
+    plugin.start()
+    await asyncio.sleep(0.3)  # until the encoder is warm: nobody waits before
+    yield Proxy(plugin, encoder)
+    await plugin.close()
+
+
+async def written(folder: Path) -> list[Any]:
+    database = create_engine(f"sqlite+aiosqlite:///{folder}/messplus.db")
+    async with database.connect() as connection:
+        found = await connection.execute(select(requests).order_by(requests.c.position))
+        rows = [SimpleNamespace(**row) for row in found.mappings()]
+    await database.dispose()
+    return rows
+
+
+def orders(deployments: Deployments) -> list[int | None]:
+    return [each["litellm_params"].get("order") for each in deployments]
+
+
+async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> None:
+    async with serving(tmp_path) as proxy:
+        proxy.encoder.seconds = 0.01
+        await proxy.ask("in time")
+        counted = proxy.plugin.counters.as_dict()
+
+    (row,) = await written(tmp_path)
+    assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
+    assert 0.01 <= row.encode_seconds <= row.decision_seconds < DEADLINE
+    assert row.encode_joules is None  # nothing measures them
+    assert counted == {}
+
+
+@pytest.mark.parametrize("seconds", [10 * DEADLINE, -1.0], ids=["slow", "broken"])
+async def test_without_features_running_means_decide_in_time_and_the_log_says_so(
+    tmp_path: Path, seconds: float
+) -> None:
+    async with serving(tmp_path) as proxy:
+        proxy.encoder.seconds = seconds
+        started = time.perf_counter()
+        ranked = await proxy.ask("too late")
+        waited = time.perf_counter() - started
+        counted = proxy.plugin.counters.as_dict()
+
+    (row,) = await written(tmp_path)
+    assert waited < DEADLINE
+    assert None not in orders(ranked)
+    assert (row.features, row.encode_seconds, row.encoder) == (None, None, "timed-1")
+    assert row.reason in set(Reason)
+    assert counted.pop("features_late") == 1
+    assert list(counted) == (["encoder_failures"] if seconds < 0 else [])
+
+
+async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came_in_time(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as proxy:
+        for number in range(200):
+            for model in ("small", "large"):
+                teach(proxy.plugin.engines["zoo"], f"openai/{model}", number, value=0.0)
+        proxy.encoder.seconds = -1.0
+        for number in range(3 * RECENT_DECISIONS):
+            await proxy.ask(f"hopeless {number}")
+
+    (level,) = (await status_of(f"sqlite+aiosqlite:///{tmp_path}/messplus.db", 500)).levels
+    assert {row.features for row in await written(tmp_path)} == {None}
+    assert not level.is_within_reach
+
+
+def teach(engine: Engine, model: str, number: int, value: float) -> None:
+    """A lesson of that model, the ``number``-th."""
+    example = Example(f"taught-{number}", engine.encoder.name, None, model, False, None)
+    engine.apply(Taught(0, "zoo", "made", f"taught-{number}.0", example, 40, 40.0, value))
+
+
+async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Path) -> None:
+    async with serving(tmp_path) as proxy:
+        proxy.encoder.seconds = 0.03
+        arguments = call("one")
+        first, second = await asyncio.gather(
+            proxy.ask("one", arguments), proxy.ask("one", arguments)
+        )
+        third = await proxy.ask("one", arguments)
+
+    assert len(await written(tmp_path)) == 1
+    assert orders(first) == orders(second) == orders(third)
+
+
+async def test_a_client_that_repeats_an_id_makes_requests_of_its_own(tmp_path: Path) -> None:
+    async with serving(tmp_path) as proxy:
+        proxy.encoder.seconds = 0.01
+        await asyncio.gather(*(proxy.ask("same", call("same")) for _ in range(3)))
+
+    assert [row.t for row in await written(tmp_path)] == [1, 2, 3]
+
+
+async def test_an_attempt_whose_elder_was_cancelled_decides_itself(tmp_path: Path) -> None:
+    async with serving(tmp_path) as proxy:
+        proxy.encoder.seconds = 0.03
+        arguments = call("one")
+        elder = asyncio.create_task(proxy.ask("one", arguments))
+        younger = asyncio.create_task(proxy.ask("one", arguments))
+        await asyncio.sleep(0.01)
+        elder.cancel()
+        ranked = await younger
+
+    assert None not in orders(ranked)
+    assert len(await written(tmp_path)) == 1
+
+
+async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
+    async with serving(tmp_path) as proxy:
+        for prompt in ("a", "b", "a"):
+            await proxy.ask(prompt, call(f"{prompt}-{id(prompt)}"))
+        metrics = await proxy.plugin.parts.watch.metrics()
+
+    assert "messplus_encoder_prompts 2.0\n" in metrics
+    assert "messplus_encoder_cache_hits 1.0\n" in metrics
+    assert "messplus_encoder_joules" not in metrics  # they are not measured, which is not zero

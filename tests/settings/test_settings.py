@@ -1,0 +1,292 @@
+"""The `messplus:` section: defaults, inheritance, and refusals that say what to do."""
+
+from typing import Any
+
+import pytest
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.policies import PaperPromise, PaperSettings
+from litellm_messplus.settings.schema import (
+    MessplusSettings,
+    ServiceLevelSettings,
+    ZooSettings,
+)
+
+NAN = float("nan")
+
+
+def load(zoo: dict[str, Any] | None = None, **section: Any) -> MessplusSettings:
+    """A whole configuration with one zoo `llama`; what is given is added or replaced."""
+    zoos = {"llama": {"alpha": 0.9, **(zoo or {})}}
+    return load_settings({"model_list": [], "messplus": {"zoos": zoos, **section}})
+
+
+def load_paper(zoo: dict[str, Any]) -> MessplusSettings:
+    """With the policy that reads V, c and the settings of the SGD."""
+    return load({"policy": "paper", **zoo})
+
+
+def refusal(config: dict[str, Any]) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(config)
+    return caught.value
+
+
+def refusal_of(zoo: dict[str, Any] | None = None, **section: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        load(zoo, **section)
+    return caught.value
+
+
+def test_the_defaults_are_the_papers() -> None:
+    zoo = load().zoos["llama"]
+    assert (zoo.V, zoo.c) == (1e-4, 0.1)
+    assert (zoo.learning_rate, zoo.momentum, zoo.weight_decay) == (0.06, 0.9, 0.01)
+    assert (zoo.cost_unit, zoo.largest, zoo.service_levels) == ("usd", None, {})
+
+
+def test_a_zoo_needs_nothing_but_its_alpha() -> None:
+    """`adaptive` reads no other setting of the decision."""
+    assert load().zoos["llama"].policy == "adaptive"
+
+
+def test_the_defaults_of_the_section_need_nothing_but_a_zoo() -> None:
+    settings = load()
+    assert settings.database == "sqlite+aiosqlite:///messplus.db"
+    assert settings.encoder == "hashed-ngrams"
+    assert settings.seed == 0
+    assert settings.store_text is False
+    assert settings.charge_explorations is False
+
+
+def test_every_setting_is_described() -> None:
+    for model in (MessplusSettings, ZooSettings, ServiceLevelSettings):
+        undescribed = [name for name, field in model.model_fields.items() if not field.description]
+        assert undescribed == []
+
+
+def test_a_level_takes_what_it_leaves_out_from_its_zoo() -> None:
+    zoo = load_paper({"V": 2.0, "c": 0.3, "service_levels": {"gold": {"alpha": 0.99}}}).zoos[
+        "llama"
+    ]
+    gold = zoo.level("gold")
+    assert (gold.name, gold.alpha, gold.V, gold.c) == ("gold", 0.99, 2.0, 0.3)
+
+
+def test_a_level_keeps_what_it_sets_even_a_zero() -> None:
+    zoo = load_paper({"c": 0.3, "service_levels": {"gold": {"V": 5, "c": 0}}}).zoos["llama"]
+    assert (zoo.level("gold").alpha, zoo.level("gold").V, zoo.level("gold").c) == (0.9, 5.0, 0.0)
+
+
+def test_the_default_level_is_the_zoo_itself() -> None:
+    zoo = load_paper({"V": 2.0, "service_levels": {"gold": {"V": 9}}}).zoos["llama"]
+    default = zoo.level("default")
+    assert (default.name, default.alpha, default.V, default.c) == ("default", 0.9, 2.0, 0.1)
+
+
+def test_a_level_that_is_not_configured_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        load().zoos["llama"].level("gold")
+
+
+def test_settings_cannot_be_changed_after_they_were_checked() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(load().zoos["llama"], "alpha", 2.0)  # noqa: B010 - mypy refuses it too
+
+
+@pytest.mark.parametrize("given", [0, 1, 1.5, -0.1, "x", NAN, float("inf"), None, [0.9]])
+def test_an_alpha_outside_the_open_interval_is_refused(given: object) -> None:
+    error = refusal_of({"alpha": given})
+    assert error.key == "messplus.zoos.llama.alpha"
+    assert error.given is given
+    assert error.allowed == "a share greater than 0 and less than 1"
+    assert str(error) == f"{error.key}: given {given!r}; allowed: {error.allowed}"
+
+
+@pytest.mark.parametrize("given", [0, 1, 1.5, "x"])
+def test_an_alpha_of_a_level_is_held_to_the_same(given: object) -> None:
+    error = refusal_of({"service_levels": {"gold": {"alpha": given}}})
+    assert error.key == "messplus.zoos.llama.service_levels.gold.alpha"
+    assert error.given == given
+    assert error.allowed == "a share greater than 0 and less than 1"
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "allowed"),
+    [
+        ("V", 0, "a number greater than 0"),
+        ("V", -1, "a number greater than 0"),
+        ("V", NAN, "a number greater than 0"),
+        ("V", "dear", "a number greater than 0"),
+        ("c", -0.1, "a number of at least 0"),
+        ("c", NAN, "a number of at least 0"),
+        ("learning_rate", 0, "greater than 0"),
+        ("momentum", 1, "less than 1"),
+        ("momentum", -0.1, "greater than or equal to 0"),
+        ("weight_decay", -1, "greater than or equal to 0"),
+        ("cost_unit", "eur", "'usd' or 'joule'"),
+        ("policy", "best", "'adaptive' or 'paper'"),
+    ],
+)
+def test_a_value_of_a_zoo_that_cannot_be_honoured_is_refused(
+    key: str, given: object, allowed: str
+) -> None:
+    error = refusal_of({key: given})
+    assert error.key == f"messplus.zoos.llama.{key}"
+    assert error.given is given
+    assert error.allowed == allowed
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "allowed"),
+    [
+        ("deadline_seconds", 0, "greater than 0"),
+        ("flush_seconds", -1, "greater than 0"),
+        ("snapshot_every", 0, "greater than or equal to 1"),
+        ("concurrent_explorations", 0, "greater than or equal to 1"),
+        ("encoder", 7, "a valid string"),
+        ("encoder", "", "String should have at least 1 character"),
+        ("encoder_batch", 0, "greater than or equal to 1"),
+        ("encoder_wait_seconds", -0.1, "greater than or equal to 0"),
+        ("encoder_cache", -1, "greater than or equal to 0"),
+        ("seed", "x", "a valid integer"),
+        ("store_text", "maybe", "a valid boolean"),
+    ],
+)
+def test_a_value_of_the_section_that_cannot_be_honoured_is_refused(
+    key: str, given: object, allowed: str
+) -> None:
+    section: dict[str, Any] = {key: given}
+    error = refusal_of(None, **section)
+    assert error.key == f"messplus.{key}"
+    assert error.given == given
+    assert error.allowed.startswith(allowed)
+
+
+@pytest.mark.parametrize("key", sorted(PaperSettings.model_fields))
+def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
+    """Left in, it would look as if it counted."""
+    value = 0.5
+    assert getattr(load_paper({key: value}).zoos["llama"], key) == value
+    error = refusal_of({key: value})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed.startswith(f"without {key}, which only `policy: paper` reads")
+    assert error.allowed == refusal_of({"policy": "adaptive", key: value}).allowed
+
+
+@pytest.mark.parametrize("key", sorted(PaperPromise.model_fields))
+def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str) -> None:
+    levels = {"gold": {"alpha": 0.99}, "batch": {key: 0.5}}
+    error = refusal_of({"service_levels": levels})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed.startswith(f"without {key}, which only `policy: paper` reads")
+    assert load_paper({"service_levels": levels}).zoos["llama"].level("batch")
+
+
+def test_every_setting_that_is_not_read_is_named_at_once() -> None:
+    error = refusal_of({"momentum": 0.1, "c": 0.5, "service_levels": {"gold": {"V": 2}}})
+    assert error.allowed.startswith("without V and c and momentum, which")
+
+
+def test_a_zoo_must_state_its_alpha() -> None:
+    error = refusal({"messplus": {"zoos": {"llama": {}}}})
+    assert (error.key, error.given) == ("messplus.zoos.llama.alpha", "nothing")
+    assert error.allowed == "a share greater than 0 and less than 1"
+
+
+@pytest.mark.parametrize(
+    ("zoo", "section", "key", "model"),
+    [
+        ({}, {"sede": 1}, "messplus.sede", MessplusSettings),
+        ({"aplha": 0.9}, {}, "messplus.zoos.llama.aplha", ZooSettings),
+        (
+            {"service_levels": {"gold": {"aplha": 0.9}}},
+            {},
+            "messplus.zoos.llama.service_levels.gold.aplha",
+            ServiceLevelSettings,
+        ),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_keys_known_at_its_place(
+    zoo: dict[str, Any], section: dict[str, Any], key: str, model: type[Any]
+) -> None:
+    error = refusal_of(zoo, **section)
+    assert error.key == key
+    assert error.allowed == "no such key; known here: " + ", ".join(sorted(model.model_fields))
+    assert repr(error.given) in str(error)
+
+
+def test_the_default_level_may_not_be_configured_twice() -> None:
+    error = refusal_of({"service_levels": {"default": {"alpha": 0.5}}})
+    assert error.key == "messplus.zoos.llama"
+    assert "the service level 'default' is the zoo's own" in error.allowed
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"messplus": None}, {"messplus": []}, {"messplus": "on"}], ids=repr
+)
+def test_a_missing_section_is_refused(config: dict[str, Any]) -> None:
+    error = refusal(config)
+    assert error.key == "messplus"
+    assert error.given == config.get("messplus")
+    assert "zoos:" in error.allowed
+
+
+@pytest.mark.parametrize("section", [{}, {"zoos": {}}, {"zoos": None}, {"zoos": []}], ids=repr)
+def test_a_section_without_a_zoo_is_refused(section: dict[str, Any]) -> None:
+    error = refusal({"messplus": section})
+    assert error.key == "messplus.zoos"
+    assert error.given == section.get("zoos", "nothing")
+
+
+@pytest.mark.parametrize("name", ["c", "V", "alpha"])
+def test_what_is_allowed_for_a_zoo_does_not_depend_on_its_name(name: str) -> None:
+    named = refusal({"messplus": {"zoos": {name: 5}}})
+    other = refusal({"messplus": {"zoos": {"llama": 5}}})
+    assert named.key == f"messplus.zoos.{name}"
+    assert named.allowed == other.allowed
+
+
+def test_electricity_turns_joules_into_dollars_and_grams() -> None:
+    stated = {"price_per_kwh": 0.36, "carbon_per_kwh": 360}
+    electricity = load({"cost_unit": "joule", "electricity": stated}).zoos["llama"].electricity
+    assert electricity is not None
+    assert electricity.dollars_per_joule == pytest.approx(1e-7)
+    assert electricity.grams_per_joule == pytest.approx(1e-4)
+
+
+def test_nobody_has_to_state_carbon() -> None:
+    electricity = load({"electricity": {"price_per_kwh": 0.36}}).zoos["llama"].electricity
+    assert electricity is not None
+    assert electricity.grams_per_joule is None
+
+
+@pytest.mark.parametrize(
+    ("electricity", "key"),
+    [
+        ({}, "price_per_kwh"),
+        ({"price_per_kwh": 0}, "price_per_kwh"),
+        ({"price_per_kwh": -0.1}, "price_per_kwh"),
+        ({"price_per_kwh": NAN}, "price_per_kwh"),
+        ({"price_per_kwh": 0.3, "carbon_per_kwh": -1}, "carbon_per_kwh"),
+        ({"price_per_kwh": 0.3, "carbon": 1}, "carbon"),
+    ],
+    ids=str,
+)
+def test_electricity_that_makes_no_sense_is_refused(
+    electricity: dict[str, float], key: str
+) -> None:
+    error = refusal_of({"electricity": electricity})
+    assert error.key == f"messplus.zoos.llama.electricity.{key}"
+
+
+def test_an_unknown_key_of_electricity_is_answered_with_those_there_are() -> None:
+    error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon": 1}})
+    assert error.allowed == "no such key; known here: carbon_per_kwh, price_per_kwh"
+
+
+def test_carbon_is_stated_for_joules_alone() -> None:
+    error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon_per_kwh": 300}})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed == "without carbon_per_kwh, which only `cost_unit: joule` reads"

@@ -1,0 +1,107 @@
+"""What a request is expected to cost at each candidate, before any call."""
+
+import math
+from typing import Any
+
+import pytest
+
+from litellm_messplus.costs.price import Price
+from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS, SECONDS
+from litellm_messplus.engine import Engine, Question
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.routing.decision import Estimate
+from tests.support.builders import (
+    LARGE,
+    MEDIUM,
+    SMALL,
+    build_engine,
+    build_zoo,
+    example,
+    pair,
+    settled,
+)
+
+PRICES = {SMALL: Price(0.1, 1.0), LARGE: Price(1.0, 10.0)}
+
+
+def engine(prices: dict[str, Price] | None = None) -> Engine:
+    return build_engine(build_zoo(prices or PRICES))
+
+
+def estimates(
+    engine: Engine, features: Features | None = None, **request: Any
+) -> dict[str, Estimate]:
+    level = engine.zoo.levels["default"]
+    told = engine.situation(
+        Question("r1", level, Prompt(features), 40, engine.zoo.candidates, **request)
+    )
+    return {estimate.candidate: estimate for estimate in told.estimates}
+
+
+def test_each_candidates_own_usage_is_expected_of_it() -> None:
+    told = engine()
+    told.apply(settled(SMALL, prompt_tokens=20, completion_tokens=7))
+    told.apply(settled(LARGE, position=2, prompt_tokens=10, completion_tokens=50))
+    found = estimates(told)
+    assert found[SMALL].cost == pytest.approx(20 * 0.1 + 7 * 1.0)
+    assert found[LARGE].cost == pytest.approx(10 * 1.0 + 50 * 10.0)
+
+
+def test_no_answer_is_expected_to_be_longer_than_the_request_allows() -> None:
+    told = engine()
+    free = estimates(told)
+    short = estimates(told, most_completion_tokens=5.0)
+    assert free[LARGE].cost == pytest.approx(10 * 1.0 + COMPLETION_TOKENS * 10.0)
+    assert short[LARGE].cost == pytest.approx(10 * 1.0 + 5 * 10.0)
+    assert short[LARGE].typical_cost == free[LARGE].typical_cost
+
+
+def test_a_limit_that_is_far_away_changes_nothing() -> None:
+    told = engine()
+    assert estimates(told, most_completion_tokens=1e6) == estimates(told)
+
+
+def test_the_limit_holds_for_a_prompt_with_long_answers_too() -> None:
+    told = engine()
+    for position in range(1, 60):
+        told.apply(
+            settled(
+                LARGE,
+                position=position,
+                completion_tokens=400 if position % 2 else 100,
+                example=example(LARGE, features=pair(1, 0) if position % 2 else pair(-1, 0)),
+            )
+        )
+    long = estimates(told, pair(1, 0))[LARGE].cost
+    assert long > 1.5 * estimates(told, pair(-1, 0))[LARGE].cost
+    assert estimates(told, pair(1, 0), most_completion_tokens=30.0)[LARGE].cost < 0.2 * long
+
+
+def test_a_price_by_the_second_is_expected_from_the_seconds_of_the_candidates_calls() -> None:
+    told = engine({SMALL: Price(second=2.0), LARGE: Price(second=3.0)})
+    assert estimates(told)[LARGE].cost == 3.0 * SECONDS
+    told.apply(settled(SMALL, seconds=0.5))
+    told.apply(settled(LARGE, position=2, seconds=2.0))
+    found = estimates(told)
+    assert (found[SMALL].cost, found[LARGE].cost) == (1.0, 6.0)
+
+
+def test_of_a_candidate_that_was_never_called_the_mean_of_the_others_is_expected() -> None:
+    """All are asked the same; before the first call of any, a fixed number of tokens."""
+    told = engine({SMALL: Price(0.0, 1.0), MEDIUM: Price(0.0, 1.0), LARGE: Price(0.0, 10.0)})
+    assert estimates(told)[LARGE].cost == pytest.approx(10.0 * COMPLETION_TOKENS)
+    told.apply(settled(SMALL, completion_tokens=20))
+    assert estimates(told)[LARGE].cost == pytest.approx(200.0)
+    told.apply(settled(MEDIUM, position=2, completion_tokens=40))
+    found = estimates(told)
+    assert found[LARGE].cost == pytest.approx(300.0)
+    assert (found[SMALL].cost, found[MEDIUM].cost) == pytest.approx((20.0, 40.0))
+    told.apply(settled(LARGE, position=3, completion_tokens=7))
+    assert estimates(told)[LARGE].cost == pytest.approx(70.0)
+
+
+def test_a_price_for_each_request_is_part_of_it() -> None:
+    found = estimates(engine({SMALL: Price(request=2.0), LARGE: Price(request=3.0)}))
+    assert (found[SMALL].cost, found[LARGE].cost) == (2.0, 3.0)
+    assert all(math.isfinite(estimate.typical_cost) for estimate in found.values())

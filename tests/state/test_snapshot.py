@@ -1,0 +1,326 @@
+"""A snapshot is the state exactly: what is loaded goes on as if it had never been saved."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.state.entries import Entry
+from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.snapshot import dump, fingerprint, load
+from litellm_messplus.state.zoo_state import ZooState
+from litellm_messplus.zoo import Zoo
+from tests.support.builders import (
+    LARGE,
+    MEDIUM,
+    POLICIES,
+    PRICES,
+    SMALL,
+    PairEncoder,
+    adaptive_of,
+    build_state,
+    build_zoo,
+    decided,
+    example,
+    labelled,
+    pair,
+    settled,
+)
+
+ENCODER = PairEncoder.name
+
+names = st.sampled_from([SMALL, MEDIUM, LARGE])
+levels = st.sampled_from(["default", "gold", "ünï cødé", ""])
+requests = st.sampled_from(["r1", "r2", "ünï-3", "4"])
+calls = st.builds("{}.{}".format, requests, st.integers(0, 2))
+shares = st.floats(0.0, 1.0)
+vectors = st.builds(pair, st.floats(-2, 2, width=32), st.floats(-2, 2, width=32))
+surfaces = st.builds(lambda text: read_surface(Conversation.of_text(text)), st.text(max_size=20))
+examples = st.builds(
+    lambda request_id, name, features, explored, seen: example(
+        name, request_id=request_id, features=features, is_exploration=explored, surface=seen
+    ),
+    requests,
+    names,
+    st.none() | vectors,
+    st.booleans(),
+    st.none() | surfaces,
+)
+entries: st.SearchStrategy[list[Entry]] = st.lists(
+    st.one_of(
+        st.builds(
+            lambda level, request_id, shortfall: decided(
+                level, request_id, expected_shortfall=shortfall
+            ),
+            levels,
+            requests,
+            st.floats(-0.99, 0.99),
+        ),
+        st.builds(
+            lambda name, call_id, characters, prompt, completion, seen, share: settled(
+                name,
+                call_id=call_id,
+                prompt_characters=characters,
+                prompt_tokens=prompt,
+                completion_tokens=completion,
+                example=seen,
+                satisfaction=share,
+            ),
+            names,
+            calls,
+            st.integers(0, 5000),
+            st.none() | st.integers(0, 2000),
+            st.none() | st.integers(0, 2000),
+            st.none() | examples,
+            st.none() | shares,
+        ),
+        st.builds(
+            lambda share, level, request_id, call_id, alpha, served, previous, weight, seen: (
+                labelled(
+                    share,
+                    service_level=level,
+                    request_id=request_id,
+                    call_id=call_id,
+                    alpha=alpha,
+                    is_served=served,
+                    previous=previous,
+                    weight=weight,
+                    example=seen,
+                )
+            ),
+            shares,
+            levels,
+            requests,
+            calls,
+            st.floats(0.01, 0.99),
+            st.booleans(),
+            st.none() | shares,
+            st.floats(0.1, 1.0),
+            st.none() | examples,
+        ),
+    ),
+    max_size=30,
+)
+
+
+def fold(state: ZooState, folded: list[Entry]) -> ZooState:
+    for entry in folded:
+        state.apply(entry)
+    return state
+
+
+def same(one: ZooState, other: ZooState) -> bool:
+    """Bit for bit, compared part by part and not by what ``dump`` looks at."""
+    return (
+        one.requests == other.requests
+        and one.estimators == other.estimators
+        and one.taught == other.taught
+        and inside(one.policy) == inside(other.policy)
+        and inside(one.lengths) == inside(other.lengths)
+        and inside(one.use) == inside(other.use)
+    )
+
+
+def inside(part: Any) -> object:
+    """All that an object holds, to the last attribute, but for what it only keeps at hand."""
+    if isinstance(part, np.ndarray):
+        return part.shape, part.tobytes()
+    if isinstance(part, Mapping):
+        return [(key, inside(value)) for key, value in part.items()]
+    if isinstance(part, list | tuple):
+        return [inside(item) for item in part]
+    names: Iterable[str] = getattr(type(part), "__slots__", ()) or getattr(part, "__dict__", ())
+    held = [name for name in names if not isinstance(vars(type(part)).get(name), cached_property)]
+    return {name: inside(getattr(part, name)) for name in held} or part
+
+
+def fresh(policy: str) -> ZooState:
+    return build_state(build_zoo(policy=policy))
+
+
+def slow() -> ZooState:
+    """Of an encoder that is not fast, whose features the paper's own predictor reads."""
+    zoo = build_zoo(policy="paper")
+    policy = build_policy(zoo.settings, zoo.candidates, PairEncoder.dimension, is_fast=False)
+    return replace(build_state(zoo), policy=policy)
+
+
+each_policy = pytest.mark.parametrize("policy", POLICIES)
+
+
+@each_policy
+@given(folded=entries, cut=st.integers(0, 30))
+def test_going_on_from_a_snapshot_is_going_on(policy: str, folded: list[Entry], cut: int) -> None:
+    whole = fold(fresh(policy), folded)
+    resumed = load(dump(fold(fresh(policy), folded[:cut])), fresh(policy))
+    assert same(fold(resumed, folded[cut:]), whole)
+
+
+@each_policy
+@given(folded=entries)
+def test_the_same_state_is_the_same_bytes(policy: str, folded: list[Entry]) -> None:
+    state = fold(fresh(policy), folded)
+    assert dump(load(dump(state), fresh(policy))) == dump(state)
+
+
+@each_policy
+def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
+    """Held against ``same`` itself: a comparison that sees nothing would let everything pass."""
+    label = labelled(1.0, example=example())
+    other = labelled(1.0, example=example(features=pair(1.0, 0.25)))
+    assert same(fold(fresh(policy), [label]), fold(fresh(policy), [label]))
+    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [other]))
+    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [label, labelled(0.0)]))
+    assert not same(fold(fresh(policy), [decided()]), fresh(policy))
+
+
+def test_how_many_unseen_calls_got_labels_is_kept() -> None:
+    state = fold(fresh("adaptive"), [decided(calls=3), labelled(1.0, is_served=False)])
+    unseen = adaptive_of(load(dump(state), fresh("adaptive"))).unseen
+    assert (unseen.made, unseen.labelled) == (2.0, 1.0)
+
+
+@each_policy
+def test_features_that_came_too_late_are_told_apart_too(policy: str) -> None:
+    late, on_time = (labelled(1.0, example=example(features=f)) for f in (None, pair(1.0, 0.0)))
+    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [on_time]))
+    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [labelled(1.0)]))
+
+
+@given(folded=entries, cut=st.integers(0, 30))
+@settings(max_examples=10)
+def test_neural_heads_go_on_from_a_snapshot(folded: list[Entry], cut: int) -> None:
+    whole = fold(slow(), folded)
+    resumed = load(dump(fold(slow(), folded[:cut])), slow())
+    assert dump(fold(resumed, folded[cut:])) == dump(whole)
+
+
+def test_the_snapshot_of_other_heads_is_a_value_error() -> None:
+    """Of an encoder that was fast under the same name, and is not any more."""
+    for one, other in ((fresh("paper"), slow()), (slow(), fresh("paper"))):
+        with pytest.raises((ValueError, KeyError)):
+            load(dump(one), other)
+
+
+@each_policy
+def test_another_order_of_the_candidates_is_another_fold(policy: str) -> None:
+    """The state is kept in their order."""
+    turned = build_zoo({name: PRICES[name] for name in (LARGE, SMALL, MEDIUM)}, policy=policy)
+    assert fingerprint(turned, ENCODER) != fingerprint(build_zoo(policy=policy), ENCODER)
+
+
+@pytest.mark.parametrize(
+    "zoo",
+    [
+        build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy="paper"),
+        build_zoo(policy="adaptive"),
+        build_zoo(policy="paper", learning_rate=0.07),
+        build_zoo(policy="paper", momentum=0.8),
+        build_zoo(policy="paper", weight_decay=0.02),
+    ],
+    ids=["candidates", "policy", "learning rate", "momentum", "weight decay"],
+)
+def test_what_the_fold_depends_on_changes_the_fingerprint(zoo: Zoo) -> None:
+    assert fingerprint(zoo, ENCODER) != fingerprint(build_zoo(policy="paper"), ENCODER)
+
+
+def test_the_candidates_change_the_fingerprint_under_adaptive_too() -> None:
+    fewer = build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]})
+    assert fingerprint(fewer, ENCODER) != fingerprint(build_zoo(), ENCODER)
+
+
+def test_the_encoder_changes_the_fingerprint() -> None:
+    assert fingerprint(build_zoo(), "another-1") != fingerprint(build_zoo(), ENCODER)
+
+
+def test_promises_and_prices_do_not_change_the_fingerprint() -> None:
+    """The log keeps the alpha of each request; V, c and prices matter to decisions only."""
+    dearer = {name: type(price)(9.0, 9.0) for name, price in PRICES.items()}
+    other = build_zoo(dearer, alpha=0.99, service_levels={"gold": {"alpha": 0.5}})
+    assert fingerprint(other, ENCODER) == fingerprint(build_zoo(), ENCODER)
+    paper = build_zoo(policy="paper")
+    other = build_zoo(dearer, policy="paper", alpha=0.99, V=7.0, c=0.5)
+    assert fingerprint(other, ENCODER) == fingerprint(paper, ENCODER)
+
+
+WHOLE = {
+    policy: dump(fold(fresh(policy), [decided(), labelled(1.0, example=example())]))
+    for policy in POLICIES
+}
+
+
+@each_policy
+@pytest.mark.parametrize(
+    "kept", [0.0, 0.01, 0.5, 0.99], ids=["empty", "cut very short", "cut short", "cut at the end"]
+)
+def test_a_snapshot_that_was_cut_is_a_value_error(policy: str, kept: float) -> None:
+    whole = WHOLE[policy]
+    with pytest.raises(ValueError):  # noqa: PT011 - numpy's and json's own words
+        load(whole[: int(kept * len(whole))], fresh(policy))
+
+
+@each_policy
+def test_bytes_that_are_no_snapshot_are_a_value_error(policy: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
+        load(b"no snapshot", fresh(policy))
+
+
+@each_policy
+def test_the_snapshot_of_another_policy_is_a_value_error(policy: str) -> None:
+    (other,) = set(POLICIES) - {policy}
+    with pytest.raises((ValueError, KeyError)):
+        load(WHOLE[other], fresh(policy))
+
+
+@pytest.mark.parametrize("policy", ["paper", "adaptive"])
+def test_a_snapshot_that_lacks_a_candidate_is_a_value_error(policy: str) -> None:
+    fewer = build_state(build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy=policy))
+    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
+        load(dump(fewer), fresh(policy))
+
+
+@each_policy
+def test_a_snapshot_is_no_pickle(policy: str) -> None:
+    """What is loaded from a database must not be able to run code."""
+    pickled = np.array([{"any": "object"}], dtype=object)
+    buffer = BytesIO()
+    np.savez(buffer, plain=pickled, weights=pickled, velocity=pickled)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        load(buffer.getvalue(), fresh(policy))
+
+
+def test_a_snapshot_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written to the database every so often. Three candidates behind the widest features
+    that heads read, with as many labels to revise as are remembered."""
+    monkeypatch.setattr(PairEncoder, "dimension", 256)
+    state, random = fresh("adaptive"), np.random.default_rng(0)
+    for number in range(4500):
+        request_id, name = f"{number:032x}", (SMALL, MEDIUM, LARGE)[number % 3]
+        seen = example(
+            name,
+            request_id=request_id,
+            features=random.normal(size=256).astype(np.float32),
+            surface=read_surface(Conversation.of_text(f"{number} and " * (number % 50))),
+        )
+        call_id = f"{request_id}.0"
+        tokens = int(random.integers(1, 900))
+        state.apply(decided(request_id=request_id))
+        state.apply(settled(name, call_id=call_id, completion_tokens=tokens, example=seen))
+        state.apply(
+            labelled(
+                float(random.random() < 0.6),
+                request_id=request_id,
+                call_id=call_id,
+                example=seen,
+            )
+        )
+    assert len(dump(state)) <= 2_000_000
+    assert same(load(dump(state), fresh("adaptive")), state)

@@ -1,0 +1,119 @@
+"""Of all labels on one call one counts, by a rule; in the fold and in SQL it is the same one."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as holds_for
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.state.entries import Given, Rule
+from litellm_messplus.store import log, verdicts
+from tests.support.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
+
+FEEDBACK, CHECK, JUDGE, IMPLICIT = PRECEDENCE
+RULE = Rule()
+
+kinds = st.sampled_from(LabelKind)
+
+
+@st.composite
+def labels(draw: st.DrawFn) -> Given:
+    kind = draw(kinds)
+    source = draw(st.sampled_from(["check:a", "check:b"])) if kind is CHECK else kind.value
+    value, weight = draw(st.sampled_from([0.0, 0.5, 1.0])), draw(st.sampled_from([0.0, 0.3, 1.0]))
+    return Given(kind, source, value, weight)
+
+
+def test_nobody_said_anything() -> None:
+    assert RULE.verdict([]) is None
+
+
+@pytest.mark.parametrize(("stronger", "weaker"), list(pairwise(PRECEDENCE)))
+def test_the_stronger_kind_counts_whoever_was_first(stronger: LabelKind, weaker: LabelKind) -> None:
+    said = [given(1.0, kind=stronger), given(0.0, kind=weaker)]
+    assert RULE.verdict(said) == RULE.verdict(said[::-1]) == Label(1.0)
+
+
+def test_another_order_is_another_verdict() -> None:
+    said = [given(1.0), given(0.0, kind=JUDGE)]
+    assert Rule((JUDGE, FEEDBACK)).verdict(said) == Label(0.0)
+
+
+def test_a_kind_that_is_left_out_does_not_count() -> None:
+    assert Rule((FEEDBACK,)).verdict([given(0.0, kind=JUDGE)]) is None
+
+
+def test_an_answer_must_pass_every_check() -> None:
+    passed, failed = given(1.0, kind=CHECK, source="check:a"), given(0.0, 0.5, CHECK, "check:b")
+    assert RULE.verdict([passed]) == Label(1.0)
+    assert RULE.verdict([passed, failed]) == RULE.verdict([failed, passed]) == Label(0.0, 0.5)
+
+
+def test_a_second_label_of_a_source_replaces_its_first() -> None:
+    assert RULE.verdict([given(0.0), given(1.0)]) == Label(1.0)
+
+
+def test_a_label_of_no_weight_is_in_the_log_alone() -> None:
+    assert RULE.verdict([given(1.0, weight=0.0)]) is None
+    assert RULE.verdict([given(0.0, kind=JUDGE), given(1.0, 0.0, JUDGE)]) == Label(0.0)
+
+
+@holds_for(st.lists(labels(), max_size=8), labels())
+def test_more_labels_never_take_a_verdict_away(said: list[Given], more: Given) -> None:
+    assert RULE.verdict(said) is None or RULE.verdict([*said, more]) is not None
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@holds_for(said=st.lists(labels(), min_size=1, max_size=6))
+def test_however_many_labels_the_request_counts_once_with_its_verdict(
+    policy: str, said: list[Given]
+) -> None:
+    """The queue after all of them is the one after the verdict alone, given by a user."""
+    many, once = (build_state(build_zoo(policy=policy)) for _ in range(2))
+    for state in (many, once):  # a debt that no verdict can empty
+        for number in range(5):
+            state.apply(labelled(0.0, request_id=f"before-{number}"))
+    for number, each in enumerate(said):
+        many.apply(labelled(0.0, given=each, earlier=tuple(said[:number])))
+    verdict = RULE.verdict(said)
+    if verdict is not None:
+        once.apply(labelled(verdict.value, weight=verdict.weight))
+    assert many.policy.queue("default") == pytest.approx(once.policy.queue("default"), abs=1e-9)
+    assert many.policy.answered_requests("default") == once.policy.answered_requests("default")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@holds_for(data=st.data())
+async def test_sql_shows_the_verdict_of_the_fold(
+    database: AsyncEngine, data: st.DataObject
+) -> None:
+    """The view `verdicts`, under the default rule and under any that a start has written down."""
+    said = data.draw(st.lists(labels(), max_size=6))
+    order = data.draw(st.one_of(st.none(), st.lists(kinds, min_size=1, unique=True).map(tuple)))
+    request_id = f"r{await log.head(database)}"
+    zoo = f"zoo-{request_id}"
+    if order is not None:
+        await verdicts.save(database, {zoo: order})
+    records = [
+        label(request_id, each.value, label_id=f"{request_id}/{number}", **_told(each))
+        for number, each in enumerate(said)
+    ]
+    await log.append(database, [request(request_id, zoo=zoo), *records])
+
+    async with database.connect() as connection:
+        shown = await connection.execute(
+            text("SELECT value, weight FROM verdicts WHERE request_id = :id"), {"id": request_id}
+        )
+        found = [Label(*row) for row in shown]
+    verdict = Rule(order or PRECEDENCE).verdict(said)
+    assert found == ([] if verdict is None else [verdict])
+
+
+def _told(each: Given) -> dict[str, Any]:
+    return {"kind": each.kind, "source": each.source, "weight": each.weight}

@@ -1,0 +1,98 @@
+"""Looking a request up by any id that a client may hold."""
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.store import log
+from litellm_messplus.store.history import MOST_LABELS, Found, find, history
+from tests.support.builders import LARGE, exploration_call, label, request, served_call
+
+
+def found(request_id: str, key_hash: str | None) -> Found:
+    return Found(request_id, key_hash, "zoo", "default")
+
+
+@pytest.mark.parametrize("given", ["r1", "litellm-r1", "chatcmpl-r1"])
+async def test_a_request_is_found_by_any_of_its_ids(database: AsyncEngine, given: str) -> None:
+    await log.append(database, [request("r1", key_hash="mine"), served_call("r1")])
+    await log.append(database, [request("r2"), served_call("r2")])
+    assert await find(database, given) == found("r1", "mine")
+
+
+@pytest.mark.parametrize("given", ["a\0b", "a\ud800b"], ids=ascii)
+async def test_an_id_that_no_database_takes_is_found_as_it_was_kept(
+    database: AsyncEngine, given: str
+) -> None:
+    await log.append(database, [request("r1", litellm_call_id=given)])
+    assert await find(database, given) == found("r1", "key")
+
+
+async def test_a_repeated_id_is_the_newest_of_whose_it_may_be(database: AsyncEngine) -> None:
+    """A client may set the same call id twice, or another's."""
+    await log.append(
+        database,
+        [
+            request("r1", litellm_call_id="same", key_hash="mine"),
+            request("r2", litellm_call_id="same", key_hash="theirs"),
+            served_call("r3", response_id="same"),
+            request("r3", key_hash=None),
+        ],
+    )
+    assert await find(database, "same") == found("r3", None)
+    assert await find(database, "same", "theirs") == found("r2", "theirs")
+    assert await find(database, "same", "mine") == found("r1", "mine")
+    assert await find(database, "same", "nobody's") is None
+
+
+async def test_of_very_many_labels_the_newest_are_shown(database: AsyncEngine) -> None:
+    said = [label(label_id=f"{number:03}") for number in range(MOST_LABELS + 5)]
+    await log.append(database, [request(), served_call(), *said])
+    shown = await history(database, "r1")
+    assert shown is not None
+    assert [each["label_id"] for each in shown.labels] == [each.label_id for each in said[5:]]
+
+
+@pytest.mark.parametrize("given", ["", "r", "r1%", "None", "chatcmpl-r1-1", "r1.0"])
+async def test_nothing_else_is_found(database: AsyncEngine, given: str) -> None:
+    """Not by a part of an id, nor by the answer of an exploration, which the user never saw."""
+    await log.append(
+        database, [request(), served_call(response_id=None), exploration_call("r1", 1)]
+    )
+    assert await find(database, given) is None
+
+
+async def test_the_history_is_the_request_with_its_calls_and_labels(database: AsyncEngine) -> None:
+    await log.append(
+        database,
+        [
+            request(),
+            exploration_call("r1", 1),
+            served_call(),
+            label(value=0.0, label_id="first"),
+            label(value=1.0, label_id="second"),
+            request("r2"),
+            served_call("r2"),
+            label("r2"),
+        ],
+    )
+    found = await history(database, "r1")
+    assert found is not None
+    assert found.request["request_id"] == "r1"
+    assert [call["call_id"] for call in found.calls] == ["r1.0", "r1.1"]
+    assert [verdict["label_id"] for verdict in found.labels] == ["first", "second"]
+    assert found.outcome["served"] == LARGE
+    assert found.outcome["satisfaction"] == 1.0
+    assert found.outcome["cost"] == 6.0
+
+
+async def test_a_request_under_way_has_a_history_too(database: AsyncEngine) -> None:
+    await log.append(database, [request()])
+    found = await history(database, "r1")
+    assert found is not None
+    assert (found.calls, found.labels) == ([], [])
+    assert found.outcome["satisfaction"] is None
+
+
+async def test_an_id_that_is_not_ours_has_no_history(database: AsyncEngine) -> None:
+    await log.append(database, [request()])
+    assert await history(database, "litellm-r1") is None

@@ -1,0 +1,87 @@
+"""Who asked and judged how much in the last day, and what of it counts."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.labels.influence import KeyActivity, LevelActivity
+from litellm_messplus.records import LabelRecord, RequestRecord
+from litellm_messplus.store import audits as module
+from litellm_messplus.store import log
+from litellm_messplus.store.audits import KeyVerdicts, activity, heaviest_keys
+from tests.support.builders import label, request
+
+NOW = datetime.now(UTC)
+LONG_AGO = NOW - timedelta(hours=25)
+
+
+def asked(request_id: str, key: str | None, level: str = "default") -> RequestRecord:
+    return request(request_id, key_hash=key, service_level=level, created_at=NOW)
+
+
+def said(request_id: str, value: float, name: str = "", **changed: Any) -> LabelRecord:
+    told: dict[str, Any] = {
+        "created_at": NOW,
+        "label_id": f"{request_id}-{name or value}",
+        **changed,
+    }
+    return label(request_id, value, **told)
+
+
+async def fill(database: AsyncEngine) -> None:
+    await log.append(
+        database,
+        [
+            *(asked(f"a{n}", "alice") for n in range(5)),
+            *(asked(f"b{n}", "bob") for n in range(3)),
+            asked("g1", "alice", "gold"),
+            request("old", key_hash="alice", created_at=LONG_AGO),
+            said("a0", 1.0, "first"),
+            said("a0", 0.0, "second"),  # replaces it
+            said("a1", 1.0),
+            said("a1", 0.0, "held", weight=0.0),
+            said("old", 0.5),  # today, of a request of yesterday
+            said("old", 0.5, "yesterday", created_at=LONG_AGO, number=1),
+            said("a2", 1.0, "judged", kind="judge", source="judge"),
+            said("b0", 0.0),
+            said("g1", 1.0),
+        ],
+    )
+
+
+async def test_what_each_key_said_and_asked_at_a_service_level(database: AsyncEngine) -> None:
+    await fill(database)
+    assert await activity(database, "zoo", "default") == LevelActivity(
+        8, {"alice": KeyActivity(5, 3, 1.5), "bob": KeyActivity(3, 1, 0.0)}, of_no_key=1
+    )
+    assert await activity(database, "zoo", "gold") == LevelActivity(
+        1, {"alice": KeyActivity(1, 1, 1.0)}
+    )
+    assert await activity(database, "another", "default") == LevelActivity(0, {})
+
+
+async def test_the_heaviest_keys_come_first(database: AsyncEngine) -> None:
+    await fill(database)
+    async with database.connect() as connection:
+        found = await heaviest_keys(connection, 10)
+        assert await heaviest_keys(connection, 1) == found[:1]
+    assert found == [
+        KeyVerdicts("zoo", "default", "alice", 5, 5, 3, 0.5, 1),
+        KeyVerdicts("zoo", "default", "bob", 3, 1, 1, 0.0, 0),
+        KeyVerdicts("zoo", "gold", "alice", 1, 1, 1, 1.0, 0),
+    ]
+
+
+async def test_only_so_many_keys_are_read(database: AsyncEngine) -> None:
+    keys = [f"key-{number:04}" for number in range(module.MOST_KEYS + 7)]
+    await log.append(database, [asked(key, key) for key in keys])
+    await log.append(database, [said(key, 1.0) for key in keys])
+    found = await activity(database, "zoo", "default")
+    assert len(found.keys) == module.MOST_KEYS
+    assert found.requests == len(keys)
+
+
+async def test_a_request_without_a_key_is_nobodys(database: AsyncEngine) -> None:
+    await log.append(database, [asked("r1", None), said("r1", 1.0)])
+    assert (await activity(database, "zoo", "default")).keys == {None: KeyActivity(0, 1, 1.0)}

@@ -1,0 +1,294 @@
+"""The tables of sums say what the log says, after whatever was written in whatever batches."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from sqlalchemy import delete, event, func, select, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.records import Record
+from litellm_messplus.status import queries
+from litellm_messplus.status import summed as summed_up
+from litellm_messplus.status.labels import sources
+from litellm_messplus.status.windows import overheads
+from litellm_messplus.store import log, verdicts
+from litellm_messplus.store.contribution import Logged
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.summaries import MOST_LABELS, SUMS, Remembered
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    gradings,
+    label_precedence,
+    labels,
+    requests,
+)
+from tests.store.test_database import revision_of
+from tests.support.builders import energy, label, request, served_call
+from tests.support.markdown import ROOT, Document
+from tests.support.summing import assert_sums_are_the_logs, eventful, rows, write
+
+POSTGRES = "MESSPLUS_TEST_POSTGRES"
+"""Names a URL of an empty Postgres database, where there is one to test on."""
+LOGGED = (requests, calls, labels, gradings, call_energy, label_precedence)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def summed(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AsyncEngine]:
+    """An empty log at this code's version, on each database."""
+    url = f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+    if request.param == "postgres":
+        given = os.environ.get(POSTGRES)
+        if given is None:
+            pytest.skip(f"{POSTGRES} names no database")
+        url = given
+    engine = create_engine(url)
+    await migrate(engine)
+    await empty(engine)
+    yield engine
+    await engine.dispose()
+
+
+async def empty(database: AsyncEngine) -> None:
+    """As it was made."""
+    async with database.begin() as connection:
+        for table in (*LOGGED, *SUMS):
+            await connection.execute(delete(table))
+        await connection.execute(text("UPDATE log_head SET position = 0"))
+
+
+async def test_what_another_process_wrote_between_is_read(summed: AsyncEngine) -> None:
+    """A label that was there before its call, and a call that another one made."""
+    other = create_engine(summed.url.render_as_string(hide_password=False))
+    await log.append(summed, [request("r1"), request("r2")])
+    await log.append(other, [label("r1", 0.0), served_call("r2")])
+    await log.append(summed, [served_call("r1"), label("r2", 1.0)])
+    await log.append(other, [label("r1", 1.0, label_id="second")])
+    await other.dispose()
+
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_what_was_refused_is_not_remembered(summed: AsyncEngine) -> None:
+    await log.append(summed, [request("r1")])
+    with pytest.raises(IntegrityError):
+        await log.append(summed, [served_call("r1"), label("r1"), request("r1")])
+    await log.append(summed, [served_call("r1"), label("r1")])
+
+    await assert_sums_are_the_logs(summed)
+
+
+def test_only_the_newest_requests_are_remembered() -> None:
+    recent = Remembered(most=3)
+    for number in range(5):
+        recent.keep({f"r{number}": Logged({})}, number)
+
+    assert list(recent.take(4)) == ["r2", "r3", "r4"]
+    assert not recent.take(4), "whoever took it may have changed it"
+
+
+def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
+    recent = Remembered()
+    recent.keep({"r1": Logged({}, labels=[{}] * MOST_LABELS)}, 1)
+    assert list(recent.take(1)) == ["r1"]
+    recent.keep({"r1": Logged({}, labels=[{}] * (MOST_LABELS + 1))}, 2)
+    assert len(recent) == 0
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture]
+)  # it empties what it is given
+@drawn(seed=st.integers(0, 10**6))
+async def test_the_sums_are_the_logs_after_any_sequence(summed: AsyncEngine, seed: int) -> None:
+    await empty(summed)
+    other = create_engine(summed.url.render_as_string(hide_password=False))
+    await write([summed, other], eventful(8, seed), Random(seed))
+    await other.dispose()
+
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_the_migration_adds_up_the_log_that_is_there(summed: AsyncEngine) -> None:
+    await write([summed], eventful(25, 3), Random(3))
+    async with summed.connect() as connection:
+        before = [await rows(connection, table, table.name) for table in SUMS]
+
+    await revision_of(summed, "0012")
+    await migrate(summed)
+
+    await assert_sums_are_the_logs(summed)
+    async with summed.connect() as connection:
+        after = [await rows(connection, table, table.name) for table in SUMS]
+    assert [found.keys() for found in after] == [found.keys() for found in before]
+
+
+RULES = (
+    PRECEDENCE,
+    (LabelKind.IMPLICIT, LabelKind.JUDGE, LabelKind.CHECK, LabelKind.FEEDBACK),
+    (LabelKind.CHECK,),
+)
+
+
+@pytest.mark.parametrize("rule", RULES[1:])
+async def test_another_rule_makes_other_sums(
+    summed: AsyncEngine, rule: tuple[LabelKind, ...]
+) -> None:
+    await write([summed], eventful(20, 1), Random(1))
+    before = await answered(summed)
+
+    await verdicts.save(summed, {"zoo": rule})
+
+    assert await answered(summed) != before
+    await assert_sums_are_the_logs(summed)
+    await log.append(summed, eventful_after("later"))
+    await assert_sums_are_the_logs(summed)
+    await verdicts.save(summed, {"zoo": PRECEDENCE})
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
+    """Which every start writes down."""
+    await write([summed], eventful(5, 2), Random(2))
+    read: list[str] = []
+    event.listen(summed.sync_engine, "before_cursor_execute", lambda *given: read.append(given[2]))
+
+    await verdicts.save(summed, {"zoo": PRECEDENCE, "other": PRECEDENCE})
+
+    assert not [statement for statement in read if "FROM requests" in statement]
+
+
+async def test_a_batch_that_is_refused_leaves_the_sums_as_they_were(summed: AsyncEngine) -> None:
+    await log.append(summed, [request("r1"), served_call("r1")])
+    with pytest.raises(IntegrityError):
+        await log.append(summed, [request("r2"), served_call("r2"), request("r1")])
+
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_what_has_no_request_counts_nowhere(summed: AsyncEngine) -> None:
+    orphan = served_call("never")
+    await log.append(summed, [request("r1"), orphan, energy(orphan, 3.0, 0.5), label("never")])
+
+    await assert_sums_are_the_logs(summed)
+
+
+async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> None:
+    """As where old rows are kept elsewhere: totals are of the whole time all the same."""
+    await log.append(summed, [request("old"), served_call("old"), label("old", 0.0)])
+    before = await answered(summed)
+    async with summed.begin() as connection:
+        for table in (labels, calls, requests):
+            await connection.execute(delete(table))
+
+    await log.append(summed, [request("new"), served_call("new"), label("new", 1.0)])
+    await verdicts.save(summed, {"zoo": RULES[1]})
+
+    assert before == (1, 1, 0.0)
+    assert await answered(summed) == (2, 2, 1.0)
+
+
+async def test_the_usual_batch_reads_nothing(
+    database: AsyncEngine,
+) -> None:
+    """Requests, and the first calls of those that this process wrote before."""
+    numbering = Numbering()
+    await log.append(database, [request(f"r{n}") for n in range(20)], numbering=numbering)
+    sent: list[str] = []
+    event.listen(
+        database.sync_engine, "before_cursor_execute", lambda *given: sent.append(given[2])
+    )
+
+    calls_of_them = [served_call(f"r{n}") for n in range(20)]
+    batch: list[Record] = [*(request(f"s{n}") for n in range(20)), *calls_of_them]
+    await log.append(database, batch, numbering=numbering)
+
+    assert sum(statement.startswith("SELECT") for statement in sent) == 0
+    assert sum(statement.startswith("INSERT") for statement in sent) == 6
+
+
+def eventful_after(prefix: str) -> list[Record]:
+    """One request with two labels of different kinds that say different things."""
+    return [
+        request(prefix),
+        served_call(prefix),
+        label(prefix, 1.0, label_id=f"{prefix}-user"),
+        label(prefix, 0.0, label_id=f"{prefix}-check", kind=LabelKind.CHECK, source="check:json"),
+    ]
+
+
+async def answered(database: AsyncEngine) -> tuple[int, int, float]:
+    """Requests, those with a verdict, and the sum of satisfaction by weight, of all."""
+    names = ("requests", "answered", "weighted_satisfaction")
+    query = select(*(func.sum(request_sums.c[name]) for name in names))
+    async with database.connect() as connection:
+        found = (await connection.execute(query)).one()
+    return int(found[0]), int(found[1]), round(float(found[2]), 9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_status_of_the_whole_time_is_that_of_a_window_over_all(
+    summed: AsyncEngine, seed: int
+) -> None:
+    """The window asks the log itself, request by request."""
+    await write([summed], eventful(25, seed), Random(seed))
+
+    async with summed.connect() as connection:
+        everything = await queries.window_start(connection, 10_000)
+        assert set(everything.values()) == {0}
+        pairs: list[tuple[Mapping[Any, Any], Mapping[Any, Any]]] = [
+            (await summed_up.totals(connection), await queries.totals(connection, everything)),
+            (await summed_up.overheads(connection), await overheads(connection, everything)),
+            (await summed_up.sources(connection), await sources(connection, everything)),
+            (
+                await summed_up.calls_without_cost(connection),
+                await queries.calls_without_cost(connection, everything),
+            ),
+        ]
+    for of_sums, of_log in pairs:
+        assert len(of_log) == 4
+        assert plain(of_sums) == plain(of_log)
+
+
+def plain(found: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Numbers but for rounding, in an order of their own."""
+    return {key: _near(value) for key, value in found.items()}
+
+
+def _near(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _near(each) for name, each in asdict(value).items()}
+    if isinstance(value, tuple):
+        return [_near(each) for each in value]
+    return round(value, 9) if isinstance(value, float) else value
+
+
+async def test_what_candidates_calls_came_to_is_what_each_call_says(summed: AsyncEngine) -> None:
+    await write([summed], eventful(40, 7), Random(7))
+    sql = next(
+        block.code
+        for block in Document(ROOT / "docs" / "status.md").blocks
+        if block.headings[-1] == "Each candidate alone"
+    )
+
+    async with summed.connect() as connection:
+        asked = (await connection.execute(text(sql))).all()
+        found = await summed_up.calls_of_candidates(connection)
+
+    assert len(asked) > 6
+    assert {
+        (*key, each.candidate): (each.labelled, _near(each.rate), _near(each.mean_cost))
+        for key, of_level in found.items()
+        for each in of_level
+    } == {tuple(row[:3]): (row[3], _near(row[4]), _near(row[5])) for row in asked}

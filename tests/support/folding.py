@@ -1,0 +1,52 @@
+"""Folding a log from its beginning, to hold every other way of getting there against it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.entries import Entry
+from litellm_messplus.store import log
+from litellm_messplus.store.entries import read_entries
+from litellm_messplus.zoo import Zoo
+from tests.support.builders import build_engine
+
+
+async def fold_all(database: AsyncEngine, zoo: Zoo | None = None) -> Engine:
+    """A fresh engine that has read the whole log, entry by entry."""
+    engine = build_engine(zoo)
+    async for entry in read_entries(database, 0, await log.head(database)):
+        if entry.zoo == engine.zoo.name:
+            engine.apply(entry)
+    return engine
+
+
+async def read(database: AsyncEngine, after: int, upto: int) -> list[dict[str, Any]]:
+    """The entries between two positions, comparable."""
+    return [comparable(entry) async for entry in read_entries(database, after, upto)]
+
+
+def comparable(entry: Entry) -> dict[str, Any]:
+    plain = asdict(entry)
+    example = plain.get("example") or {}
+    for name in ("features", "surface"):
+        if example.get(name) is not None:
+            example[name] = example[name].tobytes()
+    return {"kind": type(entry).__name__, **plain}
+
+
+def bits(engine: Engine) -> bytes:
+    """The whole state of an engine."""
+    return snapshot.dump(engine.state)
+
+
+def taught(engine: Engine) -> dict[str, bytes]:
+    """What labels have taught the predictor."""
+    return {name: array.tobytes() for name, array in engine.state.policy.arrays().items()}
+
+
+def only_zoo(engine: Engine) -> Mapping[str, Engine]:
+    return {engine.zoo.name: engine}

@@ -1,0 +1,95 @@
+"""The real plugin without LiteLLM's proxy around it: what LiteLLM would call, the test calls."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import Table, select
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store.database import create_engine, migrate
+
+
+def deployment(model: str, price: float) -> dict[str, Any]:
+    return {
+        "model_name": "zoo",
+        "litellm_params": {"model": f"openai/{model}"},
+        "model_info": {
+            "id": model,
+            "input_cost_per_token": price,
+            "output_cost_per_token": price,
+        },
+    }
+
+
+METADATA = ("metadata", "litellm_metadata")
+DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, zoo: dict[str, Any] | None = None, encoder: Encoder | None = None, **given: Any
+) -> AsyncIterator[MessplusPlugin]:
+    """A plugin over ``DEPLOYMENTS``; ``zoo`` are settings of the zoo, ``given`` those beside it."""
+    config = {
+        "model_list": DEPLOYMENTS,
+        "messplus": {
+            "database": url(folder),
+            "zoos": {"zoo": {"alpha": 0.8, **(zoo or {})}},
+            **given,
+        },
+    }
+    settings = load_settings(config)
+    encoder = encoder or HashedNgrams()
+    engines = {
+        name: Engine(found, encoder, seed=0)
+        for name, found in build_zoos(settings, DEPLOYMENTS).items()
+    }
+    database = create_engine(settings.database)
+    await migrate(database)
+    plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
+    plugin.start()
+    yield plugin
+    await plugin.close()
+
+
+def call(call_id: str, call_type: str = "acompletion", **kwargs: Any) -> dict[str, Any]:
+    """The arguments of a request as LiteLLM's router hands them to a filter."""
+    return {
+        "litellm_call_id": call_id,
+        "litellm_logging_obj": SimpleNamespace(call_type=call_type),
+        "metadata": {"user_api_key_hash": "key"},
+        **kwargs,
+    }
+
+
+def log_event(arguments: dict[str, Any], deployment_id: str, **payload: Any) -> dict[str, Any]:
+    """What LiteLLM tells at the end of that request, served by that deployment."""
+    found = {"model_id": deployment_id, "model": deployment_id, "startTime": 1.0, "endTime": 2.0}
+    return {
+        "litellm_call_id": arguments["litellm_call_id"],
+        "litellm_params": {name: arguments[name] for name in METADATA if name in arguments},
+        "standard_logging_object": {**found, **payload},
+    }
+
+
+def url(folder: Path) -> str:
+    return f"sqlite+aiosqlite:///{folder}/messplus.db"
+
+
+async def written(folder: Path, table: Table) -> list[Any]:
+    """The rows of the log, in its order."""
+    database = create_engine(url(folder))
+    async with database.connect() as connection:
+        found = await connection.execute(select(table).order_by(table.c.position))
+        rows = [SimpleNamespace(**row) for row in found.mappings()]
+    await database.dispose()
+    return rows
