@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 REQUESTS = 3000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_database(tmp_path_factory.mktemp("page") / "messplus.db", REQUESTS)
 
@@ -30,7 +30,7 @@ async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
     await engine.dispose()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def page(database_url: str) -> Iterator[ServedPage]:
     served = ServedPage(database_url).start()
     yield served

@@ -1,7 +1,8 @@
 """The page on a real port, without LiteLLM: its routes on a database, and a key that is known."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,7 +64,12 @@ class ServedPage:
         async def status() -> Status:
             return await read_status(database, live=self.live, with_calibration=False)
 
-        app = FastAPI()
+        @asynccontextmanager
+        async def disposing(_: FastAPI) -> AsyncIterator[None]:
+            yield
+            await database.dispose()
+
+        app = FastAPI(lifespan=disposing)
         routes = build_page_routes(
             PageData(database, status, apart),
             self.sign_ins,
