@@ -23,7 +23,7 @@ from typing import Any
 
 START_SECONDS = 300.0
 BESIDE = Path(sys.executable).parent
-BROUGHT = ("py.typed", "migrations/env.py", "migrations/versions")
+BROUGHT = ("py.typed", "page/static/index.html", "migrations/env.py", "migrations/versions")
 ENVIRONMENT = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 

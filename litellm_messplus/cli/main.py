@@ -12,6 +12,7 @@ from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.cli.status import status
+from litellm_messplus.cli.ui import ui
 from litellm_messplus.cli.upkeep import check, prune, verify
 
 app = typer.Typer(
@@ -67,6 +68,7 @@ app.command()(prune)
 app.command()(requests)
 app.command()(status)
 app.command()(teach)
+app.command()(ui)
 app.command()(verify)
 app.add_typer(labels.app, name="labels")
 app.add_typer(simulate.app, name="simulate")

@@ -127,12 +127,14 @@ def _another(port: int, option: str) -> SystemExit:
 
 
 def _greet(url: str) -> None:
-    demo = ".venv/bin/messplus demo" + ("" if url == DEFAULT_URL else f" --url {url}")
+    where = "" if url == DEFAULT_URL else f" --url {url}"
     console.print(
         f"\n[bold]The proxy serves [cyan]tiny-zoo[/cyan] on {url}[/bold]\n"
         f"  master key  {keys.VARIABLE if os.environ.get(keys.VARIABLE) else keys.FILE}\n"
         "  database    var/messplus.db\n"
-        f"  try it      {demo}   (in a second terminal)\n"
+        f"  try it      .venv/bin/messplus demo{where}   (in a second terminal)\n"
+        f"  page        {url}/messplus/ui\n"
+        f"  sign in     .venv/bin/messplus ui{where}   (prints a link to the page)\n"
         "  stop        Ctrl-C\n"
     )
 

@@ -77,14 +77,19 @@ async def logged_in(database: str, given: str) -> Logged:
     Raises NotFoundError, and UnreadableDatabaseError where there is no database of this version.
     """
     async with reading(database) as engine:
-        found = await find(engine, given)
-        told = None if found is None else await history(engine, found.request_id)
-        if told is None:
-            raise NotFoundError(
-                f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
-                "x-messplus-request-id header, of a request in this database that is not pruned"
-            )
-        return _of_history(told, await _counting(engine, told.request["request_id"]))
+        return await logged_from(engine, given)
+
+
+async def logged_from(engine: AsyncEngine, given: str) -> Logged:
+    """Read the request of that id from a database that is open. Raises NotFoundError."""
+    found = await find(engine, given)
+    told = None if found is None else await history(engine, found.request_id)
+    if told is None:
+        raise NotFoundError(
+            f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
+            "x-messplus-request-id header, of a request in this database that is not pruned"
+        )
+    return _of_history(told, await _counting(engine, told.request["request_id"]))
 
 
 def logged_of(answer: Any) -> Logged:

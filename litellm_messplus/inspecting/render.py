@@ -25,7 +25,13 @@ WORDS: dict[str, str] = {
     Reason.FORCED: "the only one that can take it",
     Reason.NONE_HEALTHY: "no deployment is healthy",
 }
-"""What each reason says to a person; one of another version is shown as it is logged."""
+"""What each reason says to a person."""
+
+
+def reason_in_words(reason: str) -> str:
+    """Say a logged reason to a person; one of another version is shown as it is logged."""
+    return WORDS.get(reason, reason)
+
 
 # An explanation in sentences; numbers are written as they are logged, to the digit.
 
@@ -55,7 +61,7 @@ def _who(found: Explanation) -> Iterator[str]:
 
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    yield f"Reason for {row['chosen']}: {WORDS.get(row['reason'], row['reason'])}."
+    yield f"Reason for {row['chosen']}: {reason_in_words(row['reason'])}."
     if row["eligible"] is not None:
         able = ", ".join(row["eligible"])
         yield f"Of the healthy candidates only {able} could take it; the others came last."
@@ -182,7 +188,7 @@ def render_requests(found: Sequence[Listed]) -> RenderableType:
     for each in found:
         verdict = "no label" if each.satisfied is None else exact(each.satisfied)
         time = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        cost, reason = rounded(each.cost), WORDS.get(each.reason, each.reason)
+        cost, reason = rounded(each.cost), reason_in_words(each.reason)
         _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, reason)
     return table
 

@@ -1,6 +1,7 @@
 """LiteLLM's own authentication, for our routes."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from fastapi import HTTPException, Request
 from starlette.types import Message
@@ -30,7 +31,7 @@ async def caller(request: Request) -> Caller:
     LiteLLM lets only administrators use a route that it does not know, so it is asked whether the
     key may list the models, which every valid key may (measured on 1.106.2).
     """
-    if not any(request.headers.get(name) for name in KEY_HEADERS):
+    if not shows_a_key(request):
         # Without a database of its own, LiteLLM 1.106 answers 500 here (its issue #38978).
         raise HTTPException(401, "no key was given")
     key_hash, is_admin = await authenticate(_as_model_listing(request))
@@ -43,6 +44,25 @@ async def administrator(request: Request) -> Caller:
     if not asking.is_admin:
         raise HTTPException(403, "only an administrator of the proxy may see this")
     return asking
+
+
+async def administrator_or_page(request: Request) -> Caller:
+    """Return the caller, who must run the proxy; a person with a browser and no key is led to the
+    page."""
+    if not shows_a_key(request) and "text/html" in request.headers.get("accept", ""):
+        raise HTTPException(status_code=HTTPStatus.SEE_OTHER, headers={"location": "ui/"})
+    return await administrator(request)
+
+
+def shows_a_key(request: Request) -> bool:
+    """Tell whether the request has a key in any header that LiteLLM reads one from."""
+    return any(request.headers.get(name) for name in KEY_HEADERS)
+
+
+def with_key(request: Request, key: str) -> Request:
+    """Return the same request, as if the key had come with it."""
+    header = (b"authorization", f"Bearer {key}".encode())
+    return Request({**request.scope, "headers": [*request.scope["headers"], header]})
 
 
 def _as_model_listing(request: Request) -> Request:

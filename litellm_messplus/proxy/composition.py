@@ -28,6 +28,7 @@ from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
+from litellm_messplus.proxy.page import Page
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
@@ -128,6 +129,7 @@ class Parts:
             database, counters, self._encoder_did, self._distributions.counts
         )
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
+        self._page = Page(database, self.watch, counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
 
@@ -159,7 +161,9 @@ class Parts:
 
     def routes(self) -> APIRouter:
         """Return the endpoints under `/messplus`."""
-        return build_routes(self._feedback_desk, self.counters, self.watch)
+        routes = build_routes(self._feedback_desk, self.counters, self.watch)
+        routes.include_router(self._page.routes())
+        return routes
 
     def begin_at(self, position: int) -> None:
         """Begin at a position: the engines have been restored up to there, since all this was
@@ -185,6 +189,7 @@ class Parts:
             await self.joining.close()
             await self._retention.close()
             await self.watch.close()
+            await self._page.close()
             await self._judges.close()
             await self._buyers.close()
             await self._response_bias.close()

@@ -19,7 +19,12 @@ from litellm_messplus.errors import (
     UnknownRequestError,
 )
 from litellm_messplus.inspecting.public import PublicHistory
-from litellm_messplus.proxy.authentication import Caller, administrator, caller
+from litellm_messplus.proxy.authentication import (
+    Caller,
+    administrator,
+    administrator_or_page,
+    caller,
+)
 from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.records import RequestRecord
@@ -80,7 +85,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         with _refusals(counters):
             return PublicHistory.of_history(await desk.look_up(given, asking))
 
-    @router.get("/messplus/status", dependencies=[Depends(administrator)])
+    @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> Status:

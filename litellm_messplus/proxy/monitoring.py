@@ -152,6 +152,20 @@ class StatusWatch:
 
         return await self._readings.get(("status", window), status)
 
+    async def figures(self) -> Status:
+        """Read the status without what takes long: the calibration."""
+
+        async def figures() -> Status:
+            return await read_status(
+                self._database,
+                WINDOW,
+                self._live(),
+                await self._running(),
+                with_calibration=False,
+            )
+
+        return await self._readings.get("figures", figures)
+
     async def learned(self) -> Learned:
         """Read what reading the prompts has taught every zoo, as it stands.
 
@@ -175,7 +189,7 @@ class StatusWatch:
     async def metrics(self) -> str:
         """Write the figures of the status, and what all workers counted, as Prometheus reads
         them."""
-        status = await self._figures()
+        status = await self.figures()
         counts = (await self._shared.sums()).everyone
         return exposition(status, self._engines, counts)
 
@@ -183,23 +197,9 @@ class StatusWatch:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                self._alerts.update((await self._figures()).alerts)
+                self._alerts.update((await self.figures()).alerts)
             except Exception:
                 self._counters.failure("watch_failures", "alerts were not looked for")
-
-    async def _figures(self) -> Status:
-        """Read the status without what takes long."""
-
-        async def figures() -> Status:
-            return await read_status(
-                self._database,
-                WINDOW,
-                self._live(),
-                await self._running(),
-                with_calibration=False,
-            )
-
-        return await self._readings.get("figures", figures)
 
     async def _running(self) -> dict[str, int]:
         """Count what failed at the workers that run: an alert is over when the worker that had the

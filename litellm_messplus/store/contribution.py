@@ -15,7 +15,14 @@ from sqlalchemy import RowMapping, Table
 
 from litellm_messplus.label_kind import PRECEDENCE
 from litellm_messplus.records import CallRole, CallStatus, served_call_id
-from litellm_messplus.store.sum_tables import call_sums, grading_sums, label_sums, request_sums
+from litellm_messplus.store.sum_tables import (
+    call_sums,
+    grading_sums,
+    hourly_call_sums,
+    hourly_request_sums,
+    label_sums,
+    request_sums,
+)
 
 Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or about to be written."""
@@ -26,6 +33,13 @@ Figures = dict[str, float]
 Sums = dict[tuple[Table, Key], Figures]
 Ranks = Mapping[str, int]
 """Of one zoo: 1 is the strongest kind of labels; a kind that is not named does not count."""
+
+HOURLY_FIGURES = tuple(
+    column.name
+    for column in hourly_request_sums.columns
+    if not column.primary_key and column.name in request_sums.c
+)
+"""Figures of a request that are kept by hour too, in the words of the sums by day."""
 
 DEFAULT_RANKS: Ranks = {kind.value: place for place, kind in enumerate(PRECEDENCE, start=1)}
 
@@ -66,17 +80,30 @@ def day_of(moment: Any) -> date:
     return day
 
 
+def hour_of(moment: Any) -> int:
+    """Return the hour of the day, UTC, from 0."""
+    hour: int = (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).hour
+    return hour
+
+
 def contribution(logged: Logged, ranks: Ranks) -> Sums:
     """Add up what the log says of one request."""
     request = logged.request
     promise = (logged.day, request["zoo"], request["service_level"])
     verdicts = _verdicts(logged.labels, ranks) if logged.labels else {}
+    hour = (*promise, hour_of(request["created_at"]))
+    figures = _of_request(logged, verdicts)
     sums: Sums = {
-        (request_sums, (*promise, request["alpha"])): _of_request(logged, verdicts),
+        (request_sums, (*promise, request["alpha"])): figures,
+        (hourly_request_sums, (*hour, request["alpha"])): _by_hour(request, figures),
     }
     for call in logged.calls:
-        key = (*promise, call["candidate"] or "", call["model"] or "", str(call["role"]))
-        _add(sums, (call_sums, key), _of_call(logged, call, verdicts.get(call["call_id"])))
+        candidate, role = call["candidate"] or "", str(call["role"])
+        key = (*promise, candidate, call["model"] or "", role)
+        of_call = _of_call(logged, call, verdicts.get(call["call_id"]))
+        _add(sums, (call_sums, key), of_call)
+        counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
+        _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
     if logged.labels:
         for source, figures in _of_labels(logged, verdicts):
             _add(sums, (label_sums, (*promise, *source)), figures)
@@ -131,6 +158,12 @@ def _of_request(logged: Logged, verdicts: Mapping[str, Row]) -> Figures:
     if served["seconds"] is not None:
         figures |= _of_time(request, served["seconds"])
     return figures
+
+
+def _by_hour(request: Row, figures: Figures) -> Figures:
+    found = {name: figures[name] for name in HOURLY_FIGURES if name in figures}
+    found["queue"] = request["queue"]
+    return found
 
 
 def _explored(logged: Logged) -> Sequence[Row]:

@@ -1,4 +1,4 @@
-"""Tables of sums by day, written together with the log: the status is read from them."""
+"""Tables of sums by day and by hour, written together with the log: the status reads them."""
 
 from sqlalchemy import BigInteger, Column, Date, Float, Integer, String, Table
 
@@ -93,4 +93,43 @@ grading_sums = Table(
     required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
     optional("newest_graded", Position, "Place in the log of the newest answered as it should."),
     comment="Gradings added up by day and judge, written together with the log.",
+)
+
+hourly_request_sums = Table(
+    "hourly_request_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of its requests, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
+    Column("alpha", Float, primary_key=True, comment="The share promised at that time."),
+    required("requests", Integer, "Requests decided."),
+    required("answered", Integer, "Those with a verdict."),
+    required("weight", Float, "Sum of the verdicts' weights."),
+    required("weight_squared", Float, "Sum of the squares of these weights."),
+    required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    required("cost", Float, "What all cost as far as it is known, explorations included."),
+    required(
+        "compared", Integer, "Successful requests of known cost, the largest's being known too."
+    ),
+    required("compared_cost", Float, "What those cost, explorations included."),
+    required("compared_cost_largest", Float, "What they would have cost at the largest alone."),
+    required("queue", Float, "Sum of the virtual queue at their decisions."),
+    comment="Requests added up by hour and promise, written together with the log, for the page's "
+    "charts.",
+)
+
+hourly_call_sums = Table(
+    "hourly_call_sums",
+    metadata,
+    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
+    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
+    Column("service_level", String(255), primary_key=True, comment="The promise."),
+    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
+    Column("candidate", String(255), primary_key=True, comment="The candidate; empty for NULL."),
+    Column("role", String(16), primary_key=True, comment="`served` or `exploration`."),
+    required("calls", Integer, "Calls ended."),
+    required("failures", Integer, "Those of them that failed."),
+    comment="Calls added up by hour, promise and model, written together with the log, for the "
+    "page's charts.",
 )

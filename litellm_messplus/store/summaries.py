@@ -26,8 +26,21 @@ from litellm_messplus.store.contribution import (
     of_grading,
 )
 from litellm_messplus.store.logged_requests import logged_requests, ranks_of
-from litellm_messplus.store.sum_tables import call_sums, grading_sums, label_sums, request_sums
-from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
+from litellm_messplus.store.sum_tables import (
+    call_sums,
+    grading_sums,
+    hourly_call_sums,
+    hourly_request_sums,
+    label_sums,
+    request_sums,
+)
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    gradings,
+    labels,
+    requests,
+)
 
 # What this process has just written about requests, so that the next batch need not read it.
 #
@@ -78,7 +91,10 @@ def remembered(database: Engine) -> Remembered:
     return _OF_DATABASES.setdefault(database, Remembered())
 
 
-SUMS = (request_sums, call_sums, label_sums, grading_sums)
+SUMS = (
+    *(request_sums, call_sums, label_sums, grading_sums),
+    *(hourly_request_sums, hourly_call_sums),
+)
 HIGHEST = "newest_graded"
 """The one column that is no sum: the higher of two stays."""
 _NO_FIGURES: Figures = {}

@@ -288,6 +288,17 @@ lessons = Table(
     comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
 )
 
+page_sign_ins = Table(
+    "page_sign_ins",
+    metadata,
+    Column(
+        "token_hash", String(64), primary_key=True, comment="SHA-256 of what the browser holds."
+    ),
+    required("kind", String(16), "`code` (opens one session) or `session`."),
+    required("expires_at", UtcDateTime, "Until when it is taken, UTC."),
+    comment="Who may see the page: one-time codes and the sessions that they opened.",
+)
+
 SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
 
 snapshots = Table(

@@ -215,7 +215,7 @@ async def test_the_usual_batch_reads_nothing(
     await log.append(database, batch, numbering=numbering)
 
     assert sum(statement.startswith("SELECT") for statement in sent) == 0
-    assert sum(statement.startswith("INSERT") for statement in sent) == 4
+    assert sum(statement.startswith("INSERT") for statement in sent) == 6
 
 
 def eventful_after(prefix: str) -> list[Record]:

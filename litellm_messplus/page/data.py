@@ -1,0 +1,104 @@
+"""What the page's JSON routes answer: each reading is bounded, however long the log is."""
+
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.inspecting.explain import explain
+from litellm_messplus.inspecting.logged import logged_from
+from litellm_messplus.inspecting.render import reason_in_words, sentences
+from litellm_messplus.page.listing import Wanted, list_requests
+from litellm_messplus.page.newest import read_newest
+from litellm_messplus.page.series import read_label_costs, read_points
+from litellm_messplus.page.span import span_of
+from litellm_messplus.status.calibration import Prequential
+from litellm_messplus.status.queries import judged_calls
+from litellm_messplus.status.report import Status
+from litellm_messplus.store.reading import one_moment
+
+LONGEST_SECONDS = 10.0
+"""Of a reading for the page: who looks at it does not wait longer."""
+OF_NEWEST_DAYS = 7
+"""Of which the cost of labels is shown beside the newest requests."""
+
+T = TypeVar("T")
+
+
+class Share(Protocol):
+    """The sharing of a reading: those who ask for it at the same time get the findings of one."""
+
+    def __call__(self, key: Hashable, read: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
+        """Return what ``read`` gives, or gave a moment ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """The data of the page; ``status`` is that of the proxy, without the calibration."""
+
+    database: AsyncEngine
+    status: Callable[[], Awaitable[Status]]
+    share: Share
+
+    async def overview(self) -> dict[str, Any]:
+        """Read every promise as it stands, alerts, judges and keys."""
+        found = (await self.status()).as_dict()
+        del found["calibration"]
+        return found
+
+    async def calibration(self) -> dict[str, Any]:
+        """Compare the predictions with the verdicts, by zoo."""
+        return await self.share("calibration", self._calibration)
+
+    async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
+        """Read one promise over so many days; without, over its newest requests."""
+
+        async def read() -> dict[str, Any]:
+            return await self._series(zoo, level, days)
+
+        return await self.share(("series", zoo, level, days), read)
+
+    async def requests(self, wanted: Wanted) -> dict[str, Any]:
+        """List the newest of these requests."""
+        async with (
+            self.database.connect() as connection,
+            one_moment(connection, LONGEST_SECONDS),
+        ):
+            return (await list_requests(connection, wanted)).as_dict()
+
+    async def request(self, given: str) -> dict[str, Any]:
+        """Explain one request. Raises NotFoundError."""
+        found = explain(await logged_from(self.database, given))
+        told = found.as_dict()
+        reason = reason_in_words(told["request"]["reason"])
+        return {"sentences": sentences(found), "reason": reason, **told}
+
+    async def _calibration(self) -> dict[str, Any]:
+        prequential = Prequential()
+        async with (
+            self.database.connect() as connection,
+            one_moment(connection, LONGEST_SECONDS),
+        ):
+            async for call in judged_calls(connection):
+                prequential.add(call)
+        return {"calibration": [asdict(each) for each in prequential.calibration()]}
+
+    async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
+        span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))
+        async with (
+            self.database.connect() as connection,
+            one_moment(connection, LONGEST_SECONDS),
+        ):
+            points = (
+                await read_newest(connection, zoo, level)
+                if days is None
+                else await read_points(connection, zoo, level, span)
+            )
+            labels = await read_label_costs(connection, zoo, span)
+        return {
+            "step_seconds": None if days is None else span.step.total_seconds(),
+            "points": [each.as_dict() for each in points],
+            "label_costs": [each.as_dict() for each in labels],
+        }

@@ -1,0 +1,207 @@
+"""The routes under `/messplus/ui`: the page's files, signing in, and its data as JSON."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import SQLAlchemyError
+
+from litellm_messplus.inspecting.logged import NotFoundError
+from litellm_messplus.page.data import PageData
+from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, files
+from litellm_messplus.page.listing import Given, Wanted
+from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
+from litellm_messplus.page.span import LONGEST_DAYS
+from litellm_messplus.runtime import Counters
+from litellm_messplus.store.reading import ReadingTakesTooLongError
+
+PATH = "/messplus/ui"
+COOKIE = "messplus_session"
+Check = Callable[[Request], Awaitable[Any]]
+"""Raises an HTTPException where the one who asks may not."""
+Name = Annotated[str, Query(max_length=255)]
+Filter = Annotated[str | None, Query(max_length=255)]
+
+
+class Code(BaseModel):
+    """The code that `messplus ui` printed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str = Field(min_length=1, max_length=100)
+
+
+def build_page_routes(
+    data: PageData,
+    sign_ins: SignIns,
+    counters: Counters,
+    *,
+    administrator: Check,
+    viewer: Check,
+) -> APIRouter:
+    """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too."""
+    router = APIRouter(prefix=PATH, tags=["messplus"])
+    _add_files(router)
+    _add_signing_in(router, sign_ins, counters, administrator)
+    _add_data(router, data, counters, viewer)
+    return router
+
+
+def _add_files(router: APIRouter) -> None:
+    """Add the files: without data in them, so anybody may have them."""
+
+    @router.get("", include_in_schema=False)
+    async def page() -> Response:
+        """Send a browser to the page, whose own addresses are relative to it."""
+        return RedirectResponse("ui/", headers=HEADERS)
+
+    @router.get("/", include_in_schema=False)
+    async def index() -> Response:
+        """Show the page without data."""
+        return _file(INDEX, HEADERS)
+
+    @router.get("/static/{version}/{name}", include_in_schema=False)
+    async def static(version: str, name: str) -> Response:
+        """Send a script or style of the page. A worker of another version has its own."""
+        return _file(name, KEPT_LONG if version == files().version else HEADERS)
+
+
+def _add_signing_in(
+    router: APIRouter, sign_ins: SignIns, counters: Counters, administrator: Check
+) -> None:
+    @router.post("/codes", dependencies=[Depends(administrator)])
+    async def make_code() -> JSONResponse:
+        """Make a code that opens the page once, for whoever shows an administrator's key."""
+        with _refusals(counters):
+            code = await sign_ins.new_code()
+        return _json({"code": code, "seconds": LASTS[Kind.CODE].total_seconds()})
+
+    @router.post("/session")
+    async def sign_in(body: Code, request: Request) -> Response:
+        """Open a session for a code."""
+        with _refusals(counters):
+            session = await sign_ins.redeem(body.code)
+        if session is None:
+            raise HTTPException(401, "this code was used, or is too old: run `messplus ui` again")
+        return _signed_in(session, request)
+
+    @router.post("/session/key", dependencies=[Depends(administrator)])
+    async def sign_in_by_key(request: Request) -> Response:
+        """Open a session for a key, so that the browser need not keep it."""
+        with _refusals(counters):
+            session = await sign_ins.new_session()
+        return _signed_in(session, request)
+
+    @router.delete("/session")
+    async def sign_out(request: Request) -> Response:
+        """End the session of this browser."""
+        with _refusals(counters):
+            await sign_ins.end(request.cookies.get(COOKIE, ""))
+        answer = Response(status_code=204, headers=HEADERS)
+        answer.delete_cookie(COOKIE, path=_cookie_path(request))
+        return answer
+
+
+def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Check) -> None:
+    allowed = [Depends(viewer)]
+
+    @router.get("/data/overview", dependencies=allowed)
+    async def overview() -> JSONResponse:
+        """Show every promise as it stands, alerts, and what labels cost."""
+        with _refusals(counters):
+            return _json(await data.overview())
+
+    @router.get("/data/calibration", dependencies=allowed)
+    async def calibration() -> JSONResponse:
+        """Show the predictions against the verdicts."""
+        with _refusals(counters):
+            return _json(await data.calibration())
+
+    @router.get("/data/series", dependencies=allowed)
+    async def series(
+        zoo: Name,
+        service_level: Name,
+        days: Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)] = None,
+    ) -> JSONResponse:
+        """Show one promise over so many days; without ``days``, over its newest requests."""
+        with _refusals(counters):
+            return _json(await data.series(zoo, service_level, days))
+
+    @router.get("/data/requests", dependencies=allowed)
+    async def requests(
+        zoo: Name,
+        service_level: Name,
+        model: Filter = None,
+        verdict: Given | None = None,
+        key: Filter = None,
+        exploration: bool | None = None,
+        before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    ) -> JSONResponse:
+        """Show the newest requests of a promise that pass the filters, and where to go on."""
+        wanted = Wanted(zoo, service_level, model, verdict, key, exploration, before)
+        with _refusals(counters):
+            return _json(await data.requests(wanted))
+
+    @router.get("/data/requests/{given}", dependencies=allowed)
+    async def request(given: str) -> JSONResponse:
+        """Explain one request."""
+        with _refusals(counters):
+            return _json(await data.request(given))
+
+
+@contextmanager
+def _refusals(counters: Counters) -> Iterator[None]:
+    """Turn our errors into answers that the page can show."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise HTTPException(404, "no request is known by this id, or it is pruned") from error
+    except ReadingTakesTooLongError as error:
+        counters.failure("readings_given_up", str(error))
+        raise HTTPException(503, f"{error}: try again later") from error
+    except (OSError, SQLAlchemyError) as error:  # TimeoutError is an OSError
+        counters.failure("page_failures", "the page was told to try again")
+        raise HTTPException(503, "the database does not answer: try again") from error
+
+
+def _json(content: dict[str, Any]) -> JSONResponse:
+    """Answer with what may hold users' words: no cache keeps it."""
+    return JSONResponse(content, headers={**HEADERS, "cache-control": "no-store"})
+
+
+def _file(name: str, headers: Mapping[str, str]) -> Response:
+    found = files().by_name.get(name)
+    if found is None:
+        raise HTTPException(404, "the page has no such file")
+    return Response(found.content, media_type=found.kind, headers=dict(headers))
+
+
+def _signed_in(session: str, request: Request) -> Response:
+    """Give the session as a cookie that scripts cannot read and other sites cannot send."""
+    answer = Response(status_code=204, headers={**HEADERS, "cache-control": "no-store"})
+    answer.set_cookie(
+        COOKIE,
+        session,
+        max_age=int(LASTS[Kind.SESSION].total_seconds()),
+        path=_cookie_path(request),
+        secure=_is_https(request),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+def _cookie_path(request: Request) -> str:
+    """Find where the page is, also behind a prefix of the proxy's."""
+    before, _, _ = request.url.path.partition(PATH)
+    return before + PATH
+
+
+def _is_https(request: Request) -> bool:
+    """Tell whether the client came by HTTPS: one that claims it though it is not so only loses its
+    own cookie."""
+    claimed = request.headers.get("x-forwarded-proto", "")
+    return request.url.scheme == "https" or claimed.partition(",")[0].strip() == "https"

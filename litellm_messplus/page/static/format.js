@@ -1,0 +1,81 @@
+// Numbers, times and names as people read them. Null is "unknown", never zero.
+
+const LOCALE = "en";
+const UNKNOWN = "unknown";
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
+const exact = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
+
+export const isKnown = (value) => value !== null && value !== undefined;
+
+export function percent(share, digits = 1) {
+  return isKnown(share) ? `${(100 * share).toFixed(digits)} %` : UNKNOWN;
+}
+
+export function interval(low, high) {
+  return isKnown(low) ? `${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)} %` : "no verdicts yet";
+}
+
+export function count(value) {
+  return isKnown(value) ? whole.format(value) : UNKNOWN;
+}
+
+export function compact(value) {
+  return isKnown(value) ? short.format(value) : UNKNOWN;
+}
+
+export function number(value) {
+  return isKnown(value) ? exact.format(value).replace("-", "−") : UNKNOWN;
+}
+
+/** A cost in the zoo's unit. */
+export function cost(value, unit) {
+  if (!isKnown(value)) {
+    return UNKNOWN;
+  }
+  if (unit === "joule") {
+    return Math.abs(value) >= 1000 ? `${exact.format(value / 1000)} kJ` : `${exact.format(value)} J`;
+  }
+  const sign = value < 0 ? "−" : "";
+  const size = Math.abs(value);
+  const written = size >= 100 ? whole.format(size) : size > 0 && size < 1e-6 ? size.toExponential(1) : exact.format(size);
+  return unit === "usd" ? `${sign}$${written}` : `${sign}${written}`;
+}
+
+export function plural(value, one, many = `${one}s`) {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+const TIME = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" };
+const DAY = { day: "numeric", month: "short", timeZone: "UTC" };
+const formats = {
+  time: new Intl.DateTimeFormat("en-GB", TIME),
+  day: new Intl.DateTimeFormat("en-GB", DAY),
+  both: new Intl.DateTimeFormat("en-GB", { ...DAY, ...TIME }),
+  full: new Intl.DateTimeFormat("en-GB", { ...DAY, year: "numeric", ...TIME, second: "2-digit" }),
+};
+
+/** A moment, as `time`, `day`, `both` or `full`. */
+export function moment(text, kind = "both") {
+  return formats[kind].format(new Date(text));
+}
+
+/** The beginning of an id that nobody reads to its end. */
+export function shortId(id) {
+  return id.length > 12 ? `${id.slice(0, 8)}…` : id;
+}
+
+/** A candidate; what nobody knows the candidate of has no name. */
+export function candidateName(name) {
+  return name || "outside the zoo";
+}
+
+/** The end of a model's long name, which is what tells it from the others. */
+export function modelName(name) {
+  const end = candidateName(name).split("/").at(-1);
+  return end || name;
+}
+
+export function promiseName(level) {
+  return level.service_level === "default" ? level.zoo : `${level.zoo}, ${level.service_level}`;
+}

@@ -1,0 +1,244 @@
+// The page: asks for the data, keeps what is chosen in the address, and hands each panel its part.
+
+import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
+import { el, replace } from "./dom.js";
+import { moment, promiseName } from "./format.js";
+import { alertsPanel } from "./panel_alerts.js";
+import { calibrationPanel } from "./panel_calibration.js";
+import { callsPanel } from "./panel_calls.js";
+import { costPanel } from "./panel_cost.js";
+import { explanationDialog } from "./panel_explanation.js";
+import { labelsPanel } from "./panel_labels.js";
+import { promisesPanel } from "./panel_promises.js";
+import { queuePanel } from "./panel_queue.js";
+import { requestsPanel } from "./panel_requests.js";
+import { satisfactionPanel } from "./panel_satisfaction.js";
+import { showSignIn, useCode } from "./sign_in.js";
+
+const REFRESH_SECONDS = 30;
+const RANGES = [["newest", "Newest", null], ["1", "24 h", 1], ["7", "7 days", 7], ["30", "30 days", 30], ["90", "90 days", 90], ["365", "Year", 365]];
+const FEW_REQUESTS = 2000;
+const DAY_SECONDS = 86_400;
+
+const content = document.getElementById("content");
+const troubleLine = document.getElementById("trouble");
+const state = { status: null, level: null, range: null, calibration: [], shown: 0 };
+const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
+const explanation = explanationDialog(trouble);
+const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), calibration: el("div", {}) };
+
+await start();
+
+async function start() {
+  let said = null;
+  try {
+    await useCode();
+  } catch (error) {
+    said = error.message;
+  }
+  await load(said);
+  setInterval(refresh, REFRESH_SECONDS * 1000);
+  document.addEventListener("visibilitychange", refresh);
+  document.getElementById("sign-out").addEventListener("click", leave);
+  document.getElementById("sections").addEventListener("click", goTo);
+}
+
+/** Everything, from the beginning; `said` is why signing in by a link did not work. */
+async function load(said = null) {
+  try {
+    state.status = await overview();
+  } catch (error) {
+    if (error instanceof SignInNeeded) {
+      showDoor(said);
+      return;
+    }
+    replace(content, el("p", { class: "card empty" }, "Nothing can be shown yet."));
+    trouble(error);
+    content.removeAttribute("aria-busy");
+    return;
+  }
+  readAddress();
+  arrange();
+  await show();
+}
+
+function showDoor(said) {
+  setSignedIn(false);
+  showSignIn(content, said, async () => {
+    await load();
+    document.getElementById("main").focus(); // the button that had the focus is gone
+  });
+  content.removeAttribute("aria-busy");
+}
+
+function setSignedIn(isIn) {
+  document.getElementById("sections").hidden = !isIn;
+  document.getElementById("sign-out").hidden = !isIn;
+}
+
+function arrange() {
+  setSignedIn(true);
+  const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
+  const parts = state.level ? [slots.head, charts, slots.labels, slots.calibration, list.card] : [];
+  replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
+  content.removeAttribute("aria-busy");
+}
+
+/** Hand every panel what is there by now. */
+async function show({ withCalibration = true } = {}) {
+  showStatus();
+  if (state.level === null) {
+    return;
+  }
+  state.shown += 1;
+  const { shown, level, range } = state;
+  try {
+    const [found] = await Promise.all([series(level, RANGES.find(([id]) => id === range)[2])]);
+    if (shown !== state.shown) {
+      return; // something else was chosen meanwhile
+    }
+    showSeries(found);
+    await list.show(level, Object.keys(found.points.reduce((all, point) => ({ ...all, ...point.served }), {})).sort());
+    if (withCalibration) {
+      state.calibration = (await calibration()).calibration;
+    }
+    replace(slots.calibration, calibrationPanel(state.calibration, level));
+    troubleLine.hidden = true;
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+function showStatus() {
+  replace(slots.alerts, alertsPanel(state.status.alerts));
+  const hadFocus = document.activeElement?.name === "promise";
+  replace(slots.promises, promisesPanel(state.status.levels, state.level, chooseLevel));
+  if (hadFocus) {
+    slots.promises.querySelector("input:checked")?.focus();
+  }
+  if (state.level !== null && slots.head.dataset.of !== `${promiseName(state.level)} ${state.range}`) {
+    slots.head.dataset.of = `${promiseName(state.level)} ${state.range}`;
+    replace(slots.head, head());
+  }
+}
+
+/** The promise that the panels below are about, and the range. */
+function head() {
+  const options = RANGES.map(([id, words]) =>
+    el(
+      "span",
+      { class: "segment" },
+      el("input", { type: "radio", name: "range", id: `range-${id}`, checked: id === state.range, on: { change: () => chooseRange(id) } }),
+      el("label", { for: `range-${id}` }, words),
+    ),
+  );
+  return el(
+    "div",
+    { class: "section-head" },
+    el("h2", {}, promiseName(state.level)),
+    el("fieldset", { class: "segments" }, el("legend", { class: "unseen" }, "Range of the charts"), ...options),
+  );
+}
+
+function showSeries(found) {
+  const given = { points: found.points, axis: axisOf(found) };
+  for (const panel of Object.values(panels)) {
+    panel.show(given, state.level);
+  }
+  const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
+  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs));
+}
+
+/** How the places along a chart are named: by request, by hour or by day. */
+function axisOf({ points, step_seconds: seconds }) {
+  const isByRequest = seconds === null;
+  const kind = seconds >= DAY_SECONDS ? "day" : "both";
+  const spread = points.length * (seconds ?? 0);
+  return {
+    size: points.length,
+    name: isByRequest ? "up to request" : "from",
+    tick: (place) => (isByRequest ? `${points[place].number}` : moment(points[place].at, spread <= DAY_SECONDS ? "time" : "day")),
+    long: (place) => (isByRequest ? `request ${points[place].number}, ${moment(points[place].at)}` : moment(points[place].at, kind)),
+  };
+}
+
+function chooseLevel(level) {
+  state.level = level;
+  writeAddress();
+  show({ withCalibration: false });
+}
+
+function chooseRange(range) {
+  state.range = range;
+  slots.head.dataset.of = `${promiseName(state.level)} ${range}`;
+  writeAddress();
+  show({ withCalibration: false });
+}
+
+async function refresh() {
+  if (document.hidden || state.status === null || explanation.dialog.open) {
+    return;
+  }
+  try {
+    state.status = await overview();
+  } catch (error) {
+    trouble(error);
+    return;
+  }
+  const { zoo, service_level: name } = state.level ?? {};
+  state.level = state.status.levels.find((level) => level.zoo === zoo && level.service_level === name) ?? state.status.levels[0] ?? null;
+  await show({ withCalibration: false });
+}
+
+async function leave() {
+  try {
+    await signOut();
+  } catch (error) {
+    trouble(error);
+    return;
+  }
+  state.status = null;
+  showDoor("You are signed out.");
+}
+
+/** To a section without a change of the address, which holds what is chosen. */
+function goTo(event) {
+  const { section } = event.target.dataset;
+  if (section !== undefined) {
+    event.preventDefault();
+    document.getElementById(section)?.scrollIntoView();
+    document.getElementById(section)?.querySelector("h2")?.setAttribute("tabindex", "-1");
+    document.getElementById(section)?.querySelector("h2")?.focus({ preventScroll: true });
+  }
+}
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const { levels } = state.status;
+  state.level =
+    levels.find((level) => level.zoo === given.get("zoo") && level.service_level === given.get("level")) ??
+    mostUsed(levels);
+  const range = given.get("range");
+  const isNew = (state.level?.overall.satisfaction.requests ?? 0) <= FEW_REQUESTS;
+  state.range = RANGES.some(([id]) => id === range) ? range : isNew ? "newest" : "30";
+}
+
+function mostUsed(levels) {
+  const used = (level) => level.overall.satisfaction.requests;
+  return levels.reduce((most, level) => (most === null || used(level) > used(most) ? level : most), null);
+}
+
+function writeAddress() {
+  const { zoo, service_level: level } = state.level;
+  history.replaceState(null, "", `#${new URLSearchParams({ zoo, level, range: state.range })}`);
+}
+
+function trouble(error) {
+  if (error instanceof SignInNeeded) {
+    showDoor("Your session has ended.");
+    return;
+  }
+  troubleLine.textContent = `Not everything could be read: ${error.message}.`;
+  troubleLine.hidden = false;
+}

@@ -1,0 +1,73 @@
+// Where labels come from, what each source says, and what asking judges costs.
+
+import { el, table } from "./dom.js";
+import { cost, count, interval, isKnown, moment, percent } from "./format.js";
+
+export function labelsPanel(level, judges, labelCosts) {
+  return el(
+    "section",
+    { id: "labels", class: "card", "aria-labelledby": "labels-title" },
+    el("h2", { id: "labels-title" }, "Labels"),
+    el(
+      "p",
+      { class: "note" },
+      `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.answered_share)} a verdict.`,
+    ),
+    el("div", { class: "columns" }, sources(level), el("div", {}, judgesTable(judges), costs(labelCosts))),
+  );
+}
+
+function sources(level) {
+  const found = level.overall.labels.sources;
+  if (found.length === 0) {
+    return el("p", { class: "empty" }, "No labels yet: send feedback, or configure a check or a judge.");
+  }
+  return table(
+    "What each source says, over the whole time",
+    [{ name: "source" }, { name: "labelled", number: true }, { name: "satisfied", number: true }, { name: "interval", number: true, wide: true }, { name: "count", number: true }],
+    found.map((source) => [
+      source.source,
+      count(source.labelled),
+      percent(source.rate),
+      interval(source.low, source.high),
+      count(source.counting),
+    ]),
+  );
+}
+
+function judgesTable(judges) {
+  if (judges.length === 0) {
+    return el("p", { class: "empty" }, "No judge has graded: these labels cost nothing.");
+  }
+  return table(
+    "Judges, over the whole time",
+    [{ name: "judge" }, { name: "graded", number: true }, { name: "cost", number: true }, { name: "a label", number: true, wide: true }, { name: "its labels", words: true }],
+    judges.map((judge) => [
+      judge.judge,
+      count(judge.graded),
+      cost(judge.cost, "usd"),
+      judge.graded && isKnown(judge.cost) ? cost(judge.cost / judge.graded, "usd") : "unknown",
+      judge.note,
+    ]),
+  );
+}
+
+function costs(labelCosts) {
+  if (labelCosts.length === 0) {
+    return null;
+  }
+  const known = labelCosts.filter((each) => each.cost !== null);
+  const total = known.reduce((sum, each) => sum + each.cost, 0);
+  const days = table(
+    "What judging cost, day by day",
+    [{ name: "day" }, { name: "judge" }, { name: "gradings", number: true }, { name: "cost", number: true }],
+    labelCosts.toReversed().map((each) => [moment(each.at, "day"), each.judge, count(each.gradings), cost(each.cost, "usd")]),
+    { unseenCaption: true },
+  );
+  return el(
+    "details",
+    {},
+    el("summary", {}, `Judging cost ${cost(total, "usd")} in the range shown`),
+    days,
+  );
+}

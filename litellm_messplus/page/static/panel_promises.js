@@ -1,0 +1,116 @@
+// Every promise as it stands, one card each: the rate with its interval against alpha, what was
+// saved, what is owed. A card is a radio button: the panels below show the one that is chosen.
+
+import { el, svg } from "./dom.js";
+import { compact, cost, count, interval, isKnown, modelName, number, percent, promiseName } from "./format.js";
+
+const STANDS = {
+  kept: ["good", "kept"],
+  "kept within": ["good", "kept"],
+  "not kept": ["bad", "not kept"],
+  "cannot say yet": ["open", "cannot say yet"],
+};
+
+export function promisesPanel(levels, chosen, choose) {
+  const isUsed = (level) => level.overall.satisfaction.requests > 0;
+  const cards = (kind) =>
+    levels.flatMap((level, place) => (isUsed(level) === kind ? [promiseCard(level, place, level === chosen, choose)] : []));
+  return el(
+    "section",
+    { id: "promises", "aria-labelledby": "promises-title" },
+    el("h2", { id: "promises-title" }, "Promises"),
+    levels.length
+      ? el(
+          "fieldset",
+          { class: "all-promises" },
+          el("legend", { class: "unseen" }, "Show the details of"),
+          el("div", { class: "promises" }, ...cards(true)),
+          el("div", { class: "promises unused" }, ...cards(false)),
+        )
+      : el("p", { class: "card empty" }, "No zoo is configured."),
+  );
+}
+
+/** What the verdict of a satisfaction is, as a chip: its colour is never alone, words say it too. */
+export function verdictChip(satisfaction) {
+  const [kind, words] = STANDS[satisfaction.verdict];
+  const points = satisfaction.kept_within_points;
+  return el("span", { class: `chip ${kind}` }, isKnown(points) ? `${words} within ${points} points` : words);
+}
+
+function promiseCard(level, place, isChosen, choose) {
+  const id = `promise-${place}`;
+  const { satisfaction } = level.overall;
+  const isUnused = satisfaction.requests === 0;
+  return el(
+    "div",
+    { class: "promise" },
+    el("input", {
+      type: "radio",
+      name: "promise",
+      id,
+      checked: isChosen,
+      on: { change: () => choose(level) },
+    }),
+    el(
+      "label",
+      { for: id, class: "card" },
+      el(
+        "span",
+        { class: "promise-head" },
+        el("span", { class: "promise-name" }, promiseName(level)),
+        isUnused ? el("span", { class: "chip" }, "no requests yet") : verdictChip(satisfaction),
+      ),
+      ...(isUnused ? [el("span", { class: "note" }, `promised ${percent(satisfaction.promised, 0)}`)] : inUse(level)),
+    ),
+  );
+}
+
+function inUse(level) {
+  const { satisfaction, savings, cost: paid } = level.overall;
+  const unit = level.cost_unit;
+  const verdicts = `${count(satisfaction.answered)} of ${count(satisfaction.requests)} with a verdict`;
+  return [
+    el(
+      "span",
+      { class: "promise-rate" },
+      el("strong", {}, isKnown(satisfaction.rate) ? percent(satisfaction.rate) : "–"),
+      el("span", {}, ` satisfied, promised ${percent(satisfaction.promised, 0)}`),
+    ),
+    gauge(satisfaction),
+    el("span", { class: "note" }, `${interval(satisfaction.low, satisfaction.high)}, ${verdicts}`),
+    el(
+      "span",
+      { class: "facts" },
+      fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
+      fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
+      fact("queue", isKnown(level.queue) ? number(level.queue) : "–", level.queue > 0 ? "requests owed" : "nothing owed"),
+      fact("requests", compact(satisfaction.requests), level.is_within_reach ? "" : "out of reach"),
+    ),
+  ];
+}
+
+function fact(name, value, note) {
+  return el(
+    "span",
+    { class: "fact" },
+    el("span", { class: "fact-name" }, name),
+    el("span", { class: "fact-value" }, value),
+    note ? el("span", { class: "fact-note" }, note) : null,
+  );
+}
+
+/** The interval on a line from 0 to 100 %, with a mark where alpha is. */
+function gauge({ rate, low, high, promised }) {
+  const at = (share) => `${(1 + 98 * share).toFixed(2)}%`;
+  const mark = (kind, share, reach) => svg("line", { class: kind, x1: at(share), x2: at(share), y1: 9 - reach, y2: 9 + reach });
+  const bar = (kind, from, to) => svg("line", { class: kind, x1: at(from), x2: at(to), y1: 9, y2: 9 });
+  return svg(
+    "svg",
+    { class: "gauge", "aria-hidden": "true", focusable: "false" },
+    bar("gauge-track", 0, 1),
+    isKnown(low) ? bar("gauge-band", low, high) : null,
+    isKnown(rate) ? mark("gauge-rate", rate, 6) : null,
+    mark("gauge-alpha", promised, 9),
+  );
+}

@@ -1,0 +1,104 @@
+"""The page on this proxy: its data from this worker, and LiteLLM's authentication for it."""
+
+import binascii
+import json
+import os
+from base64 import urlsafe_b64decode
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, HTTPException, Request
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.page.data import PageData
+from litellm_messplus.page.routes import COOKIE, build_page_routes
+from litellm_messplus.page.sign_ins import SignIns
+from litellm_messplus.proxy.authentication import administrator, shows_a_key, with_key
+from litellm_messplus.proxy.monitoring import SharedReadings, StatusWatch
+from litellm_messplus.runtime import Counters
+from litellm_messplus.store.database import create_engine
+
+CONNECTIONS = 3
+"""To the database, for the page alone: however many look at it, feedback keeps its own."""
+LITELLM_COOKIE = "token"
+"""Of LiteLLM's dashboard: a JWT that holds the key of whoever has signed in there."""
+LONGEST_COOKIE = 8192
+SWITCH = "DISABLE_ADMIN_UI"
+"""LiteLLM's own variable: where its dashboard is switched off, so is the page."""
+
+
+class Page:
+    """One a worker."""
+
+    def __init__(self, database: AsyncEngine, watch: StatusWatch, counters: Counters) -> None:
+        self._database = create_engine(
+            database.url.render_as_string(hide_password=False), connections=CONNECTIONS
+        )
+        self._readings = SharedReadings()
+        self._watch = watch
+        self._counters = counters
+
+    def routes(self) -> APIRouter:
+        """Return the page's routes, or none where it is switched off."""
+        if is_switched_off():
+            return APIRouter()
+        data = PageData(self._database, self._watch.figures, self._readings.get)
+        sign_ins = SignIns(self._database)
+        return build_page_routes(
+            data, sign_ins, self._counters, administrator=administrator, viewer=Viewer(sign_ins)
+        )
+
+    async def close(self) -> None:
+        """Stop reading."""
+        await self._readings.close()
+        await self._database.dispose()
+
+
+def is_switched_off() -> bool:
+    """Tell whether the operator wants no page for people on this proxy."""
+    return os.environ.get(SWITCH, "").strip().lower() in ("1", "true", "t", "yes", "on")
+
+
+class Viewer:
+    """Lets those see the page's data who run the proxy: by a key, by a session of the page, or by
+    LiteLLM's own session, whose key LiteLLM checks each time."""
+
+    def __init__(self, sign_ins: SignIns) -> None:
+        self._sign_ins = sign_ins
+
+    async def __call__(self, request: Request) -> None:
+        """Raise an HTTPException for anybody else."""
+        if shows_a_key(request):
+            await administrator(request)
+            return
+        if is_of_this_origin(request):
+            if await self._sign_ins.is_open(request.cookies.get(COOKIE, "")):
+                return
+            key = key_of_dashboard(request.cookies.get(LITELLM_COOKIE, ""))
+            if key is not None:
+                await administrator(with_key(request, key))
+                return
+        raise HTTPException(401, "nobody is signed in to the page")
+
+
+def is_of_this_origin(request: Request) -> bool:
+    """Tell whether no other site has made the browser ask. LiteLLM allows every origin to read
+    answers, and browsers send cookies to all ports of a host."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+
+
+def key_of_dashboard(cookie: str) -> str | None:
+    """Take the key from LiteLLM's cookie. Its signature is not looked at: a key speaks for
+    itself."""
+    parts = cookie.split(".")
+    if len(parts) != 3 or len(cookie) > LONGEST_COOKIE:
+        return None
+    try:
+        claims = json.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    key = claims.get("key") if isinstance(claims, dict) else None
+    is_plain = isinstance(key, str) and key.isascii() and key.isprintable()
+    return key if is_plain and key else None

@@ -1,0 +1,98 @@
+"""The page on a real proxy: `messplus ui`, LiteLLM's own session, and those who may see nothing."""
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.main import app
+from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.upstream import Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+PROMISE = {"zoo": "zoo", "service_level": "default"}
+
+
+@pytest.fixture(scope="module")
+def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
+    running = Proxy(zoo_config(upstream.url, folder, zoo={"alpha": 0.6}), folder).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def visitor(proxy: Proxy) -> Iterator[httpx.Client]:
+    """A browser without a key."""
+    with httpx.Client(base_url=f"{proxy.url}/messplus/ui/", timeout=60) as client:
+        yield client
+
+
+def link(proxy: Proxy, *more: str) -> str:
+    result = CliRunner().invoke(app, ["ui", "--url", proxy.url, "--key", proxy.master_key, *more])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output.strip()
+
+
+def test_a_link_signs_in_and_shows_what_was_routed(proxy: Proxy, visitor: httpx.Client) -> None:
+    with proxy.client() as client:
+        given = ask(client).json()["id"]
+        sent = client.post("/messplus/feedback", json={"id": given, "satisfied": True})
+        assert sent.status_code == 200
+    address, _, code = link(proxy).partition("#code=")
+    assert address == f"{proxy.url}/messplus/ui/"
+
+    assert visitor.get("data/overview").status_code == 401
+    assert visitor.post("session", json={"code": code}).status_code == 204
+    (level,) = visitor.get("data/overview").json()["levels"]
+    points = visitor.get("data/series", params={**PROMISE, "days": 1}).json()["points"]
+    (row,) = visitor.get("data/requests", params=PROMISE).json()["requests"]
+    found = visitor.get(f"data/requests/{row['request_id']}").json()
+
+    assert level["overall"]["satisfaction"]["rate"] == 1.0
+    assert sum(point["answered"] for point in points) == 1
+    assert row["satisfaction"] == 1.0
+    assert found["candidates"]
+    assert visitor.get("data/calibration").status_code == 200
+    assert visitor.post("session", json={"code": code}).status_code == 401
+
+
+def test_who_is_signed_in_to_litellm_is_signed_in_here(proxy: Proxy, visitor: httpx.Client) -> None:
+    """LiteLLM's dashboard keeps the key of the session in its cookie."""
+    for key, status in ((proxy.master_key, 200), ("sk-nobodys", 400)):
+        claims = json.dumps({"key": key, "user_role": "proxy_admin"})
+        body = urlsafe_b64encode(claims.encode()).decode().rstrip("=")
+        cookie = {"cookie": f"token=header.{body}.signature"}
+
+        assert visitor.get("data/overview", headers=cookie).status_code == status
+        elsewhere = {**cookie, "origin": "https://evil.example"}
+        assert visitor.get("data/overview", headers=elsewhere).status_code == 401
+
+
+def test_a_browser_without_a_key_is_led_to_the_page(proxy: Proxy) -> None:
+    status = f"{proxy.url}/messplus/status"
+    answer = httpx.get(status, headers={"accept": "text/html,*/*"}, follow_redirects=True)
+
+    assert answer.status_code == 200
+    assert str(answer.url) == f"{proxy.url}/messplus/ui/"
+    assert "<title>MESS+ routing</title>" in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+    assert httpx.get(status).json() == {"detail": "no key was given"}
+
+
+def test_a_wrong_key_gets_no_link(proxy: Proxy) -> None:
+    given = ["ui", "--url", proxy.url, "--key", "sk-nobodys"]
+    result = CliRunner().invoke(app, given)
+
+    assert isinstance(result.exception, SystemExit)
+    assert str(result.exception.code).startswith(f"messplus: the proxy on {proxy.url}")
+
+
+def test_nothing_failed(proxy: Proxy) -> None:
+    with proxy.client() as client:
+        assert client.get("/messplus/health").json() == {}

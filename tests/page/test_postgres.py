@@ -1,0 +1,70 @@
+"""The page says the same of a log on Postgres as on SQLite."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from litellm_messplus.page.listing import Given, Wanted, list_requests
+from litellm_messplus.page.newest import read_newest
+from litellm_messplus.page.series import read_label_costs, read_points
+from litellm_messplus.page.sign_ins import SignIns
+from litellm_messplus.page.span import span_of
+from litellm_messplus.store.database import create_engine, migrate
+from tests.page.seeded import ZOO, fill
+from tests.support import postgres
+
+UNTIL = datetime.now(UTC) - timedelta(minutes=1)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Postgres]:
+    reason = postgres.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    with postgres.postgres_server() as running:
+        yield running
+
+
+async def told(url: str) -> dict[str, Any]:
+    """All that the page reads of a log that is made there."""
+    database = create_engine(url)
+    await migrate(database)
+    await fill(database, 600, UNTIL)
+    async with database.connect() as connection:
+        wanted = Wanted(ZOO, "default", verdict=Given.UNSATISFIED, key="3", is_exploration=False)
+        found: dict[str, Any] = {
+            f"{days} days": await read_points(connection, ZOO, "default", span_of(days, UNTIL))
+            for days in (1, 7, 30, 365)
+        }
+        found["newest"] = await read_newest(connection, ZOO, "gold")
+        found["labels"] = await read_label_costs(connection, ZOO, span_of(30, UNTIL))
+        found["listed"] = (await list_requests(connection, wanted)).requests
+    sign_ins = SignIns(database)
+    session = await sign_ins.redeem(await sign_ins.new_code())
+    assert session is not None
+    found["is open"] = await sign_ins.is_open(session)
+    await database.dispose()
+    return {name: rounded(each) for name, each in found.items()}
+
+
+def rounded(found: Any) -> Any:
+    """Sums in another order differ in their last digits."""
+    if isinstance(found, float):
+        return round(found, 9)
+    if isinstance(found, list):
+        return [rounded(each.as_dict() if hasattr(each, "as_dict") else each) for each in found]
+    if isinstance(found, dict):
+        return {name: rounded(each) for name, each in found.items()}
+    return found
+
+
+def test_it_says_the_same(server: postgres.Postgres, tmp_path: Path) -> None:
+    of_sqlite = asyncio.run(told(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"))
+    of_postgres = asyncio.run(told(server.database()))
+
+    assert of_postgres == of_sqlite
+    assert of_sqlite["listed"]
