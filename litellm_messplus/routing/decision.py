@@ -24,6 +24,8 @@ class Reason(StrEnum):
     NO_DEBT = "no_debt"
     LEAST_PENALTY = "least_penalty"
     FORCED = "forced"
+    NEWCOMER = "newcomer"
+    UNSEEN_NEWCOMER = "unseen_newcomer"
     NONE_HEALTHY = "none_healthy"
 
 
@@ -52,6 +54,7 @@ class Situation:
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
     label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
+    ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
     """
 
     t: int
@@ -65,6 +68,12 @@ class Situation:
     outlook: Outlook | None = None
     is_labelled: bool | None = None
     is_forced: bool = False
+    newcomers: tuple[Estimate, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[Estimate, ...]:
+        """The estimates of all healthy candidates."""
+        return (*self.estimates, *self.newcomers)
 
 
 @dataclass(frozen=True, slots=True)

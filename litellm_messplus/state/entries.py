@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label
@@ -166,4 +168,25 @@ class Taught:
     value: float
 
 
-Entry = Decided | Settled | Labelled | Taught
+class Change(StrEnum):
+    """The changes of a candidate that are logged."""
+
+    APPEARED = "appeared"
+    PRICED = "priced"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateChanged:
+    """A candidate came, changed its price, or went, ``at`` a time in seconds since 1970. ``price``
+    is None where it went."""
+
+    position: int
+    zoo: str
+    candidate: str
+    change: Change
+    price: Price | None
+    at: float
+
+
+Entry = Decided | Settled | Labelled | Taught | CandidateChanged
