@@ -46,6 +46,11 @@ class Zoo:
         return self.candidates if self.begins_with is None else self.begins_with
 
     @property
+    def has_anchor(self) -> bool:
+        """Whether it is told by the configuration what stands for quality, or by the log."""
+        return self.settings.largest is not None or self.anchor is not None
+
+    @property
     def is_waiting(self) -> bool:
         """Whether there is nothing to choose between."""
         return len(self.present) < FEWEST

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.engine import Engine
+from litellm_messplus.engine import Engine, Zoos
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
@@ -26,6 +26,7 @@ from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBu
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.litellm_seam import flush_log_events
+from litellm_messplus.proxy.live_zoos import LiveZoos
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
@@ -78,6 +79,7 @@ class Parts:
             snapshot_every=settings.snapshot_every,
             position=position,
         )
+        self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
         self._other_workers = OtherWorkers(database, position)
         self._energy = EnergyService(
             measured, index, engines, self.journal, self._other_workers, counters
@@ -105,7 +107,7 @@ class Parts:
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
         self.router = RequestRouter(
             settings,
-            index,
+            self.live,
             RequestReader(
                 self._features,
                 prompt_tokens or PromptTokens(list(engines), []),
@@ -134,8 +136,7 @@ class Parts:
         self.joining = Background()
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
-        zoos = {name: engine.zoo for name, engine in self.engines.items()}
-        meter = Meter(zoos, index.prices, self.counters)
+        meter = Meter(Zoos(self.engines), index.prices, self.counters)
         return CallSink(meter, self.journal, self._energy, self._desk, self.gates)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
@@ -175,6 +176,7 @@ class Parts:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
         self._features.start()
         self.journal.start()
+        self.live.start()
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
@@ -188,6 +190,7 @@ class Parts:
         try:
             await self.joining.close()
             await self._retention.close()
+            await self.live.close()
             await self.watch.close()
             await self._page.close()
             await self._judges.close()

@@ -1,5 +1,6 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -81,6 +82,13 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
+class TeamModels(StrEnum):
+    """What becomes of models that LiteLLM serves to one team alone, under the zoo's name."""
+
+    PASS = "pass"
+    INCLUDE = "include"
+
+
 class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
@@ -108,6 +116,12 @@ class ZooSettings(PolicySettings):
         default=True,
         description="Whether the models that cannot take a request are ranked last: its images, "
         "its tools, its length, its region, its tags.",
+    )
+    teams: TeamModels = Field(
+        default=TeamModels.PASS,
+        description="What becomes of models that a team has of its own under the zoo's name. "
+        "`pass`: its requests are left to LiteLLM, and counted as `team_requests`. `include`: they "
+        "are candidates too.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,

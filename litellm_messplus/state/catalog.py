@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price, Tier
-from litellm_messplus.state.entries import CandidateChanged, Change
+from litellm_messplus.state.entries import CandidateChanged
 from litellm_messplus.zoo import most_expensive
 
 MOST = 32
@@ -63,7 +64,7 @@ class Catalog:
             is_present,
             entry.at if known is None or moved else known.since,
             entry.price or (None if known is None else known.price),
-            1 if known is None else known.changes + 1,
+            entry.number,
         )
 
     def settle(self) -> None:

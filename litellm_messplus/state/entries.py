@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.encoder import Features
@@ -168,18 +168,10 @@ class Taught:
     value: float
 
 
-class Change(StrEnum):
-    """The changes of a candidate that are logged."""
-
-    APPEARED = "appeared"
-    PRICED = "priced"
-    GONE = "gone"
-
-
 @dataclass(frozen=True, slots=True)
 class CandidateChanged:
     """A candidate came, changed its price, or went, ``at`` a time in seconds since 1970. ``price``
-    is None where it went."""
+    is None where it went; ``number`` counts the changes of this candidate from 1."""
 
     position: int
     zoo: str
@@ -187,6 +179,7 @@ class CandidateChanged:
     change: Change
     price: Price | None
     at: float
+    number: int = 1
 
 
 Entry = Decided | Settled | Labelled | Taught | CandidateChanged

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
@@ -17,7 +18,6 @@ from litellm_messplus.prediction.surface import CHARACTERS
 from litellm_messplus.state.catalog import MOST, Catalog
 from litellm_messplus.state.entries import (
     CandidateChanged,
-    Change,
     Decided,
     Entry,
     Example,
@@ -154,8 +154,11 @@ class ZooState:
 
     def _change(self, entry: CandidateChanged) -> None:
         """Fold in that a candidate came or went. One that comes anew knows what it knew."""
+        is_known = entry.candidate in self.estimators
+        if entry.change is Change.GONE and not is_known:
+            return
         self.catalog.apply(entry)
-        if entry.change is Change.GONE or entry.candidate in self.estimators:
+        if is_known:
             return
         if len(self.estimators) >= MOST:
             forgotten = self.catalog.room_for_one(self.candidates)
