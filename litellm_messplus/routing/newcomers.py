@@ -18,8 +18,12 @@ ENOUGH = 50
 """Labelled calls from which on a model is no newcomer any more, whatever they say."""
 BEST = 0.5
 """Probability that the best choice has at least, and that no probe of another candidate has."""
-SURE = 2.0
-"""Standard deviations between a newcomer's rate and alpha from which on it holds alpha."""
+SURE = 1.5
+"""Standard deviations between a newcomer's rate and alpha from which on it holds alpha. At 2, one
+that satisfies 95 % where 80 % are promised takes 12 labels instead of 8."""
+DEBT = 1.0
+"""Requests owed from which on it is a debt: a zoo that just holds alpha owes less, every other
+request."""
 
 
 def is_settled(alpha: float, rate: float, deviation: float, optimism: float) -> bool:
@@ -40,7 +44,7 @@ def tried(decision: Decision, situation: Situation, unseen_labelled: float) -> D
     last = tuple(each.candidate for each in ranked)
     decision = replace(decision, ranking=(*decision.ranking, *last))
     owed = situation.queue + situation.in_flight
-    if (owed > 0.0 and decision.is_within_reach) or situation.is_labelled is False:
+    if (owed >= DEBT and decision.is_within_reach) or situation.is_labelled is False:
         return decision
     is_due = situation.exploration_draw >= 1.0 - SHARE
     if situation.is_labelled or unseen_labelled >= LEAST_LABELLED:

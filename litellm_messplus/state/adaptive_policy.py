@@ -175,6 +175,12 @@ class UnseenCalls:
         due = self.made - waiting
         return 1.0 if due <= self.labelled else self.labelled / due
 
+    @property
+    def told_share(self) -> float:
+        """The labelled share of all that were made, without patience; 1 before there are a few.
+        Calls of a model that nobody knows wait for nobody."""
+        return 1.0 if self.made < FEW else self.labelled / self.made
+
     def decided(self, unseen: int) -> None:
         """Note that a request went out, with so many calls beside the served one."""
         keep = math.exp(-1.0 / MEMORY)
@@ -227,7 +233,7 @@ class AdaptivePolicy:
         decision = adaptive.decide(aimed, known, account.answered_share)
         if not situation.newcomers:
             return decision
-        return newcomers.tried(decision, aimed, known.unseen_labelled)
+        return newcomers.tried(decision, aimed, self.unseen.told_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
