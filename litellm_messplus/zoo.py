@@ -55,6 +55,23 @@ class Zoo:
         """Whether there is nothing to choose between."""
         return len(self.present) < FEWEST
 
+    @property
+    def concern(self) -> str | None:
+        """What is wrong with the candidates, in words; None where nothing is."""
+        if self.is_waiting:
+            there = ", ".join(self.present) or "none"
+            return (
+                f"waiting for at least {FEWEST} models (there: {there}): requests are left to "
+                "LiteLLM meanwhile"
+            )
+        wanted = self.settings.largest or self.anchor
+        if wanted is not None and wanted not in self.present:
+            return (
+                f"the largest, {wanted}, is gone: {self.largest}, the most expensive that is "
+                "there, stands for it"
+            )
+        return None
+
     @cached_property
     def largest(self) -> str:
         """The candidate that stands for quality at any price: where it is gone, the most expensive
