@@ -14,6 +14,8 @@ from litellm_messplus.routing.trying import LEAST_LABELLED
 
 SHARE = 0.05
 """Of requests that try a newcomer, however many there are: one at a time, the cheapest first."""
+FEWEST = 5
+"""Labelled calls before which nothing is told: its rate is that of the other models until then."""
 ENOUGH = 50
 """Labelled calls from which on a model is no newcomer any more, whatever they say."""
 BEST = 0.5
@@ -26,9 +28,11 @@ DEBT = 1.0
 request."""
 
 
-def is_settled(alpha: float, rate: float, deviation: float, optimism: float) -> bool:
-    """Return whether it is told by now: that it holds alpha, or that it does not even at the best
-    that may be hoped."""
+def is_settled(labelled: int, alpha: float, rate: float, deviation: float, optimism: float) -> bool:
+    """Return whether it is told by now, by so many labelled calls: that it holds alpha, or that it
+    does not even at the best that may be hoped."""
+    if labelled < FEWEST:
+        return False
     return rate - SURE * deviation >= alpha or rate + optimism * deviation < alpha
 
 

@@ -282,7 +282,11 @@ class AdaptivePolicy:
             name
             for name, place in places.items()
             if not newcomers.is_settled(
-                alpha, known.rate[place], known.deviation[place], known.optimism[place]
+                self.trials[name],
+                alpha,
+                known.rate[place],
+                known.deviation[place],
+                known.optimism[place],
             )
         )
 

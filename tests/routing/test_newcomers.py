@@ -87,7 +87,20 @@ def test_where_the_answers_will_not_be_labelled_none_is_tried() -> None:
 def test_a_newcomer_is_settled_when_its_labels_tell(
     rate: float, deviation: float, is_settled: bool
 ) -> None:
-    assert newcomers.is_settled(0.8, rate, deviation, 3.0) is is_settled
+    assert newcomers.is_settled(9, 0.8, rate, deviation, 3.0) is is_settled
+
+
+def test_without_labels_of_its_own_nothing_is_told_by_those_of_the_others() -> None:
+    assert not newcomers.is_settled(newcomers.FEWEST - 1, 0.8, 0.99, 0.04, 3.0)
+    everyone_is_satisfied = [Model(SMALL, 1.0, 2.0), Model(LARGE, 1.0, 10.0)]
+    outcome = run(
+        everyone_is_satisfied,
+        alpha=0.7,
+        requests=250,
+        seed=0,
+        joining=Joining(Model(NEW, 1.0, 1.0), at=51),
+    )
+    assert served_by_new(outcome, 51, 80) <= 0.1
 
 
 def served_by_new(outcome: Run, first: int, last: int) -> float:
