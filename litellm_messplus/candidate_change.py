@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Change(StrEnum):
-    """What became of a candidate, by the names in the log."""
+    """The names in the log of what became of a candidate."""
 
     APPEARED = "appeared"
     PRICED = "priced"

@@ -6,7 +6,7 @@ production does.
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from litellm_messplus.costs.price import Price
@@ -218,22 +218,6 @@ class Engine:
             if level.confidence is None
             else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
         )
-
-
-class Zoos(Mapping[str, Zoo]):
-    """The zoos of engines, each as it is when it is asked for."""
-
-    def __init__(self, engines: Mapping[str, Engine]) -> None:
-        self._engines = engines
-
-    def __getitem__(self, name: str) -> Zoo:
-        return self._engines[name].zoo
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._engines)
-
-    def __len__(self) -> int:
-        return len(self._engines)
 
 
 def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:

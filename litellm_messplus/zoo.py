@@ -1,9 +1,10 @@
 """A zoo: its candidates, their prices, its promises. As configured, and as its models come and
 go."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
@@ -57,7 +58,7 @@ class Zoo:
 
     @property
     def concern(self) -> str | None:
-        """What is wrong with the candidates, in words; None where nothing is."""
+        """The trouble with the candidates, in words; None where there is none."""
         if self.is_waiting:
             there = ", ".join(self.present) or "none"
             return (
@@ -104,3 +105,25 @@ class Zoo:
 def most_expensive(prices: Mapping[str, Price]) -> str:
     """Name the candidate whose typical call costs most; nothing where there is none."""
     return max(prices, key=lambda name: prices[name].of(*TYPICAL, seconds=1.0), default="")
+
+
+class HasZoo(Protocol):
+    """An owner of a zoo, which may be another one tomorrow."""
+
+    zoo: Zoo
+
+
+class Zoos(Mapping[str, Zoo]):
+    """The zoos of their owners, each as it is when it is asked for."""
+
+    def __init__(self, owners: Mapping[str, HasZoo]) -> None:
+        self._owners = owners
+
+    def __getitem__(self, name: str) -> Zoo:
+        return self._owners[name].zoo
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owners)
+
+    def __len__(self) -> int:
+        return len(self._owners)

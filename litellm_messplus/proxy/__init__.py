@@ -6,7 +6,6 @@ plugin            the hooks that LiteLLM calls; whatever happens here, the reque
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
 reading           its promise, its words and its features, before it is decided
-live_zoos         which models LiteLLM's router shows of each zoo, reported to the log
 buying            whether labels of its answers are bought, and by whose unseen calls
 judges            models that grade answers, called through LiteLLM's own router
 explorer          calls to other candidates, in the background and unseen
@@ -32,8 +31,8 @@ litellm_seam      every name of LiteLLM that it does not document
 The road of a chat request from the hook to the log, by the rooms in the order of their first call,
 and that of its answer:
 
-decided: plugin, router, live_zoos, deployments, surfaces, open_requests, reading, encoders,
-    engine, feedback, journal, distributions, explorer
+decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, engine, feedback,
+    journal, distributions, explorer
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
     journal, distributions
 """

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.engine import Engine, Zoos
+from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
@@ -16,6 +16,7 @@ from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
@@ -26,7 +27,6 @@ from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBu
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.litellm_seam import flush_log_events
-from litellm_messplus.proxy.live_zoos import LiveZoos
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
@@ -38,6 +38,7 @@ from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.zoo import Zoos
 
 COUNTING_SHARE = 0.4
 """Of the deadline: how long a request waits until the tokens of its long prompt are counted."""

@@ -19,13 +19,13 @@ class Reason(StrEnum):
     UNLABELLED = "unlabelled"
     PROBE = "probe"
     UNSEEN_PROBE = "unseen_probe"
+    NEWCOMER = "newcomer"
+    UNSEEN_NEWCOMER = "unseen_newcomer"
     FIRST_REQUEST = "first_request"
     EXPLORATION = "exploration"
     NO_DEBT = "no_debt"
     LEAST_PENALTY = "least_penalty"
     FORCED = "forced"
-    NEWCOMER = "newcomer"
-    UNSEEN_NEWCOMER = "unseen_newcomer"
     NONE_HEALTHY = "none_healthy"
 
 

@@ -83,7 +83,7 @@ class ElectricitySettings(Settings):
 
 
 class TeamModels(StrEnum):
-    """What becomes of models that LiteLLM serves to one team alone, under the zoo's name."""
+    """The ways to treat models that LiteLLM serves to one team alone."""
 
     PASS = "pass"
     INCLUDE = "include"

@@ -320,7 +320,7 @@ class LabelCostStatus:
 
 @dataclass(frozen=True, slots=True)
 class CandidateStatus:
-    """What became of a model of a zoo, and when, UTC."""
+    """A change of a model of a zoo; ``at`` is UTC."""
 
     zoo: str
     candidate: str

@@ -28,7 +28,10 @@ ALLOWED = {
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
-    "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
+    "status": {
+        *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
+        "candidate_change",
+    },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
         *("certificate", "status"),
