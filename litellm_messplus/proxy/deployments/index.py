@@ -103,9 +103,11 @@ class DeploymentIndex:
 
     def _part(self, zoo: str, identity: str) -> None:
         """Count it among the replicas of its candidate no more."""
-        replicas = self.replicas.get((zoo, self.candidates_of[zoo].get(identity, "")))
-        if replicas is not None and identity in replicas:
-            replicas.remove(identity)
+        key = zoo, self.candidates_of[zoo].get(identity, "")
+        if identity in self.replicas.get(key, ()):
+            self.replicas[key].remove(identity)
+            if not self.replicas[key]:
+                del self.replicas[key]
 
     def _measure(self, identity: str, deployment: Deployment) -> None:
         self.measured.pop(identity, None)

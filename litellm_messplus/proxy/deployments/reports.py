@@ -44,7 +44,7 @@ class Reports:
             return {}
         found = self._differences(zoo, catalog, logged)
         self._changed &= found.keys()
-        self._given_up &= found.keys()
+        self._given_up &= set(zoo.candidates) - self._shown.keys()
         self._since = {name: self._since.get(name, now) for name in found}
         due = {name: change for name, change in found.items() if self._is_due(name, change, now)}
         self._given_up |= {name for name, change in due.items() if change is Change.GONE}
