@@ -8,6 +8,7 @@ router            a request becomes a ranking of LiteLLM's healthy deployments
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 judges            models that grade answers, called through LiteLLM's own router
+visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
 call_sink         the record of an ended call, and everyone who is told of it
@@ -32,7 +33,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, engine, feedback,
-    journal, distributions, explorer
+    journal, distributions, explorer, visibility
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
     journal, distributions
 """
