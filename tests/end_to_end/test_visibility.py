@@ -172,6 +172,15 @@ def test_the_trace_has_the_decision_on_litellms_span_and_two_spans_of_ours(
     assert encode["parent"] == decide["id"]
 
 
+def test_the_log_names_the_end_user_and_the_tags(proxy: Proxy, client: httpx.Client) -> None:
+    ask(client, user="customer-7", metadata={"tags": ["search"]})
+    query = "SELECT end_user, tags FROM requests WHERE end_user IS NOT NULL"
+    [row] = proxy.wait_for_rows(query, 1)
+
+    assert row["end_user"] == "customer-7"
+    assert row["tags"] in ('["search"]', ["search"])
+
+
 def test_litellms_menu_lists_the_page(client: httpx.Client) -> None:
     answer = client.get("/api/plugins")
 
