@@ -7,7 +7,9 @@ composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
+label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
+judge_calls       one call to a judge, charged to nobody
 visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
