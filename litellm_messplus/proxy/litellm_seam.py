@@ -123,7 +123,7 @@ def target_order(kwargs: Mapping[str, Any]) -> int | None:
 
 
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the metadata by which an internal call is charged to the caller's key."""
+    """Return the metadata of an internal call of that name: whose key is charged, if any is."""
     from litellm.litellm_core_utils.internal_call_metadata import (
         sanitized_forwardable_call_metadata,
     )
