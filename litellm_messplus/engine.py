@@ -115,7 +115,7 @@ class Engine:
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
     def hold(self, question: Question, candidate: str) -> Choice:
-        """Stay with a candidate. The request is numbered as any other.
+        """Keep a candidate without a decision. The request is numbered as any other.
 
         Raises KeyError for one that cannot take the request.
         """

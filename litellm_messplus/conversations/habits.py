@@ -23,9 +23,9 @@ where it changes."""
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What a request finds at a candidate, and what comes after it there: ``warm`` tokens of its
-    prompt, the ``share`` of the others that is stored, and ``remaining`` calls, each with a prompt
-    that is ``growth`` tokens longer."""
+    """The outlook of a request at a candidate: it finds ``warm`` tokens of its prompt there, the
+    ``share`` of the others is stored, and ``remaining`` calls follow, each with a prompt that is
+    ``growth`` tokens longer."""
 
     warm: float = 0.0
     share: float = 0.0

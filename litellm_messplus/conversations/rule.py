@@ -15,7 +15,7 @@ Mode = Literal["never", "tool_loop", "warm"]
 
 
 class Hold(StrEnum):
-    """Why a request was held; the last three say why it was held no longer."""
+    """The reasons for which a request is held; the last three, for which it is no longer."""
 
     TOOL_LOOP = "tool_loop"
     STATE = "state"
@@ -29,7 +29,7 @@ KEPT = frozenset({Hold.TOOL_LOOP, Hold.STATE, Hold.WARM})
 
 
 class Trouble(StrEnum):
-    """What in a prompt says that the model gets no further."""
+    """The signs in a prompt that the model gets no further."""
 
     REPEATED = "it repeats a tool call"
     FAILED = "its tool calls fail"
@@ -39,8 +39,8 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What a prompt shows: whether a tool loop is open, whether every model could read it, and what
-    tells of trouble. ``deployment`` is the one that holds the state which the request continues,
+    """The signs of a prompt: whether a tool loop is open, whether every model could read it, and
+    what tells of trouble. ``deployment`` is the one that has the state which the request continues,
     where its id says so."""
 
     is_in_loop: bool = False

@@ -27,8 +27,8 @@ RETRY_SECONDS = 5.0
 
 
 class LineLog:
-    """Reads the key of the digests, when it has ``begun``, and then what lines the log tells of. In
-    a task of its own: no request waits for it."""
+    """The reader of the key of the digests, with which it has ``begun``, and then of the lines that
+    the log tells of. In a task of its own: no request waits for it."""
 
     def __init__(
         self,

@@ -19,13 +19,18 @@ from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.holds import Holds, Pin, Standing
+from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
+from litellm_messplus.proxy.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.request import IncomingRequest, read_request
+from litellm_messplus.proxy.surfaces.request import (
+    IncomingRequest,
+    continued_response,
+    read_request,
+)
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.gates import baseline
@@ -107,10 +112,8 @@ class RequestRouter:
         if target is not None:
             return deployment.only(deployments, target, exploration_barred.get())
         request = read_request(messages, kwargs)
-        if request is None:
-            return deployments
-        if request.continues is not None and not self._holds.holds(engine.zoo.name):
-            return _continued(deployments, request.continues)
+        if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
+            return _continued(deployments, kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
@@ -265,10 +268,13 @@ def _refused(record: RequestRecord) -> RequestRecord:
     )
 
 
-def _continued(deployments: Sequence[Deployment], earlier: str) -> Sequence[Deployment]:
+def _continued(
+    deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
+) -> Sequence[Deployment]:
     """Pass through what is not routed: where no conversations are held, a response that continues
     another stays where that one was answered."""
-    return deployment.pinned(deployments, deployment_of_response(earlier))
+    earlier = None if kwargs is None else continued_response(kwargs)
+    return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 
 
 def _failed(request: IncomingRequest) -> list[str]:

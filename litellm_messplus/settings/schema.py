@@ -193,7 +193,7 @@ class ZooSettings(PolicySettings):
 
     @property
     def hold(self) -> HoldMode:
-        """When its conversations are held; `warm`, unless said otherwise or by policy `paper`."""
+        """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
     def level(self, name: str) -> "ServiceLevel":

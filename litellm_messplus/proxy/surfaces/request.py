@@ -47,7 +47,7 @@ class IncomingRequest:
     @property
     def continues(self) -> str | None:
         """Return the id of the earlier answer that it continues, whose state is kept elsewhere."""
-        return continued_response(self.kwargs)
+        return _continued(self.surface, self.kwargs)
 
     @property
     def is_stream(self) -> bool:
@@ -111,7 +111,11 @@ def read_request(
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:
     """Return the id of the earlier answer that a request continues; most surfaces know no such."""
     surface = _surface(kwargs)
-    earlier = kwargs.get(surface.continues) if surface and surface.continues else None
+    return None if surface is None else _continued(surface, kwargs)
+
+
+def _continued(surface: Surface, kwargs: Mapping[str, Any]) -> str | None:
+    earlier = kwargs.get(surface.continues) if surface.continues else None
     return str(earlier) if earlier else None
 
 
