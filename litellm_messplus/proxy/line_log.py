@@ -47,6 +47,7 @@ class LineLog:
         self._read = 0
         self.begun = asyncio.Event()
         self._is_told = asyncio.Event()
+        self._is_read = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -64,6 +65,11 @@ class LineLog:
         """Note that the log has records of others up to a position."""
         self._upto = max(self._upto, position)
         self._is_told.set()
+        self._is_read.clear()
+
+    async def learned(self) -> None:
+        """Return when all that was told of so far is learned."""
+        await self._is_read.wait()
 
     async def _run(self) -> None:
         lines = await self._begun()
@@ -71,6 +77,8 @@ class LineLog:
             try:
                 if self._upto > self._read:
                     await self._learn(lines, self._upto)
+                    continue
+                self._is_read.set()
                 await self._is_told.wait()
                 self._is_told.clear()
             except Exception:
