@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
+from litellm_messplus.settings.conversations import ConversationsSettings, HoldMode
 from litellm_messplus.settings.labels import (
     Alpha,
     LabelsSettings,
@@ -117,6 +118,10 @@ class ZooSettings(PolicySettings):
         description="Whether the models that cannot take a request are ranked last: its images, "
         "its tools, its length, its region, its tags.",
     )
+    conversations: ConversationsSettings = Field(
+        default_factory=ConversationsSettings,
+        description="Whether a conversation stays with the model that serves it.",
+    )
     teams: TeamModels = Field(
         default=TeamModels.PASS,
         description="What becomes of models that a team has of its own under the zoo's name. "
@@ -157,6 +162,16 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _the_paper_decides_every_request(self) -> "ZooSettings":
+        given = self.conversations.hold
+        if self.policy == "paper" and given not in (None, "never"):
+            raise ValueError(
+                f"without `conversations.hold: {given}`, which only `policy: adaptive` reads: "
+                "`policy: paper` decides every request"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
@@ -189,6 +204,11 @@ class ZooSettings(PolicySettings):
                 f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
             )
         return self
+
+    @property
+    def hold(self) -> HoldMode:
+        """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
+        return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.
@@ -294,6 +314,12 @@ class MessplusSettings(Settings):
         default=False,
         description="Whether prompts, answers and a judge's reasons are kept in the database. "
         "Without it, the features of a prompt are, but not its words.",
+    )
+    store_identities: bool = Field(
+        default=True,
+        description="Whether the key's alias and user, the end user and tags are kept with each "
+        "request. The hash of the key and the team's id always are: feedback and its limits need "
+        "them.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,

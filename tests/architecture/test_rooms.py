@@ -53,7 +53,7 @@ ALLOWED = {
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "routing", "errors"},
-    "page": {"inspecting", "records", "runtime", "status", "store"},
+    "page": {"certificate", "inspecting", "records", "runtime", "status", "store"},
     "cli": {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
@@ -70,10 +70,11 @@ SPINE = {
     "candidate_change": set(),
     "draws": set(),
     "engine": {
-        *("costs", "draws", "expectations", "state", "prediction", "routing", "settings", "zoo"),
+        *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
+        *("settings", "zoo"),
     },
     "errors": set(),
-    "expectations": {"costs", "prediction", "routing", "state", "zoo"},
+    "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
         *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),

@@ -91,6 +91,16 @@ def ranked(
     ]
 
 
+def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:
+    """Put the deployment with that id before all others that are ranked, whatever the user's own
+    order: its state, or its cache, is there and nowhere else."""
+    first = min(map(_user_order, ranked), default=0) - 1
+    return [
+        _with_order(deployment, first) if deployment_id(deployment) == identity else deployment
+        for deployment in ranked
+    ]
+
+
 def best_of_order(
     deployments: Sequence[Deployment],
     ranking: Sequence[str],
@@ -128,6 +138,11 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     """Return the deployment with that id alone; all of them where it is not there."""
     found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
     return found or deployments
+
+
+def first(deployments: Sequence[Deployment]) -> Deployment:
+    """Return the one that LiteLLM tries first, by `order`, as far as its own filters keep it."""
+    return min(deployments, key=_user_order)
 
 
 def _user_order(deployment: Deployment) -> int:
