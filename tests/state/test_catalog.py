@@ -73,10 +73,10 @@ def test_what_is_gone_is_no_candidate_and_keeps_what_it_knows() -> None:
     engine = taught()
     known = engine.state.policy.predict(point(1.0, 0.0), [SMALL])
     engine.apply(changed(SMALL, Change.GONE))
-    assert engine.zoo.present == (MEDIUM, LARGE)
+    assert list(engine.zoo.present) == [MEDIUM, LARGE]
 
     engine.apply(changed(SMALL))
-    assert engine.zoo.present == (SMALL, MEDIUM, LARGE)
+    assert list(engine.zoo.present) == [SMALL, MEDIUM, LARGE]
     assert engine.state.policy.predict(point(1.0, 0.0), [SMALL]) == known
 
 
