@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from litellm_messplus.conversations.habits import Ahead
+from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
 from litellm_messplus.expectations import Expectations
@@ -17,8 +19,16 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.held import held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
+from litellm_messplus.state.entries import (
+    CandidateChanged,
+    Decided,
+    Entry,
+    Rule,
+    Settled,
+    Taught,
+)
 from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
@@ -33,7 +43,8 @@ class Question:
     What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
-    other healthy candidates could not take it.
+    other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
+    candidates, and what is to come after it there; None of it where nobody knows.
     """
 
     request_id: str
@@ -44,6 +55,7 @@ class Question:
     most_completion_tokens: float = math.inf
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
+    ahead: Mapping[str, Ahead] = field(default_factory=dict)
 
     @property
     def is_forced(self) -> bool:
@@ -69,31 +81,52 @@ class Engine:
     each level's last.
 
     ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
-    multiplied, 1 unless it has one. It is no part of the fold.
+    multiplied, 1 unless it has one. So is ``usual_parts``: what part of the cost without a prompt
+    cache its calls cost. Both are no part of the fold, nor are the prices of ``reprice``. ``zoo``
+    has the candidates that the log has told of so far.
     """
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
         self.zoo = zoo
+        self._configured = zoo
+        self._prices: dict[str, Price] = {}
         self.encoder = encoder
         self._seed = seed
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
+        self.usual_parts: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
         self.resume(self.empty_state())
 
     def resume(self, state: ZooState) -> None:
         """Go on from a state in place of what was folded in so far."""
         self.state = state
-        self.expectations = Expectations(self.zoo, state)
+        self._see_zoo()
+
+    def reprice(self, prices: Mapping[str, Price]) -> None:
+        """Decide by these prices from now on, where candidates have them."""
+        if prices != self._prices:
+            self._prices = dict(prices)
+            self._see_zoo()
+
+    @property
+    def prices_now(self) -> Mapping[str, Price]:
+        """The prices that were given last, of candidates that are not known yet too."""
+        return self._prices
+
+    @property
+    def logged_prices(self) -> Mapping[str, Price]:
+        """The prices that the configuration and the log say."""
+        return {**self._configured.prices, **self.state.catalog.prices}
 
     def empty_state(self) -> ZooState:
         """Build the state before any request."""
         encoder = self.encoder
         policy = build_policy(
-            self.zoo.settings, self.zoo.candidates, encoder.dimension, is_fast=encoder.is_fast
+            self.zoo.settings, self.zoo.configured, encoder.dimension, is_fast=encoder.is_fast
         )
-        estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        models = len(self.zoo.candidates)
+        estimators = {name: TokenEstimator() for name in self.zoo.configured}
+        models = len(self.zoo.configured)
         lengths = LengthHeads(models, encoder.dimension)
         rule = Rule(self.zoo.settings.labels.precedence)
         return ZooState(
@@ -106,10 +139,34 @@ class Engine:
         level, situation = question.level, self.situation(question)
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
-        decision = self.state.policy.decide(level, situation)
+        return self._numbered(question, situation, self.state.policy.decide(level, situation))
+
+    def hold(self, question: Question, candidate: str) -> Choice:
+        """Keep a candidate without a decision. The request is numbered as any other.
+
+        Raises KeyError for one that cannot take the request.
+        """
+        situation = self.situation(question)
+        return self._numbered(
+            question, situation, held(self._untried(question, situation), situation, candidate)
+        )
+
+    def go_up(self, question: Question, candidate: str) -> Choice | None:
+        """Go up from a candidate that got no further; None where none is better, and then nothing
+        is numbered. Raises as ``hold`` does."""
+        situation = self.situation(question)
+        better = upwards(self._untried(question, situation), situation, candidate)
+        return None if better is None else self._numbered(question, situation, better)
+
+    def _untried(self, question: Question, situation: Situation) -> Decision:
+        """Ask the policy for what it would rank without trying anything."""
+        return self.state.policy.decide(question.level, without_trials(situation))
+
+    def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
+        level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        self._unfolded[level.name][question.request_id] = expected_shortfall
-        self.newest[level.name] = decision
+        self._unfolded[level][question.request_id] = expected_shortfall
+        self.newest[level] = decision
         return Choice(situation, decision)
 
     def situation(self, question: Question) -> Situation:
@@ -123,20 +180,35 @@ class Engine:
             name: counted.get(name) or expectations.tokens(name, question.prompt_characters)
             for name in question.candidates
         }
+        aimed = self._aim(level)
+        estimates = expectations.estimates(
+            question.prompt,
+            prompt_tokens,
+            question.most_completion_tokens,
+            self.price_factors,
+            question.ahead,
+            self.usual_parts,
+        )
+        fresh = self._newcomers(aimed, question.candidates)
+        usual = tuple(name for name in question.candidates if name not in fresh)
         return Situation(
             t=t,
-            alpha=self._aim(level),
+            alpha=aimed,
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
-            estimates=expectations.estimates(
-                question.prompt, prompt_tokens, question.most_completion_tokens, self.price_factors
-            ),
+            estimates=tuple(each for each in estimates if each.candidate not in fresh),
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
-            outlook=expectations.outlook(question.candidates, self.price_factors),
+            outlook=expectations.outlook(usual, self._usual_factors()),
             is_forced=question.is_forced,
+            newcomers=tuple(each for each in estimates if each.candidate in fresh),
         )
+
+    def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the candidates to try with care; none where nobody else could serve."""
+        fresh = self.state.policy.newcomers(alpha, candidates)
+        return () if len(fresh) == len(candidates) else fresh
 
     def forget(self, request_id: str) -> None:
         """Count it as in flight no longer: it is in the log, or will never be."""
@@ -151,8 +223,33 @@ class Engine:
         self.state.apply(entry)
         if isinstance(entry, Settled | Taught):
             self.expectations.calls_changed()
+        if isinstance(entry, CandidateChanged) or self._is_unsettled:
+            self._see_zoo()
         if self.state.use.version != version:  # not when a request waits for it
-            self.expectations.prompts_changed(self.price_factors)
+            self.expectations.prompts_changed(self._usual_factors())
+
+    def _usual_factors(self) -> Mapping[str, float]:
+        """Return by what the price of an average call is multiplied."""
+        if not self.usual_parts:
+            return self.price_factors
+        return {
+            name: self.price_factors.get(name, 1.0) * self.usual_parts.get(name, 1.0)
+            for name in self.zoo.candidates
+        }
+
+    @property
+    def _is_unsettled(self) -> bool:
+        """Whether the log has just told what stands for quality."""
+        return self.state.catalog.anchor is not None and self.zoo.anchor is None
+
+    def _see_zoo(self) -> None:
+        """Take the candidates and prices as they are now."""
+        catalog, known = self.state.catalog, self.state.candidates
+        prices = {**self._configured.prices, **catalog.prices, **self._prices}
+        self.zoo = self._configured.live(
+            {name: prices[name] for name in known}, catalog.absent, catalog.anchor
+        )
+        self.expectations = Expectations(self.zoo, self.state)
 
     def _aim(self, level: ServiceLevel) -> float:
         answered = self.state.policy.answered_requests(level.name)

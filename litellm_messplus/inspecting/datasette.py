@@ -33,6 +33,7 @@ VIEWS = {
     "and team.",
     "outcomes_per_tag": "Satisfaction, cost and savings, a row for each day, zoo, service level "
     "and tag.",
+    "conversations": "Conversations that were held or might have been, a row for each.",
     "outcomes_per_hour": "Satisfaction, cost and savings, a row for each hour, zoo and service "
     "level.",
 }

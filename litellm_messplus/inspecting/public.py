@@ -121,6 +121,10 @@ class PublicRequest(PublicRow):
     user_id: str | None
     end_user: str | None
     tags: list[str] | None
+    conversation: str | None
+    line: str | None
+    turn: int | None
+    hold: str | None
 
 
 class PublicHistory(PublicRequest):

@@ -18,11 +18,15 @@ WORDS: dict[str, str] = {
     Reason.UNLABELLED: "no label has come yet: the largest",
     Reason.PROBE: "probe",
     Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.NEWCOMER: "a new model is tried",
+    Reason.UNSEEN_NEWCOMER: "a new model is tried beside the choice, unseen",
     Reason.FIRST_REQUEST: "first request",
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",
     Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
     Reason.FORCED: "the only one that can take it",
+    Reason.HELD: "held: its conversation is there",
+    Reason.TROUBLE: "the model before it got no further: a better one",
     Reason.NONE_HEALTHY: "no deployment is healthy",
 }
 """What each reason says to a person."""

@@ -16,15 +16,18 @@ from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
+from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
+from litellm_messplus.proxy.line_log import LineLog
 from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
@@ -38,6 +41,7 @@ from litellm_messplus.proxy.visibility.attempts import Visibility
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.zoo import Zoos
 
 COUNTING_SHARE = 0.4
 """Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
@@ -75,10 +79,12 @@ class Parts:
             counters,
             store_text=settings.store_text,
             saw=self._distributions.saw,
+            followed=self._followed,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
         )
+        self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
         self._other_workers = OtherWorkers(database, position)
         self._energy = EnergyService(
             measured, index, engines, self.journal, self._other_workers, counters
@@ -92,6 +98,8 @@ class Parts:
         writer.also(self._buyers.found)
         self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
+        self._holds = Holds(engines, index, counters)
+        self.line_log = LineLog(database, self._holds, engines, counters)
         sink = self._call_sink(index)
         self._explorer = Explorer(
             sink,
@@ -107,7 +115,7 @@ class Parts:
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
         self.router = RequestRouter(
             settings,
-            index,
+            self.live,
             RequestReader(
                 self._features,
                 prompt_tokens or PromptTokens(list(engines), []),
@@ -123,6 +131,7 @@ class Parts:
             self.gates,
             counters,
             self._buyers.of_zoo,
+            self._holds,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
@@ -136,9 +145,8 @@ class Parts:
         self.joining = Background()
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
-        zoos = {name: engine.zoo for name, engine in self.engines.items()}
-        meter = Meter(zoos, index.prices, self.counters)
-        return CallSink(meter, self.journal, self._energy, self._desk, self.gates)
+        meter = Meter(Zoos(self.engines), index.prices, self.counters)
+        return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
         return FeatureService(
@@ -176,7 +184,9 @@ class Parts:
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
         self._features.start()
+        self.line_log.start()
         self.journal.start()
+        self.live.start()
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
@@ -190,6 +200,8 @@ class Parts:
         try:
             await self.joining.close()
             await self._retention.close()
+            await self.line_log.close()
+            await self.live.close()
             await self.watch.close()
             await self._page.close()
             await self._judges.close()
@@ -206,6 +218,9 @@ class Parts:
         await self.journal.close()
         await self._shared_counters.close()
         await self._database.dispose()
+
+    def _followed(self, position: int) -> None:
+        self.line_log.followed(position)
 
     def _encoder_did(self) -> dict[str, float]:
         did = asdict(self._features.statistics())

@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
+from litellm_messplus.proxy.standing import Pin
 from litellm_messplus.records import (
     CallRecord,
     CallStatus,
@@ -93,7 +95,8 @@ class OpenRequest:
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
     the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
-    ``secret`` is told to no client."""
+    ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
+    holds it. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -104,6 +107,8 @@ class OpenRequest:
     author: Author | None = None
     response_id: str | None = None
     attempts: int = 0
+    place: Place | None = None
+    pin: Pin | None = None
     secret: str = field(default_factory=new_id)
 
     def release_asked(self) -> Asked | None:

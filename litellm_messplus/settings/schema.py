@@ -1,10 +1,12 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
+from litellm_messplus.settings.conversations import ConversationsSettings, HoldMode
 from litellm_messplus.settings.labels import (
     Alpha,
     LabelsSettings,
@@ -81,6 +83,13 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
+class TeamModels(StrEnum):
+    """The ways to treat models that LiteLLM serves to one team alone."""
+
+    PASS = "pass"
+    INCLUDE = "include"
+
+
 class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
@@ -108,6 +117,16 @@ class ZooSettings(PolicySettings):
         default=True,
         description="Whether the models that cannot take a request are ranked last: its images, "
         "its tools, its length, its region, its tags.",
+    )
+    conversations: ConversationsSettings = Field(
+        default_factory=ConversationsSettings,
+        description="Whether a conversation stays with the model that serves it.",
+    )
+    teams: TeamModels = Field(
+        default=TeamModels.PASS,
+        description="What becomes of models that a team has of its own under the zoo's name. "
+        "`pass`: its requests are left to LiteLLM, and counted as `team_requests`. `include`: they "
+        "are candidates too.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
@@ -139,6 +158,16 @@ class ZooSettings(PolicySettings):
         if both:
             raise ValueError(
                 f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_paper_decides_every_request(self) -> "ZooSettings":
+        given = self.conversations.hold
+        if self.policy == "paper" and given not in (None, "never"):
+            raise ValueError(
+                f"without `conversations.hold: {given}`, which only `policy: adaptive` reads: "
+                "`policy: paper` decides every request"
             )
         return self
 
@@ -175,6 +204,11 @@ class ZooSettings(PolicySettings):
                 f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
             )
         return self
+
+    @property
+    def hold(self) -> HoldMode:
+        """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
+        return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.

@@ -15,7 +15,10 @@ from sqlalchemy import (
     true,
 )
 
-from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
+from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
+    candidate_table,
+    sum_tables,
+)
 from litellm_messplus.store.columns import (
     Position,
     TheirId,
@@ -172,6 +175,25 @@ requests = Table(
         "tags",
         JSON(none_as_null=True),
         "Tags of the request, its key and team, where `store_identities` is on.",
+    ),
+    optional(
+        "conversation",
+        String(64),
+        "The id of the request that began its conversation; NULL where none are held.",
+    ),
+    optional(
+        "line", String(64), "The id of the request that began its line: one prompt that grows."
+    ),
+    optional(
+        "prefix",
+        String(32),
+        "Keyed digest of its whole prompt, with which the prompts that go on from it begin.",
+    ),
+    optional("turn", Integer, "Its number in the line, from 1."),
+    optional(
+        "hold",
+        String(16),
+        "Why it was held, or why it was held no longer; NULL where it was decided.",
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),

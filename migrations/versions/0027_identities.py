@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0027"
-down_revision = "0024"
+down_revision = "0026"
 
 COMPARED = (
     "outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL"
