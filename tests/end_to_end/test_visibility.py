@@ -161,7 +161,7 @@ def test_the_trace_has_the_decision_on_litellms_span_and_two_spans_of_ours(
         own = {f"request: {span['name']}": span for span in found}
         for name in ("messplus.decide", "messplus.encode"):
             above = {span["id"] for span in own.values()}
-            own |= {name: s for s in spans if s["name"] == name and s["parent"] in above}
+            own.update((name, s) for s in spans if s["name"] == name and s["parent"] in above)
         return own
 
     until(lambda: len(of_request()) >= 3, 15.0, lambda: proxy.log[-4000:])
