@@ -157,10 +157,12 @@ def test_the_trace_has_the_decision_on_litellms_span_and_two_spans_of_ours(
 
     def of_request() -> dict[str, dict[str, Any]]:
         spans = lines(proxy, "spans.jsonl")
-        own = [s for s in spans if s["attributes"].get("messplus.request_id") == request_id]
-        ids = {span["id"] for span in own}
-        below = [span for span in spans if span["parent"] in ids]
-        return {span["name"]: span for span in [*own, *below]}
+        found = [s for s in spans if s["attributes"].get("messplus.request_id") == request_id]
+        own = {f"request: {span['name']}": span for span in found}
+        for name in ("messplus.decide", "messplus.encode"):
+            above = {span["id"] for span in own.values()}
+            own.update((name, s) for s in spans if s["name"] == name and s["parent"] in above)
+        return own
 
     until(lambda: len(of_request()) >= 3, 15.0, lambda: proxy.log[-4000:])
     spans = of_request()

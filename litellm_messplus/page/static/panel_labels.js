@@ -37,7 +37,7 @@ function sources(level) {
 
 function judgesTable(judges) {
   if (judges.length === 0) {
-    return el("p", { class: "empty" }, "No judge has graded: these labels cost nothing.");
+    return el("p", { class: "empty" }, "No judge has graded.");
   }
   return table(
     "Judges, over the whole time",
