@@ -30,7 +30,7 @@ WORDS: dict[str, str] = {
 """What each reason says to a person."""
 
 
-HOLDS = {
+HOLDS: dict[str, str] = {
     "tool_loop": "It was held: a tool loop was open.",
     "state": "It was held: no other model can read its prompt.",
     "warm": "It was held: its prompt cache was warm.",
@@ -100,7 +100,7 @@ def _conversation(found: Explanation) -> Iterator[str]:
         return
     yield f"Turn {row['turn']} of line {row['line']}, in conversation {row['conversation']}."
     if row["hold"] is not None:
-        yield HOLDS.get(row["hold"], row["hold"])
+        yield HOLDS.get(row["hold"], str(row["hold"]))
 
 
 def _promise(found: Explanation) -> Iterator[str]:
