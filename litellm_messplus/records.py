@@ -94,7 +94,8 @@ class RequestRecord:
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
     bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could. ``conversation`` and ``line`` are the ids of the requests that
+    apart; None where all could. ``key_alias`` to ``tags`` say who asked, where that is kept.
+    ``conversation`` and ``line`` are the ids of the requests that
     began them, ``turn`` is its number in the line, and ``prefix`` the digest of its whole prompt;
     all None where conversations are not held. ``hold`` says why it was held, or why no longer.
     """
@@ -137,6 +138,10 @@ class RequestRecord:
     label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
     gated_by: tuple[str, ...] | None = None
+    key_alias: str | None = None
+    user_id: str | None = None
+    end_user: str | None = None
+    tags: tuple[str, ...] | None = None
     conversation: str | None = None
     line: str | None = None
     prefix: str | None = None

@@ -36,6 +36,7 @@ from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
+from litellm_messplus.proxy.visibility.attempts import Visibility
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
@@ -103,6 +104,7 @@ class Parts:
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
         )
+        self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
         self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)

@@ -26,6 +26,7 @@ from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
+from litellm_messplus.proxy.surfaces.people import identities
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -229,6 +230,7 @@ class RequestRouter:
             label_probability=decided.bought,
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
+            **identities(request.metadata, are_kept=self._settings.store_identities),
         )
         if decided.standing is not None:
             record = decided.standing.logged(record)

@@ -161,6 +161,18 @@ requests = Table(
         JSON(none_as_null=True),
         "What told them apart, in words, such as `images`; NULL where all could.",
     ),
+    optional("key_alias", String(255), "The key's alias, where `store_identities` is on."),
+    optional("user_id", String(255), "The key's user, where `store_identities` is on."),
+    optional(
+        "end_user",
+        String(255),
+        "The end user that the client named, where `store_identities` is on.",
+    ),
+    optional(
+        "tags",
+        JSON(none_as_null=True),
+        "Tags of the request, its key and team, where `store_identities` is on.",
+    ),
     optional(
         "conversation",
         String(64),
