@@ -31,7 +31,8 @@ from tests.support.builders import pair, request, traffic
 
 SURFACE = ("surface", "surface_version")
 IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
-LATER = ("expected_t", "label_probability", "eligible", "gated_by", *IDENTITIES)
+HELD = ("conversation", "line", "prefix", "turn", "hold")
+LATER = ("expected_t", "label_probability", "eligible", "gated_by", *HELD, *IDENTITIES)
 """Columns that came to the requests after their surfaces."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
@@ -223,7 +224,7 @@ def without_numbers(rows: list[dict[str, Any]]) -> None:
     assert all(row.pop("label_probability") is None for row in rows)
     for row in rows:
         del row["eligible"], row["gated_by"]
-        for name in IDENTITIES:
+        for name in (*IDENTITIES, *HELD):
             del row[name]
 
 
@@ -334,7 +335,8 @@ async def test_sentences_become_reasons_and_reach_is_told_apart_from_them(
         (row["reason"], bool(row["is_within_reach"])) for row in await everything(database, query)
     ]
     assert found == list(sentences.values())
-    assert {reason for reason, _ in found} == set(Reason) - {Reason.FORCED}  # which is younger
+    younger = {Reason.FORCED, Reason.HELD, Reason.TROUBLE}
+    assert {reason for reason, _ in found} == set(Reason) - younger
     await revision_of(database, "0016")
     for row in await everything(database, "SELECT request_id, reason FROM requests"):
         assert row["request_id"].startswith(row["reason"])
