@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
@@ -271,7 +273,29 @@ class LessonRecord:
         return request_of(self.lesson_id)
 
 
-Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord | LessonRecord
+@dataclass(frozen=True, slots=True)
+class CandidateRecord:
+    """A candidate came, changed its price, or went. ``price`` is as JSON has it, None where it
+    went; ``number`` counts the changes of this candidate from 1."""
+
+    event_id: str
+    zoo: str
+    candidate: str
+    created_at: datetime
+    change: Change
+    price: dict[str, Any] | None = None
+    number: int = 1
+
+
+Record = (
+    RequestRecord
+    | CallRecord
+    | LabelRecord
+    | GradingRecord
+    | EnergyRecord
+    | LessonRecord
+    | CandidateRecord
+)
 
 
 def without_text(record: Record) -> Record:

@@ -18,6 +18,8 @@ WORDS: dict[str, str] = {
     Reason.UNLABELLED: "no label has come yet: the largest",
     Reason.PROBE: "probe",
     Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.NEWCOMER: "a new model is tried",
+    Reason.UNSEEN_NEWCOMER: "a new model is tried beside the choice, unseen",
     Reason.FIRST_REQUEST: "first request",
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",

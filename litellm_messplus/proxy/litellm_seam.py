@@ -7,6 +7,7 @@ issue or a pull request of BerriAI/litellm.
 The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
 """
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -61,6 +62,27 @@ def proxy_configuration() -> Mapping[str, Any]:
 
     config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
     return config
+
+
+def deployments_of(router: Any) -> Sequence[Mapping[str, Any]]:
+    """Return all deployments of the proxy's router; an edited one is another object."""
+    found: Sequence[Mapping[str, Any]] = router.model_list or ()
+    return found
+
+
+def routing_groups_of(router: Any) -> dict[str, tuple[str, ...]]:
+    """Return the model names of each routing group of the proxy's router."""
+    groups = getattr(router, "routing_groups", None) or {}  # since LiteLLM 1.100
+    return {name: tuple(group.models) for name, group in groups.items()}
+
+
+def stores_models(config: Mapping[str, Any]) -> bool:
+    """Return whether LiteLLM has models in its database too, as a configuration and the environment
+    say."""
+    stated = (config.get("general_settings") or {}).get("store_model_in_db")
+    if stated is None:
+        stated = os.environ.get("STORE_MODEL_IN_DB", "")
+    return stated is True or str(stated).lower() == "true"
 
 
 def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:

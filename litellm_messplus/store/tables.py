@@ -15,7 +15,10 @@ from sqlalchemy import (
     true,
 )
 
-from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
+from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
+    candidate_table,
+    sum_tables,
+)
 from litellm_messplus.store.columns import (
     Position,
     TheirId,

@@ -34,6 +34,9 @@ IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
 HELD = ("conversation", "line", "prefix", "turn", "hold")
 LATER = ("expected_t", "label_probability", "eligible", "gated_by", *HELD, *IDENTITIES)
 """Columns that came to the requests after their surfaces."""
+HOLDING = {Reason.HELD, Reason.TROUBLE}
+YOUNGER = {Reason.FORCED, Reason.NEWCOMER, Reason.UNSEEN_NEWCOMER, *HOLDING}
+"""Reasons that no old log has."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
 
@@ -335,8 +338,7 @@ async def test_sentences_become_reasons_and_reach_is_told_apart_from_them(
         (row["reason"], bool(row["is_within_reach"])) for row in await everything(database, query)
     ]
     assert found == list(sentences.values())
-    younger = {Reason.FORCED, Reason.HELD, Reason.TROUBLE}
-    assert {reason for reason, _ in found} == set(Reason) - younger
+    assert {reason for reason, _ in found} == set(Reason) - YOUNGER
     await revision_of(database, "0016")
     for row in await everything(database, "SELECT request_id, reason FROM requests"):
         assert row["request_id"].startswith(row["reason"])
