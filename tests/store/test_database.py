@@ -31,9 +31,11 @@ from tests.support.builders import pair, request, traffic
 
 SURFACE = ("surface", "surface_version")
 IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
-LATER = ("expected_t", "label_probability", "eligible", "gated_by", *IDENTITIES)
+HELD = ("conversation", "line", "prefix", "turn", "hold")
+LATER = ("expected_t", "label_probability", "eligible", "gated_by", *HELD, *IDENTITIES)
 """Columns that came to the requests after their surfaces."""
-YOUNGER = {Reason.FORCED, Reason.NEWCOMER, Reason.UNSEEN_NEWCOMER}
+HOLDING = {Reason.HELD, Reason.TROUBLE}
+YOUNGER = {Reason.FORCED, Reason.NEWCOMER, Reason.UNSEEN_NEWCOMER, *HOLDING}
 """Reasons that no old log has."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
@@ -225,7 +227,7 @@ def without_numbers(rows: list[dict[str, Any]]) -> None:
     assert all(row.pop("label_probability") is None for row in rows)
     for row in rows:
         del row["eligible"], row["gated_by"]
-        for name in IDENTITIES:
+        for name in (*IDENTITIES, *HELD):
             del row[name]
 
 
