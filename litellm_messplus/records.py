@@ -14,6 +14,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.switching.modes import Arm
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -94,7 +95,9 @@ class RequestRecord:
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
     bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could.
+    apart; None where all could. Where it was served as ``before``, ``would_choose`` is what the
+    router decided aside, at an expected ``would_cost``; ``sample_probability`` is there where
+    another model was called unseen.
     """
 
     request_id: str
@@ -135,6 +138,11 @@ class RequestRecord:
     label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
     gated_by: tuple[str, ...] | None = None
+    arm: Arm = Arm.ROUTED
+    would_choose: str | None = None
+    would_cost: float | None = None
+    sample_probability: float | None = None
+    conversation_draw: float | None = None
 
     @property
     def is_forced(self) -> bool:

@@ -24,6 +24,7 @@ WORDS: dict[str, str] = {
     Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
     Reason.FORCED: "the only one that can take it",
     Reason.NONE_HEALTHY: "no deployment is healthy",
+    Reason.UNDECIDED: "served as before; the choice was not worked out in time",
 }
 """What each reason says to a person."""
 

@@ -5,9 +5,12 @@ checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
+zoos              administrators see and change how far a zoo is switched on
+asides            requests that are served as before, and decided in a task beside them
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 judges            models that grade answers, called through LiteLLM's own router
+samples           what the unseen calls of watched zoos may cost
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
 call_sink         the record of an ended call, and everyone who is told of it
@@ -18,6 +21,7 @@ page              the page of `page/` on this proxy, and who may see it
 feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
+modes             whether a zoo watches, routes a share, or routes all, as it is now
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,8 @@ class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
-    the ids of the deployments that cannot take it. ``secret`` is told to no client."""
+    the ids of the deployments that cannot take it. ``unlogged`` logs a request whose choice is
+    still being worked out aside, None of any other. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -102,7 +103,13 @@ class OpenRequest:
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None
+    unlogged: Callable[[], None] | None = None
     secret: str = field(default_factory=new_id)
+
+    def ensure_logged(self) -> None:
+        """Have the request logged, if it is not yet: before anything is logged about it."""
+        if self.unlogged is not None:
+            self.unlogged()
 
     def release_asked(self) -> Asked | None:
         """Hand over what was asked, and keep it no longer: an open request is kept long after."""

@@ -12,6 +12,7 @@ from litellm_messplus.engine import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
@@ -21,6 +22,7 @@ from litellm_messplus.proxy.explorer import Explorer, exploration_barred, explor
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
+from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
@@ -34,6 +36,7 @@ from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.gates import baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.switching.modes import Arm
 
 
 class MissedDeadlineError(Exception):
@@ -74,7 +77,10 @@ class RequestRouter:
         gates: Gates,
         counters: Counters,
         buyers: Mapping[str, Buyer],
+        asides: Asides,
+        modes: LiveModes,
     ) -> None:
+        self._asides, self._modes = asides, modes
         self._gates = gates
         self._buyers = buyers
         self._settings = settings
@@ -110,6 +116,12 @@ class RequestRouter:
             return _continued(deployments, kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
+            opened = self._begin_aside(engine, deployments, request)
+        elif opened.record.arm is Arm.BEFORE:
+            opened.tried.update(_failed(request))
+        if opened is not None and opened.record.arm is Arm.BEFORE:
+            return served_before(deployments, opened, target_order(request.kwargs))
+        if opened is None:
             opened = await self._decide_once(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
@@ -142,6 +154,31 @@ class RequestRouter:
         self._hold_the_deadline(engine, read, seconds)
         decided = DecidedRequest(read, choice, seconds, not deployments, bought)
         return self._announce(decided, self._record(engine, decided))
+
+    def _begin_aside(
+        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest | None:
+        """Open a request that is served as before; None where it is routed."""
+        if not self._modes.now[engine.zoo.name].draws:
+            return None
+        return self._asides.begin(engine, deployments, request, self._decide_aside)
+
+    async def _decide_aside(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        request_id: str,
+    ) -> DecidedAside:
+        """Decide a request that is served as before: nobody waits for it, and no deadline is
+        missed."""
+        started = time.perf_counter()
+        read = await self._reader.read(engine.zoo, request, request_id, deployments)
+        read = replace(read, question=replace(read.question, level=beside(read.question.level)))
+        choice, bought = self._choose(engine, read)
+        seconds = time.perf_counter() - started
+        decided = DecidedRequest(read, choice, seconds, not deployments, bought)
+        return DecidedAside(self._record(engine, decided), read, choice)
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
         """Decide, and draw whether labels of the answers are bought: with which probability."""
@@ -212,8 +249,12 @@ class RequestRouter:
             label_probability=decided.bought,
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
+            conversation_draw=self._draw(engine.zoo.name, request),
         )
         return _refused(record) if decided.is_refused else record
+
+    def _draw(self, zoo: str, request: IncomingRequest) -> float | None:
+        return self._asides.draw(zoo, request) if self._modes.now[zoo].draws else None
 
     def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
         """Tell everyone who has to do with the request from now on."""

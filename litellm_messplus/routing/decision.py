@@ -10,7 +10,8 @@ from litellm_messplus.routing.plan import Outlook
 class Reason(StrEnum):
     """The reason for a candidate, as the log keeps it; a sentence is made of it where it is shown.
 
-    Every policy adds its own; `none_healthy` is the proxy's.
+    Every policy adds its own; `none_healthy` and `undecided` are the
+    proxy's.
     """
 
     AHEAD = "ahead"
@@ -25,6 +26,7 @@ class Reason(StrEnum):
     LEAST_PENALTY = "least_penalty"
     FORCED = "forced"
     NONE_HEALTHY = "none_healthy"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)

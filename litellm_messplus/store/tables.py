@@ -15,7 +15,10 @@ from sqlalchemy import (
     true,
 )
 
-from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
+from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
+    sum_tables,
+    zoo_modes,
+)
 from litellm_messplus.store.columns import (
     Position,
     TheirId,
@@ -47,7 +50,12 @@ requests = Table(
     required("position", Position, "Place in the log.", unique=True),
     required("created_at", UtcDateTime, "When it was decided, UTC."),
     required("zoo", String(255), "The `model_name` that was asked for."),
-    required("service_level", String(255), "The promise that it counts towards."),
+    required(
+        "service_level",
+        String(255),
+        "The promise that it counts towards; with `:before` behind it, the stream of those served "
+        "as before, which count towards none.",
+    ),
     required("t", BigInteger, "Its number within the service level, from 1, without gaps."),
     required("alpha", Float, "The share promised at that time."),
     required("policy", String(64), "The policy that decided."),
@@ -80,7 +88,11 @@ requests = Table(
     ),
     optional("estimated_cost_largest", Float, "Expected cost of `largest`, for savings."),
     required("queue", Float, "The virtual queue at the decision."),
-    required("chosen", String(255), "The candidate that was to serve."),
+    required(
+        "chosen",
+        String(255),
+        "The candidate that was to serve; `litellm` where that was LiteLLM's own choice.",
+    ),
     required(
         "largest",
         String(255),
@@ -160,6 +172,36 @@ requests = Table(
         "gated_by",
         JSON(none_as_null=True),
         "What told them apart, in words, such as `images`; NULL where all could.",
+    ),
+    required(
+        "arm",
+        String(16),
+        "`routed`, or `before`: what served before the zoo was switched on served it, and the "
+        "router decided aside.",
+        server_default="routed",
+    ),
+    optional(
+        "would_choose",
+        String(255),
+        "Served as before: the candidate that the router would have chosen; NULL where it was not "
+        "worked out in time, and of a routed request.",
+    ),
+    optional(
+        "would_cost",
+        Float,
+        "Served as before: what that candidate, and the calls beside it, were expected to cost.",
+    ),
+    optional(
+        "sample_probability",
+        Float,
+        "Served as before: the probability of the draw that had another model called unseen; NULL "
+        "where none was called.",
+    ),
+    optional(
+        "conversation_draw",
+        Float,
+        "The draw of its conversation, from 0 to 1: below the share of a canary it is routed. NULL "
+        "under `mode: on`.",
     ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),

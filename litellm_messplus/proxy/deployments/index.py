@@ -13,6 +13,7 @@ from litellm_messplus.proxy.deployments.energy_sources import (
 )
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, deployment_price
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.switching.modes import LITELLM
 from litellm_messplus.zoo import Zoo
 
 logger = logging.getLogger("litellm_messplus")
@@ -89,9 +90,19 @@ def _build_zoo(name: str, settings: ZooSettings, model_list: Sequence[Deployment
         )
     if settings.largest is not None and settings.largest not in grouped:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(grouped))
+    _check_before(key, settings, list(grouped))
     prices = {candidate: average(prices) for candidate, prices in grouped.items()}
     if settings.largest is None and len(set(prices.values())) == 1:
         raise ConfigurationError(
             f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
         )
     return Zoo(name, settings, prices)
+
+
+def _check_before(key: str, settings: ZooSettings, known: Sequence[str]) -> None:
+    """Raise ConfigurationError where the mode has nothing to serve as before with, or another
+    name."""
+    if settings.zoo_mode.problem(known) is not None:
+        allowed = f"{LITELLM}, or the candidate that served before: {', '.join(known)}"
+        given = settings.before or f"nothing, under `mode: {settings.mode}`"
+        raise ConfigurationError(f"{key}.before", given, allowed)
