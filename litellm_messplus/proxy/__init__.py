@@ -5,6 +5,7 @@ checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
+way_back          returns zoos to what served before, where the promise or the service suffers
 zoos              administrators see and change how far a zoo is switched on
 asides            requests that are served as before, and decided in a task beside them
 reading           its promise, its words and its features, before it is decided

@@ -37,6 +37,7 @@ from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
+from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
@@ -108,6 +109,9 @@ class Parts:
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes, counters)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)
+        self._way_back = WayBack(
+            database, engines, self.modes, self._changes, counters, settings.alerts.webhook
+        )
         self._samples = SamplePurses(settings.zoos, database, counters)
         self._asides = Asides(
             self.modes,
@@ -207,11 +211,13 @@ class Parts:
         self._retention.start()
         self._changes.start()
         self._samples.start()
+        self._way_back.start()
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         try:
             await self.joining.close()
+            await self._way_back.close()
             await self._changes.close()
             await self._samples.close()
             await self._retention.close()

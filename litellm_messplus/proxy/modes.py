@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +21,8 @@ logger = logging.getLogger("litellm_messplus")
 
 FOLLOW_SECONDS = 1.0
 """Between two looks at what others changed."""
+MOST_MARKS = 4000
+"""Requests of which a worker remembers whether they were routed."""
 ANSWER_SECONDS = 5.0
 """How long the database may take to tell."""
 
@@ -30,12 +33,15 @@ class StaleRevisionError(MessplusError):
 
 class LiveModes:
     """The modes by zoo: ``now`` are those that hold, ``files`` those of the configuration, and
-    ``rows`` what the database said last. A database that is silent changes none."""
+    ``rows`` what the database said last. A database that is silent changes none. ``marks`` say of
+    the newest requests that were to be routed here, since the last change, whether they were not.
+    """
 
     def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
         self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
         self.rows: dict[str, ModeRow] = {}
         self.now = dict(self.files)
+        self.marks = {name: deque[bool](maxlen=MOST_MARKS) for name in zoos}
 
     def learn(self, rows: Mapping[str, ModeRow]) -> None:
         """Take over what the database says, where it is newer."""
@@ -43,6 +49,7 @@ class LiveModes:
             now = self.now.get(zoo)
             if now is not None and row.revision > now.revision:
                 self.rows[zoo], self.now[zoo] = row, row.zoo_mode
+                self.marks[zoo].clear()
                 logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
 
 
@@ -135,10 +142,6 @@ class ModeChanges:
             )
         self._modes.learn({zoo: row})
         return row
-
-    def known(self) -> Collection[str]:
-        """Return the names of the zoos."""
-        return self._modes.files.keys()
 
     async def _follow(self) -> None:
         while True:

@@ -50,10 +50,12 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
                 await self.parts.router.route(engine, healthy_deployments, messages, request_kwargs)
             )
         except MissedDeadlineError as missed:
+            self.parts.modes.marks[model].append(True)
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
             if missed.barred:
                 return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
+            self.parts.modes.marks[model].append(True)
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
 

@@ -260,6 +260,7 @@ class RequestRouter:
         """Tell everyone who has to do with the request from now on."""
         read, decision = decided.read, decided.choice.decision
         request = read.request
+        self._modes.marks[record.zoo].append(False)
         if read.encoding is None:
             self._counters.add("features_late")
         # A retry may find a deployment after all.

@@ -40,6 +40,8 @@ from litellm_messplus.status.windows import best_single, overheads, window_statu
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
+from litellm_messplus.store.zoo_modes import ModeRow, newest_of
+from litellm_messplus.switching.modes import is_before
 
 # Which alerts a service level raises, and keys that say more than they may.
 
@@ -55,6 +57,15 @@ def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
     return [
         Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
         for (zoo, level), told in held.items()
+    ]
+
+
+def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
+    """Name the zoos that returned to what served before by themselves, until somebody acts."""
+    return [
+        Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
+        for zoo, row in sorted(rows.items())
+        if row.is_returned
     ]
 
 
@@ -131,6 +142,7 @@ class Rows:
     calibration: Sequence[ZooCalibration] = ()
     keys: Sequence[KeyVerdicts] = ()
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
+    modes: Mapping[str, ModeRow] = field(default_factory=dict)
 
 
 async def read_status(
@@ -168,6 +180,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             calibration=await _calibration(connection) if with_calibration else (),
             keys=await heaviest_keys(connection, HEAVIEST_KEYS),
             label_costs=await label_costs(connection, today, today - timedelta(days=1)),
+            modes=await newest_of(connection),
         )
 
 
@@ -204,7 +217,8 @@ def build_status(
     counters: Mapping[str, int] | None = None,
 ) -> Status:
     """Build the status that the rows make, with its alerts."""
-    known = rows.newest.keys() | rows.overall.totals.keys() if live is None else set(live)
+    logged = {key for key in rows.newest.keys() | rows.overall.totals.keys() if _is_promise(key)}
+    known = logged if live is None else set(live)
     levels = [
         found
         for key in sorted(known)
@@ -222,6 +236,7 @@ def build_status(
         *journal_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
+        *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
@@ -229,6 +244,12 @@ def build_status(
         _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
     )
     return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs)
+
+
+def _is_promise(key: Key) -> bool:
+    """Tell promises from the streams of requests that were served as before, which count towards
+    none."""
+    return not is_before(key[1])
 
 
 def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:
