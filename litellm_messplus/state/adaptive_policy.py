@@ -17,6 +17,7 @@ from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 from litellm_messplus.state.forced import ForcedRequests
+from litellm_messplus.switching.modes import is_before
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -34,6 +35,9 @@ PENDING = 256
 """Requests after which a label is not expected any more."""
 ANSWER_MEMORY = 500
 """Requests over which the share of answered ones is taken."""
+WARM_UP = 250
+"""Requests served as before after which the queue of their stream begins anew: a router that is
+switched on owes nothing for what it did not know before."""
 MOST = 4.0
 """Of how many times as much as the usual one a verdict may count, and how many times less: one of a
 rare draw must not swing the queue."""
@@ -104,6 +108,11 @@ class Account:
         """Return a label that counts as often as it is ``weighed``."""
         label = given.label
         return Label(label.value, self.weighed(label.weight, given.stands_for))
+
+    def settle(self) -> None:
+        """Owe nothing from now on, nor have anything saved up; what is pending is not expected."""
+        self.shortfall = self.expected = 0.0
+        self.pending.clear()
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; forced requests only where there were any, else it is what it always
@@ -226,6 +235,8 @@ class AdaptivePolicy:
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
+        if is_before(entry.service_level) and account.requests == WARM_UP:
+            account.settle()
         account.decided(entry.request_id, entry.expected_shortfall)
         self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 

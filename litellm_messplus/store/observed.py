@@ -22,6 +22,9 @@ from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm, is_before, level_before
 from litellm_messplus.switching.way_back import Served
 
+WARM_UP = 250
+"""Requests of a stream served as before, its first, that no forecast is made of: nothing was
+learned yet."""
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""
 AT_ONCE = 400
@@ -83,7 +86,11 @@ class ObservedLog:
     async def aside(self, most: int = MOST) -> list[DecidedAside]:
         """Read what was decided aside. Raises SQLAlchemyError."""
         found = await self._read([level_before(level) for level in self._levels], None, most)
-        return [self._aside(each) for each in found if each.request.would_choose is not None]
+        return [
+            self._aside(each)
+            for each in found
+            if each.request.would_choose is not None and each.request.number > WARM_UP
+        ]
 
     async def happened(self, since: datetime | None, most: int = MOST) -> Happened:
         """Read what the routed requests came to. Raises SQLAlchemyError."""
@@ -118,7 +125,13 @@ class ObservedLog:
     ) -> Sequence[Row[Any]]:
         asked = requests.c
         columns: tuple[Any, ...] = (
-            *(asked.request_id, asked.position, asked.created_at, asked.service_level),
+            *(
+                asked.request_id,
+                asked.position,
+                asked.t.label("number"),
+                asked.created_at,
+                asked.service_level,
+            ),
             *(asked.alpha, asked.arm, asked.chosen, asked.would_choose, asked.would_cost),
             *(asked.estimated_cost, asked.estimated_satisfaction, asked.conversation_draw),
         )

@@ -17,8 +17,13 @@ from typing import Any
 
 CONFIDENCE = 0.9
 """How often the truth lies within the interval: nine forecasts of ten."""
+STRETCH = 100
+"""Requests after one another whose costs hang together: the router learns, and at times pays for
+what it has missed."""
 FEWEST = 10
 """Errors seen in a stratum before anything is said of it."""
+
+_QUANTILE = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class Happened:
 def forecast(aside: Sequence[DecidedAside]) -> Forecast:
     """Estimate what routing would come to, from requests that were decided aside."""
     satisfied = _estimate(
-        [(each, each.predicted, each.satisfaction) for each in aside], lowest=0.0, highest=1.0
+        [(each, each.predicted, each.satisfaction) for each in aside], highest=1.0, is_steered=True
     )
     costs = [
         (each, each.expected_cost + each.beside, _with(each.cost, each.beside)) for each in aside
@@ -92,7 +97,7 @@ def forecast(aside: Sequence[DecidedAside]) -> Forecast:
         requests=len(aside),
         called=sum(each.satisfaction is not None for each in aside),
         satisfaction=satisfied,
-        cost=_estimate(costs, lowest=0.0, highest=math.inf),
+        cost=_estimate(costs, highest=math.inf, is_steered=False),
     )
 
 
@@ -104,20 +109,21 @@ Figure = tuple[DecidedAside, float, float | None]
 """A request, what was expected of it, and what came, where that is known."""
 
 
-def _estimate(figures: Sequence[Figure], lowest: float, highest: float) -> Range | None:
+def _estimate(figures: Sequence[Figure], highest: float, *, is_steered: bool) -> Range | None:
     """Correct the mean of what was expected by the errors seen; None where a stratum shows too
     few."""
     counted = _strata(figures)
     if not figures or any(seen < min(FEWEST, total) for total, seen in counted.values()):
         return None
-    by_conversation: dict[float | str, list[float]] = defaultdict(list)
+    values = []
     for request, expected, came in figures:
         value = expected
         if came is not None:
             total, seen = counted[request.is_seen]
             value += (came - expected) * total / seen
-        by_conversation[request.conversation].append(value)
-    return _range(by_conversation, lowest, highest)
+        values.append(value)
+    conversations = [request.conversation for request, _, _ in figures]
+    return _range(values, conversations, highest, is_steered=is_steered)
 
 
 def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
@@ -129,13 +135,39 @@ def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
     return counted
 
 
-def _range(by_conversation: Mapping[Any, Sequence[float]], lowest: float, highest: float) -> Range:
-    """Average, with an interval by how far whole conversations lie from the average."""
-    values = [value for of_one in by_conversation.values() for value in of_one]
-    mean, clusters = fmean(values), len(by_conversation)
-    squares = sum(sum(value - mean for value in of_one) ** 2 for of_one in by_conversation.values())
-    few = clusters / max(clusters - 1, 1)
-    error = math.sqrt(few * squares) / len(values)
-    half = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0) * error
-    low, high = max(mean - half, lowest), min(mean + half, highest)
-    return Range(min(max(mean, lowest), highest), low, high)
+def _range(
+    values: Sequence[float],
+    conversations: Sequence[Any],
+    highest: float,
+    *,
+    is_steered: bool,
+) -> Range:
+    """Average, with the interval in which the average of as many requests to come will lie.
+
+    What the queue steers hardly varies from one stretch to the next, so the sample's error is all
+    there is. What it does not steer drifts while the router learns, in the requests to come too.
+    """
+    mean = fmean(values)
+    errors = [value - mean for value in values]
+    squares, quantile = _between(errors, conversations), _QUANTILE
+    if not is_steered:
+        stretches = [place // STRETCH for place in range(len(errors))]
+        squares = 2.0 * max(squares, _between(errors, stretches))
+        quantile = _of_student(stretches[-1])
+    half = quantile * math.sqrt(squares) / len(values)
+    low, high = max(mean - half, 0.0), min(mean + half, highest)
+    return Range(min(max(mean, 0.0), highest), low, high)
+
+
+def _of_student(freedom: int) -> float:
+    """Compute the quantile of Student's distribution, by the first term of its expansion."""
+    return _QUANTILE + (_QUANTILE**3 + _QUANTILE) / (4.0 * max(freedom, 1))
+
+
+def _between(errors: Sequence[float], groups: Iterable[Any]) -> float:
+    """Sum up the squares of what groups are off, which has all that makes their requests alike."""
+    sums: dict[Any, float] = defaultdict(float)
+    for error, group in zip(errors, groups, strict=True):
+        sums[group] += error
+    few = len(sums) / max(len(sums) - 1, 1)
+    return few * sum(each * each for each in sums.values())

@@ -15,7 +15,10 @@ ALLOWED = {
     "prediction": set(),
     "costs": set(),
     "conversations": {"costs", "prediction"},
-    "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
+    "state": {
+        *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
+        "switching",
+    },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind", "switching"},
