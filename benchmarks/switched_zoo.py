@@ -39,7 +39,7 @@ ALPHA = 0.85
 SMALL, MEDIUM, LARGE = "small", "medium", "large"
 SKILL = {SMALL: 1.2, MEDIUM: 2.4, LARGE: 3.4}
 """The higher, the more difficult the prompts that a model can do."""
-PRICES = {SMALL: Price(0.0, 0.01), MEDIUM: Price(0.0, 0.03), LARGE: Price(0.0, 0.1)}
+PRICES = {SMALL: Price(0.0, 0.01), MEDIUM: Price(0.0, 0.03), LARGE: Price(0.0, 0.05)}
 SLOPE = 2.5
 AT_ONCE = 25
 """Requests whose labels come together, some time after they were decided."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ async def serve(plugin: MessplusPlugin, count: int, *, prefix: str = "r") -> Non
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What an operator's webhook gets."""
     found: list[dict[str, Any]] = []
 
