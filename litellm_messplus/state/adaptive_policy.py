@@ -17,7 +17,7 @@ from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 from litellm_messplus.state.forced import ForcedRequests
-from litellm_messplus.switching.modes import is_before
+from litellm_messplus.switching.modes import WARM_UP, is_before
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -35,9 +35,6 @@ PENDING = 256
 """Requests after which a label is not expected any more."""
 ANSWER_MEMORY = 500
 """Requests over which the share of answered ones is taken."""
-WARM_UP = 250
-"""Requests served as before after which the queue of their stream begins anew: a router that is
-switched on owes nothing for what it did not know before."""
 MOST = 4.0
 """Of how many times as much as the usual one a verdict may count, and how many times less: one of a
 rare draw must not swing the queue."""

@@ -1,7 +1,7 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from litellm_messplus.status.report import (
     Status,
     WindowStatus,
 )
+from litellm_messplus.status.switches import read_switches
 from litellm_messplus.status.windows import best_single, overheads, window_status
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
@@ -156,14 +157,20 @@ async def read_status(
     """Ask the log, and put together what it says.
 
     With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
-    plugin's own; without them nothing is said of the journal. The calibration takes longer than
-    all the rest, and neither alerts nor metrics need it.
+    plugin's own; without them nothing is said of the journal. The calibration and the forecasts
+    take longer than all the rest, and neither alerts nor metrics need them.
     Raises ValueError for a window below 1, ReadingTakesTooLongError, and
     sqlalchemy.exc.SQLAlchemyError or OSError where the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
-    return build_status(await _read(database, window, with_calibration), window, live, counters)
+    rows = await _read(database, window, with_calibration)
+    found = build_status(rows, window, live, counters)
+    if not with_calibration:  # nor the forecast, which reads thousands of requests
+        return found
+    known = {level.zoo for level in found.levels}
+    modes = {zoo: row for zoo, row in rows.modes.items() if zoo in known}
+    return replace(found, switches=await read_switches(database, modes, rows.overall.totals.keys()))
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:

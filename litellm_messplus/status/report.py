@@ -13,6 +13,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.switches import SwitchStatus
 
 # What the running proxy knows beyond the log.
 
@@ -319,7 +320,8 @@ class LabelCostStatus:
 class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
-    most; ``label_costs`` are of every zoo with a request."""
+    most; ``label_costs`` are of every zoo with a request, ``switches`` of each whose mode was ever
+    set."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -328,6 +330,7 @@ class Status:
     judges: tuple[JudgeStatus, ...]
     keys: tuple[KeyStatus, ...]
     label_costs: tuple[LabelCostStatus, ...] = ()
+    switches: tuple[SwitchStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

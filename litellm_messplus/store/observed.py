@@ -19,12 +19,9 @@ from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.verdicts import given
 from litellm_messplus.switching.forecast import DecidedAside, Happened
-from litellm_messplus.switching.modes import Arm, is_before, level_before
+from litellm_messplus.switching.modes import WARM_UP, Arm, is_before, level_before
 from litellm_messplus.switching.way_back import Served
 
-WARM_UP = 250
-"""Requests of a stream served as before, its first, that no forecast is made of: nothing was
-learned yet."""
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""
 AT_ONCE = 400

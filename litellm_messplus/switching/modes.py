@@ -28,6 +28,9 @@ BEFORE_SUFFIX = ":before"
 """Ends the name of the stream that requests served as before are counted in: they move no promise
 of the operator's, and have numbers and a virtual queue of their own."""
 DEFAULT_SHARE = 0.1
+WARM_UP = 250
+"""Requests of such a stream, its first, in which the router learns what it will know when it is
+switched on: then its queue begins anew, and no forecast is made of them."""
 
 
 def level_before(level: str) -> str:
