@@ -55,7 +55,7 @@ class GivenFeatures:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model would answer: whether it satisfies, and how long it is."""
+    """The answer of a model: whether it satisfies, and how long it is."""
 
     satisfies: bool
     tokens: int
@@ -80,7 +80,7 @@ class SwitchedZoo:
         return forecast(await observed_log(self._database, self._engine).aside())
 
     async def on(self, requests: int) -> Happened:
-        """Route so many requests, and tell what came of them."""
+        """Serve so many requests as the router chooses, and tell what came of them."""
         await self._serve(requests, Arm.ROUTED)
         return await observed_log(self._database, self._engine).happened(None)
 

@@ -50,7 +50,7 @@ Advance = Callable[[], None]
 
 @dataclass(frozen=True)
 class Kind:
-    """How the routed requests of a canary are served."""
+    """The way in which the routed requests of a canary are served."""
 
     name: str
     rate: float = ALPHA

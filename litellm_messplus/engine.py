@@ -16,8 +16,8 @@ from litellm_messplus.expectations import Expectations
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing.confidence import raised
-from litellm_messplus.routing.decision import Decision, Situation, aim
+from litellm_messplus.routing.aim import aim, raised
+from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
 from litellm_messplus.state.policies import build_policy

@@ -98,6 +98,7 @@ class RequestRecord:
     apart; None where all could. Where it was served as ``before``, ``would_choose`` is what the
     router decided aside, at an expected ``would_cost``; ``sample_probability`` is there where
     another model was called unseen.
+    ``key_alias`` to ``tags`` say who asked, where that is kept.
     """
 
     request_id: str
@@ -143,6 +144,10 @@ class RequestRecord:
     would_cost: float | None = None
     sample_probability: float | None = None
     conversation_draw: float | None = None
+    key_alias: str | None = None
+    user_id: str | None = None
+    end_user: str | None = None
+    tags: tuple[str, ...] | None = None
 
     @property
     def is_forced(self) -> bool:

@@ -121,6 +121,10 @@ class PublicRequest(PublicRow):
     would_choose: str | None
     would_cost: float | None
     sample_probability: float | None
+    key_alias: str | None
+    user_id: str | None
+    end_user: str | None
+    tags: list[str] | None
 
 
 class PublicHistory(PublicRequest):

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
-from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
+from litellm_messplus.inspecting.logged import UNKNOWN, Row, exact, plain, rounded
 from litellm_messplus.routing.decision import Reason
 
 WORDS: dict[str, str] = {
@@ -49,6 +49,7 @@ def _who(found: Explanation) -> Iterator[str]:
         f"Request {row['request_id']} of {row['created_at']}, to zoo {row['zoo']}, service level "
         f"{row['service_level']}, number {row['t']}, decided by policy {row['policy']}."
     )
+    yield from _asked_by(row)
     if outcome["status"] is None:
         yield "It is under way: the log has no end of its served call."
     elif outcome["status"] == "failure":
@@ -58,6 +59,19 @@ def _who(found: Explanation) -> Iterator[str]:
     else:
         served = outcome["served"] or "a fallback outside the zoo (or an unknown writer)"
         yield f"{served} served; {row['chosen']} had been chosen."
+
+
+def _asked_by(row: Row) -> Iterator[str]:
+    named = (
+        ("key", row["key_alias"]),
+        ("team", row["team_id"]),
+        ("user", row["user_id"]),
+        ("end user", row["end_user"]),
+        ("tags", ", ".join(row["tags"] or ())),
+    )
+    told = [f"{what} {name}" for what, name in named if name]
+    if told:
+        yield f"Asked by {', '.join(told)}."
 
 
 def _why(found: Explanation) -> Iterator[str]:

@@ -10,8 +10,11 @@ zoos              administrators see and change how far a zoo is switched on
 asides            requests that are served as before, and decided in a task beside them
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
+label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
 samples           what the unseen calls of watched zoos may cost
+judge_calls       one call to a judge, charged to nobody
+visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
 call_sink         the record of an ended call, and everyone who is told of it
@@ -37,7 +40,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, engine, feedback,
-    journal, distributions, explorer
+    journal, distributions, explorer, visibility
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
     journal, distributions
 """

@@ -23,6 +23,7 @@ from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, service_level
 from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.surfaces.opening import conversation_of
+from litellm_messplus.proxy.surfaces.people import identities
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason
@@ -64,7 +65,9 @@ class Asides:
         counters: Counters,
         *,
         seed: int,
+        store_identities: bool,
     ) -> None:
+        self._store_identities = store_identities
         self._modes = modes
         self._open = open_requests
         self._journal = journal
@@ -96,6 +99,7 @@ class Asides:
             return None
         level = service_level(engine.zoo, request.metadata, self._counters)
         record = _undecided(engine, request, level, mode.before or LITELLM, draw)
+        record = replace(record, **identities(request.metadata, are_kept=self._store_identities))
         opened = OpenRequest(record, ())
         opened.unlogged = partial(self._give_up, opened)
         self._open.add(opened, request.metadata)

@@ -37,6 +37,7 @@ from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
+from litellm_messplus.proxy.visibility.attempts import Visibility
 from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Background, Counters
@@ -105,6 +106,7 @@ class Parts:
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
         )
+        self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes, counters)
@@ -122,6 +124,7 @@ class Parts:
             self._samples,
             counters,
             seed=settings.seed,
+            store_identities=settings.store_identities,
         )
         self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)

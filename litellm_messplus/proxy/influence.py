@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.influence import LevelActivity, cautious, estimate, may_count
-from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store.audits import activity, audits

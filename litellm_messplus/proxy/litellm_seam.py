@@ -123,7 +123,7 @@ def target_order(kwargs: Mapping[str, Any]) -> int | None:
 
 
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the metadata by which an internal call is charged to the caller's key."""
+    """Return the metadata of an internal call of that name: whose key is charged, if any is."""
     from litellm.litellm_core_utils.internal_call_metadata import (
         sanitized_forwardable_call_metadata,
     )
@@ -132,6 +132,22 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
 
 
 # What LiteLLM's router does with the deployments that a filter returns.
+
+
+TAG_FILTERING = "enable_tag_filtering"
+"""LiteLLM's switch, in a request and in `model_info`."""
+
+
+def may_filter_by_tags(
+    router: Any, deployments: Sequence[Mapping[str, Any]], kwargs: Mapping[str, Any]
+) -> bool:
+    """Return whether LiteLLM's filter by tags may look at a request: switched on for all, for the
+    request, or by one of the deployments."""
+    if router is None:
+        return False
+    if router.enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
+        return True
+    return any(TAG_FILTERING in (each.get("model_info") or ()) for each in deployments)
 
 
 async def kept_by_tags(

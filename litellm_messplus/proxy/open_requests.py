@@ -92,8 +92,9 @@ class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
-    the ids of the deployments that cannot take it. ``unlogged`` logs a request whose choice is
-    still being worked out aside, None of any other. ``secret`` is told to no client."""
+    the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
+    ``unlogged`` logs a request whose choice is still being worked out aside, None of any other.
+    ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -104,6 +105,7 @@ class OpenRequest:
     author: Author | None = None
     response_id: str | None = None
     unlogged: Callable[[], None] | None = None
+    attempts: int = 0
     secret: str = field(default_factory=new_id)
 
     def ensure_logged(self) -> None:

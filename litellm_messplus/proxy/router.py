@@ -26,6 +26,7 @@ from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
+from litellm_messplus.proxy.surfaces.people import identities
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -250,6 +251,7 @@ class RequestRouter:
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
             conversation_draw=self._draw(engine.zoo.name, request),
+            **identities(request.metadata, are_kept=self._settings.store_identities),
         )
         return _refused(record) if decided.is_refused else record
 

@@ -14,7 +14,8 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
 from litellm_messplus.replay.summary import Outcome
-from litellm_messplus.routing.decision import Decision, label_weight
+from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.decision import Decision
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled, Taught
 from litellm_messplus.zoo import Zoo

@@ -324,6 +324,12 @@ class MessplusSettings(Settings):
         description="Whether prompts, answers and a judge's reasons are kept in the database. "
         "Without it, the features of a prompt are, but not its words.",
     )
+    store_identities: bool = Field(
+        default=True,
+        description="Whether the key's alias and user, the end user and tags are kept with each "
+        "request. The hash of the key and the team's id always are: feedback and its limits need "
+        "them.",
+    )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,
         description="Exploration calls under way at once, in one worker. More are left out, and "

@@ -107,7 +107,7 @@ class Account:
         return Label(label.value, self.weighed(label.weight, given.stands_for))
 
     def settle(self) -> None:
-        """Owe nothing from now on, nor have anything saved up; what is pending is not expected."""
+        """Settle all that is owed and saved up, and expect nothing of what is pending."""
         self.shortfall = self.expected = 0.0
         self.pending.clear()
 

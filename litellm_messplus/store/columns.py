@@ -40,3 +40,8 @@ def required(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
 def optional(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
     """Make a column that is NULL where nobody knows."""
     return Column(name, kind, nullable=True, comment=comment, **options)
+
+
+def key(name: str, kind: Any, comment: str) -> Column[Any]:
+    """Make a column that is part of the table's primary key."""
+    return Column(name, kind, primary_key=True, comment=comment)

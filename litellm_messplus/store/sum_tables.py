@@ -1,16 +1,26 @@
 """Tables of sums by day and by hour, written together with the log: the status reads them."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, Date, Float, Integer, String, Table
 
-from litellm_messplus.store.columns import Position, metadata, optional, required
+from litellm_messplus.store.columns import Position, key, metadata, optional, required
+
+
+def of_promise(whose: str) -> Iterator[Column[Any]]:
+    """Yield the columns by which requests, or what belongs to one, are added up; ``whose`` date the
+    day is."""
+    yield key("day", Date, f"The date of {whose}, UTC.")
+    yield key("zoo", String(255), "The `model_name` that was asked for.")
+    yield key("service_level", String(255), "The promise.")
+
 
 request_sums = Table(
     "request_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of its requests, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
-    Column("service_level", String(255), primary_key=True, comment="The promise."),
-    Column("alpha", Float, primary_key=True, comment="The share promised at that time."),
+    *of_promise("its requests"),
+    key("alpha", Float, "The share promised at that time."),
     required("requests", Integer, "Requests decided."),
     required("labelled", Integer, "Those with a label of any source, whether it counts or not."),
     required("answered", Integer, "Those with a verdict."),
@@ -41,12 +51,10 @@ request_sums = Table(
 call_sums = Table(
     "call_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
-    Column("service_level", String(255), primary_key=True, comment="The promise."),
-    Column("candidate", String(255), primary_key=True, comment="The candidate; empty for NULL."),
-    Column("model", String(255), primary_key=True, comment="LiteLLM's name; empty for NULL."),
-    Column("role", String(16), primary_key=True, comment="`served` or `exploration`."),
+    *of_promise("the request"),
+    key("candidate", String(255), "The candidate; empty for NULL."),
+    key("model", String(255), "LiteLLM's name; empty for NULL."),
+    key("role", String(16), "`served` or `exploration`."),
     required("calls", Integer, "Calls ended."),
     required("failures", Integer, "Those of them that failed."),
     optional("cost", Float, "What they cost, measured energy included; NULL where unknown."),
@@ -67,11 +75,9 @@ call_sums = Table(
 label_sums = Table(
     "label_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
-    Column("service_level", String(255), primary_key=True, comment="The promise."),
-    Column("kind", String(16), primary_key=True, comment="A kind of labels."),
-    Column("source", String(64), primary_key=True, comment="Who judged."),
+    *of_promise("the request"),
+    key("kind", String(16), "A kind of labels."),
+    key("source", String(64), "Who judged."),
     required("labelled", Integer, "Served calls that it labelled."),
     required("satisfaction", Float, "Sum of its newest labels' values on them."),
     required("satisfaction_squared", Float, "Sum of the squares of these values."),
@@ -83,9 +89,9 @@ label_sums = Table(
 grading_sums = Table(
     "grading_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of the gradings, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The zoo whose answers were graded."),
-    Column("judge", String(255), primary_key=True, comment="The model group that graded."),
+    key("day", Date, "The date of the gradings, UTC."),
+    key("zoo", String(255), "The zoo whose answers were graded."),
+    key("judge", String(255), "The model group that graded."),
     required("gradings", Integer, "Times that it was asked."),
     required("graded", Integer, "Those of them that it answered as it should."),
     required("answers", Integer, "Answers that it was shown."),
@@ -98,11 +104,9 @@ grading_sums = Table(
 hourly_request_sums = Table(
     "hourly_request_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of its requests, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
-    Column("service_level", String(255), primary_key=True, comment="The promise."),
-    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
-    Column("alpha", Float, primary_key=True, comment="The share promised at that time."),
+    *of_promise("its requests"),
+    key("hour", Integer, "The hour of that day, UTC, from 0."),
+    key("alpha", Float, "The share promised at that time."),
     required("requests", Integer, "Requests decided."),
     required("answered", Integer, "Those with a verdict."),
     required("weight", Float, "Sum of the verdicts' weights."),
@@ -122,12 +126,10 @@ hourly_request_sums = Table(
 hourly_call_sums = Table(
     "hourly_call_sums",
     metadata,
-    Column("day", Date, primary_key=True, comment="The date of the request, UTC."),
-    Column("zoo", String(255), primary_key=True, comment="The `model_name` that was asked for."),
-    Column("service_level", String(255), primary_key=True, comment="The promise."),
-    Column("hour", Integer, primary_key=True, comment="The hour of that day, UTC, from 0."),
-    Column("candidate", String(255), primary_key=True, comment="The candidate; empty for NULL."),
-    Column("role", String(16), primary_key=True, comment="`served` or `exploration`."),
+    *of_promise("the request"),
+    key("hour", Integer, "The hour of that day, UTC, from 0."),
+    key("candidate", String(255), "The candidate; empty for NULL."),
+    key("role", String(16), "`served` or `exploration`."),
     required("calls", Integer, "Calls ended."),
     required("failures", Integer, "Those of them that failed."),
     comment="Calls added up by hour, promise and model, written together with the log, for the "

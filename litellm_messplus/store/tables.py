@@ -203,6 +203,18 @@ requests = Table(
         "The draw of its conversation, from 0 to 1: below the share of a canary it is routed. NULL "
         "under `mode: on`.",
     ),
+    optional("key_alias", String(255), "The key's alias, where `store_identities` is on."),
+    optional("user_id", String(255), "The key's user, where `store_identities` is on."),
+    optional(
+        "end_user",
+        String(255),
+        "The end user that the client named, where `store_identities` is on.",
+    ),
+    optional(
+        "tags",
+        JSON(none_as_null=True),
+        "Tags of the request, its key and team, where `store_identities` is on.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),

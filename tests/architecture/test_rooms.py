@@ -52,7 +52,7 @@ ALLOWED = {
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "routing", "errors"},
-    "page": {"inspecting", "records", "runtime", "status", "store"},
+    "page": {"certificate", "inspecting", "records", "runtime", "status", "store"},
     "cli": {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),

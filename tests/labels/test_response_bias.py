@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit, Estimate, cautious, corrected_rate, estimate
-from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.routing.aim import label_weight
 
 counts = st.integers(0, 3000)
 audits = st.builds(

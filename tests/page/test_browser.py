@@ -207,6 +207,22 @@ def test_filters_and_ranges_ask_for_what_they_name(desktop: Opened) -> None:
     assert "range=7" in page.url
 
 
+def test_what_is_proved_and_what_labels_cost_are_shown(desktop: Opened) -> None:
+    page = desktop.sign_in()
+    assert page.locator("#certificate table").count() == 0  # read when it is opened
+
+    page.locator("#certificate summary").click()
+
+    page.locator("#certificate tbody tr").nth(1).wait_for()
+    shown = page.locator("#certificate").inner_text()
+    assert "the last 500 requests" in shown
+    assert "response_bias" in shown or "users" in shown
+    costs = page.locator("#labels").inner_text()
+    assert "calls that no user saw" in costs
+    assert "saved by routing" in costs
+    assert desktop.complaints == []
+
+
 def test_a_chart_has_its_data_as_a_table(desktop: Opened) -> None:
     page = desktop.sign_in()
     chart = page.locator(".chart").first

@@ -8,15 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.proxy.buying import (
+from litellm_messplus.proxy.buying import compared_too, idle_reasons
+from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.proxy.label_purse import (
     LONGEST_SECONDS,
     MOST_RESERVED,
     SETTLED_SECONDS,
     Purse,
-    compared_too,
-    idle_reasons,
 )
-from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.records import GradingRecord, GradingStatus, Preferred
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings

@@ -14,7 +14,7 @@ from litellm_messplus.proxy import authentication
 from litellm_messplus.proxy.authentication import Caller, administrator
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import Change
-from litellm_messplus.store import zoo_modes
+from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.switching.modes import Mode
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, url
@@ -101,7 +101,10 @@ async def test_only_administrators_see_and_change(
     assert (seen.status_code, changed.status_code) == (403, 403)
 
 
-async def test_the_forecast_and_what_happened_stay_in_the_history(tmp_path: Path) -> None:
+async def test_the_forecast_and_what_happened_stay_in_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "WARM_UP", 0)
     async with asking(tmp_path) as (client, plugin):
         for number in range(30):
             arguments = call(f"{number}")

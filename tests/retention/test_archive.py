@@ -60,7 +60,8 @@ def archived(folder: Path, table: Table) -> dict[str, dict[str, Any]]:
 
 def _plain(row: Any) -> dict[str, Any]:
     return {
-        name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()
+        name: json.dumps(value) if isinstance(value, dict | list) else value
+        for name, value in row.items()
     }
 
 

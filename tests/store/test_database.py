@@ -30,7 +30,8 @@ from litellm_messplus.store.tables import metadata
 from tests.support.builders import pair, request, traffic
 
 SURFACE = ("surface", "surface_version")
-LATER = ("expected_t", "label_probability", "eligible", "gated_by")
+IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
+LATER = ("expected_t", "label_probability", "eligible", "gated_by", *IDENTITIES)
 """Columns that came to the requests after their surfaces."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
@@ -217,11 +218,13 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
 
 def without_numbers(rows: list[dict[str, Any]]) -> None:
     """Take out the numbers that one worker expected, which were those that it got, the
-    probabilities of draws, of which there were none, and what the gates said."""
+    probabilities of draws, of which there were none, what the gates said, and who asked."""
     assert all(row.pop("expected_t") == row["t"] for row in rows)
     assert all(row.pop("label_probability") is None for row in rows)
     for row in rows:
         del row["eligible"], row["gated_by"]
+        for name in IDENTITIES:
+            del row[name]
 
 
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:

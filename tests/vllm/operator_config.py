@@ -19,6 +19,8 @@ STAND_INS = {
 PATIENT = 2.0
 """Seconds for a decision: three servers and a proxy on two cores make one late now and then, and a
 request that is not routed takes no feedback."""
+NO_JUDGE: Config = {}
+"""In place of `auto`: the tiny models judge nothing, and the tests send the feedback."""
 
 
 def operators_config() -> Config:
@@ -39,4 +41,5 @@ def tiny_zoo_config(urls: Mapping[str, str]) -> Config:
         stand_in = STAND_INS[model]
         params.update(model=f"{provider}/{stand_in}", api_base=f"{urls[stand_in]}/v1")
     config["messplus"]["deadline_seconds"] = PATIENT
+    config["messplus"]["zoos"][ZOO]["labels"] = NO_JUDGE
     return config

@@ -1,7 +1,8 @@
-"""How far above alpha to aim, so that the certificate's lower bound reaches alpha and stays there.
+"""What the queue aims at, and how much a label weighs, where the labels are not the whole truth.
 
-The certificate (docs/certificate.md) proves a share by the labels that there are: its lower bound
-lies below the share that they show by about
+With a `confidence` the aim lies so far above alpha that the certificate's lower bound reaches alpha
+and stays there. The certificate (docs/certificate.md) proves a share by the labels that there are:
+its lower bound lies below the share that they show by about
 
     sqrt(v (2 log(1 / miss) + log(answered) / 2 + FIT)) / answered,
 
@@ -41,3 +42,27 @@ def raised(alpha: float, answered: int, requests: int, confidence: float) -> flo
     share = min(answered / max(requests, 1), 1.0)
     after = surplus(alpha, answered + 1, share, confidence)
     return after - surplus(alpha, answered, share, confidence)
+
+
+def aim(
+    alpha: float, *, margin: float, answered: int, label_noise: float, raised: float = 0.0
+) -> float:
+    """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
+
+    ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
+    little is known, gone when much is; ``raised`` is what a promise with a `confidence` adds.
+    Where a label is wrong with probability ``label_noise``,
+    the truth alpha shows as noise + (1 - 2 noise) alpha.
+    """
+    standard_error = sqrt(alpha * (1.0 - alpha) / max(answered, 1))
+    wanted = min(alpha + margin * standard_error + raised, (1.0 + alpha) / 2.0)
+    return label_noise + (1.0 - 2.0 * label_noise) * wanted
+
+
+def label_weight(satisfaction: float, response_bias: float) -> float:
+    """Weigh a label where unsatisfied users answer ``response_bias`` times as often.
+
+    A satisfied label then stands for that many times as many requests as an unsatisfied one; the
+    two weigh 1 on average.
+    """
+    return 2.0 * (1.0 + (response_bias - 1.0) * satisfaction) / (1.0 + response_bias)
