@@ -6,6 +6,7 @@ production does.
 
 import logging
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -95,7 +96,7 @@ class Engine:
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
         self.usual_parts: dict[str, float] = {}
-        self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
+        self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.resume(self.empty_state())
 
     def resume(self, state: ZooState) -> None:

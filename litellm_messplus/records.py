@@ -16,6 +16,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.switching.modes import Arm
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -96,10 +97,12 @@ class RequestRecord:
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
     bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could. ``key_alias`` to ``tags`` say who asked, where that is kept.
-    ``conversation`` and ``line`` are the ids of the requests that
-    began them, ``turn`` is its number in the line, and ``prefix`` the digest of its whole prompt;
-    all None where conversations are not held. ``hold`` says why it was held, or why no longer.
+    apart; None where all could. Where it was served as ``before``, ``would_choose`` is what the
+    router decided aside, at an expected ``would_cost``; ``sample_probability`` is there where
+    another model was called unseen. ``key_alias`` to ``tags`` say who asked, where that is kept.
+    ``conversation`` and ``line`` are the ids of the requests that began them, ``turn`` is its
+    number in the line, and ``prefix`` the digest of its whole prompt; all None where conversations
+    are not held. ``hold`` says why it was held, or why no longer.
     """
 
     request_id: str
@@ -140,6 +143,11 @@ class RequestRecord:
     label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
     gated_by: tuple[str, ...] | None = None
+    arm: Arm = Arm.ROUTED
+    would_choose: str | None = None
+    would_cost: float | None = None
+    sample_probability: float | None = None
+    conversation_draw: float | None = None
     key_alias: str | None = None
     user_id: str | None = None
     end_user: str | None = None

@@ -14,6 +14,7 @@ from litellm_messplus.cli.replay import encoders, replay
 from litellm_messplus.cli.status import status
 from litellm_messplus.cli.ui import ui
 from litellm_messplus.cli.upkeep import check, prune, verify
+from litellm_messplus.cli.zoo import zoo
 
 app = typer.Typer(
     help="Hold a promised share of satisfied requests at the lowest cost.",
@@ -71,6 +72,7 @@ app.command()(status)
 app.command()(teach)
 app.command()(ui)
 app.command()(verify)
+app.command()(zoo)
 app.add_typer(labels.app, name="labels")
 app.add_typer(simulate.app, name="simulate")
 

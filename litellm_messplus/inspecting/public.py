@@ -117,6 +117,10 @@ class PublicRequest(PublicRow):
     expected_t: int | None
     eligible: list[str] | None
     gated_by: list[str] | None
+    arm: str
+    would_choose: str | None
+    would_cost: float | None
+    sample_probability: float | None
     key_alias: str | None
     user_id: str | None
     end_user: str | None

@@ -28,6 +28,7 @@ WORDS: dict[str, str] = {
     Reason.HELD: "held: its conversation is there",
     Reason.TROUBLE: "the model before it got no further: a better one",
     Reason.NONE_HEALTHY: "no deployment is healthy",
+    Reason.UNDECIDED: "served as before; the choice was not worked out in time",
 }
 """What each reason says to a person."""
 

@@ -5,10 +5,14 @@ checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
+way_back          returns zoos to what served before, where the promise or the service suffers
+zoos              administrators see and change how far a zoo is switched on
+asides            requests that are served as before, and decided in a task beside them
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
+samples           what the unseen calls of watched zoos may cost
 judge_calls       one call to a judge, charged to nobody
 visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
@@ -24,6 +28,7 @@ influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holds             who serves a conversation: asked before a decision, told of calls and ends
 standing          where a request stands in its conversation, and who holds it
+modes             whether a zoo watches, routes a share, or routes all, as it is now
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes

@@ -11,6 +11,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.proxy.asides import Asides
 from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
@@ -29,15 +30,19 @@ from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.line_log import LineLog
 from litellm_messplus.proxy.litellm_seam import flush_log_events
+from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
+from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.proxy.visibility.attempts import Visibility
+from litellm_messplus.proxy.way_back import WayBack
+from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
@@ -53,7 +58,8 @@ class Parts:
     """One a worker process. Those without an underscore are what the hooks of LiteLLM use.
 
     ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
-    is, and ``prompt_tokens`` counts for the candidates whose tokenizer is at hand.
+    is, and ``prompt_tokens`` counts for the candidates whose tokenizer is at hand. ``modes`` have
+    been read from the database; those of the file hold until they are.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Parts:
         *,
         measured: Sequence[MeasuredDeployment] = (),
         prompt_tokens: PromptTokens | None = None,
+        modes: LiveModes | None = None,
     ) -> None:
         self.engines = engines
         self.counters = counters = Counters()
@@ -109,6 +116,24 @@ class Parts:
         )
         self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
+        self.modes = modes or LiveModes(settings.zoos)
+        self._changes = ModeChanges(database, self.modes, counters)
+        self._zoos = ZooDesk(database, engines, self.modes, self._changes)
+        self._way_back = WayBack(
+            database, engines, self.modes, self._changes, counters, settings.alerts.webhook
+        )
+        self._samples = SamplePurses(settings.zoos, database, counters)
+        self._asides = Asides(
+            self.modes,
+            open_requests,
+            self.journal,
+            self._explorer,
+            self._desk,
+            self._samples,
+            counters,
+            seed=settings.seed,
+            store_identities=settings.store_identities,
+        )
         self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = self._build_feedback_desk(open_requests)
@@ -132,6 +157,8 @@ class Parts:
             counters,
             self._buyers.of_zoo,
             self._holds,
+            self._asides,
+            self.modes,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
@@ -173,6 +200,7 @@ class Parts:
         """Return the endpoints under `/messplus`."""
         routes = build_routes(self._feedback_desk, self.counters, self.watch)
         routes.include_router(self._page.routes())
+        routes.include_router(build_zoo_routes(self._zoos, self.counters))
         return routes
 
     def begin_at(self, position: int) -> None:
@@ -194,11 +222,17 @@ class Parts:
         self._response_bias.start()
         self._energy.start()
         self._retention.start()
+        self._changes.start()
+        self._samples.start()
+        self._way_back.start()
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         try:
             await self.joining.close()
+            await self._way_back.close()
+            await self._changes.close()
+            await self._samples.close()
             await self._retention.close()
             await self.line_log.close()
             await self.live.close()
@@ -207,6 +241,7 @@ class Parts:
             await self._judges.close()
             await self._buyers.close()
             await self._response_bias.close()
+            await self._asides.close()
             await self._features.close()
             await self._explorer.close()
             await flush_log_events()

@@ -101,6 +101,7 @@ class RequestFinder:
     async def _look(self, given: str, caller: Caller) -> history.Found | None:
         for opened in self._open.find(given):
             if caller.owns(opened.record.key_hash):
+                opened.ensure_logged()
                 return _found(opened.record)
         if caller.is_admin:
             return await history.find(self._database, given)

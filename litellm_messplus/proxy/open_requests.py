@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,7 +96,8 @@ class OpenRequest:
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
     the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
     ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
-    holds it. ``secret`` is told to no client."""
+    holds it. ``unlogged`` logs a request whose choice is still being worked out aside, None of any
+    other. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -106,10 +107,16 @@ class OpenRequest:
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None
+    unlogged: Callable[[], None] | None = None
     attempts: int = 0
     place: Place | None = None
     pin: Pin | None = None
     secret: str = field(default_factory=new_id)
+
+    def ensure_logged(self) -> None:
+        """Have the request logged, if it is not yet: before anything is logged about it."""
+        if self.unlogged is not None:
+            self.unlogged()
 
     def release_asked(self) -> Asked | None:
         """Hand over what was asked, and keep it no longer: an open request is kept long after."""

@@ -52,6 +52,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
             return ranking
         except MissedDeadlineError as missed:
+            self.parts.modes.marks[model].append(True)
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
             if missed.pin is not None:
                 left = missed.pin.among(healthy_deployments)
@@ -59,6 +60,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             if missed.barred:
                 return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
+            self.parts.modes.marks[model].append(True)
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
 

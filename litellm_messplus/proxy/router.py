@@ -12,6 +12,7 @@ from litellm_messplus.engine import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
@@ -22,6 +23,7 @@ from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
+from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.standing import Pin, Standing
@@ -37,6 +39,7 @@ from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.gates import baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.switching.modes import Arm
 
 
 class MissedDeadlineError(Exception):
@@ -80,7 +83,10 @@ class RequestRouter:
         counters: Counters,
         buyers: Mapping[str, Buyer],
         holds: Holds,
+        asides: Asides,
+        modes: LiveModes,
     ) -> None:
+        self._asides, self._modes = asides, modes
         self._gates = gates
         self._holds = holds
         self._buyers = buyers
@@ -118,6 +124,12 @@ class RequestRouter:
         if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
+        if opened is None:
+            opened = self._begin_aside(engine, deployments, request)
+        elif opened.record.arm is Arm.BEFORE:
+            opened.tried.update(_failed(request))
+        if opened is not None and opened.record.arm is Arm.BEFORE:
+            return served_before(deployments, opened, target_order(request.kwargs))
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
         else:
@@ -159,6 +171,31 @@ class RequestRouter:
         self._hold_the_deadline(engine, read, seconds, standing)
         decided = DecidedRequest(read, choice, seconds, not deployments, bought, standing)
         return self._announce(decided, self._record(engine, decided))
+
+    def _begin_aside(
+        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest | None:
+        """Open a request that is served as before; None where it is routed."""
+        if not self._modes.now[engine.zoo.name].draws:
+            return None
+        return self._asides.begin(engine, deployments, request, self._decide_aside)
+
+    async def _decide_aside(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        request_id: str,
+    ) -> DecidedAside:
+        """Decide a request that is served as before: nobody waits for it, and no deadline is
+        missed."""
+        started = time.perf_counter()
+        read = await self._reader.read(engine.zoo, request, request_id, deployments)
+        read = replace(read, question=replace(read.question, level=beside(read.question.level)))
+        choice, bought = self._choose(engine, read)
+        seconds = time.perf_counter() - started
+        decided = DecidedRequest(read, choice, seconds, not deployments, bought, None)
+        return DecidedAside(self._record(engine, decided), read, choice)
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
         """Decide, and draw whether labels of the answers are bought: with which probability."""
@@ -232,16 +269,21 @@ class RequestRouter:
             label_probability=decided.bought,
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
+            conversation_draw=self._draw(engine.zoo.name, request),
             **identities(request.metadata, are_kept=self._settings.store_identities),
         )
         if decided.standing is not None:
             record = decided.standing.logged(record)
         return _refused(record) if decided.is_refused else record
 
+    def _draw(self, zoo: str, request: IncomingRequest) -> float | None:
+        return self._asides.draw(zoo, request) if self._modes.now[zoo].draws else None
+
     def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
         """Tell everyone who has to do with the request from now on."""
         read, decision = decided.read, decided.choice.decision
         request = read.request
+        self._modes.marks[record.zoo].append(False)
         if read.encoding is None:
             self._counters.add("features_late")
         # A retry may find a deployment after all.

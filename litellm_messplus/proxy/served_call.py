@@ -15,6 +15,7 @@ from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
 from litellm_messplus.records import CallRole, served_call_id
 from litellm_messplus.runtime import Counters
+from litellm_messplus.switching.modes import LITELLM
 
 
 class ServedCalls:
@@ -57,6 +58,7 @@ class ServedCalls:
             return
         payload = kwargs["standard_logging_object"]
         author = await self._author(opened, payload, response)
+        opened.ensure_logged()
         end = answered_end(opened, payload, response, author)
         call = self._sink.ended(opened.record, opened.release_asked(), end)
         # The headers of a stream went out before anybody knew its id.
@@ -82,6 +84,7 @@ class ServedCalls:
         """End a request whose user got an error, after every retry and fallback."""
         opened = self._opened(data, data)
         if opened is not None:
+            opened.ensure_logged()
             self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
 
     def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
@@ -164,12 +167,13 @@ def answered_end(
 
 def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
     """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
-    deployment left, no candidate was called."""
+    deployment left, no candidate was called; which one LiteLLM itself chose, nobody knows."""
     is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
+    is_unknown = is_refused or opened.record.chosen == LITELLM
     return CallEnd(
         call_id=served_call_id(opened.record.request_id),
         role=CallRole.SERVED,
-        author=Author(None if is_refused else opened.record.chosen, None, None),
+        author=Author(None if is_unknown else opened.record.chosen, None, None),
         ended_at=datetime.now(UTC),
         error=error,
     )

@@ -27,6 +27,7 @@ from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments import capabilities
 from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.litellm_seam import proxy_configuration
+from litellm_messplus.proxy.modes import LiveModes, adopt
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime import version
@@ -41,8 +42,11 @@ CONNECT_SECONDS = 10.0
 """How long a database may take to answer at all: asyncpg would wait a minute."""
 
 
-async def open_database(settings: MessplusSettings, engines: dict[str, Engine]) -> int:
-    """Migrate it and bring the engines to the end of its log; returns that position.
+async def open_database(
+    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes | None = None
+) -> int:
+    """Migrate it, bring the engines to the end of its log, and the modes to what holds; returns
+    that position.
 
     Raises ConfigurationError where it cannot be used, DatabaseAwayError where it does not answer
     now. The engines are then to be restored anew.
@@ -55,6 +59,7 @@ async def open_database(settings: MessplusSettings, engines: dict[str, Engine]) 
             await verdicts.save(
                 database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
             )
+            await adopt(database, modes or LiveModes(settings.zoos))
             for engine in engines.values():
                 engine.resume(engine.empty_state())
             position = await restore(database, engines)
@@ -221,7 +226,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     settings, zoos, measured = found.settings, found.zoos, found.measured
     encoder = load_for_requests(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    position = _restored(settings, engines)
+    modes = LiveModes(settings.zoos)
+    position = _restored(settings, engines, modes)
     database = create_engine(settings.database)
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
@@ -237,10 +243,11 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
             position or 0,
             measured=measured,
             prompt_tokens=prompt_tokens,
+            modes=modes,
         )
     )
     if position is None:
-        join_later(plugin, partial(open_database, settings, engines))
+        join_later(plugin, partial(open_database, settings, engines, modes))
     else:
         plugin.start()
     plugin.attach()
@@ -259,11 +266,13 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     return plugin
 
 
-def _restored(settings: MessplusSettings, engines: dict[str, Engine]) -> int | None:
+def _restored(
+    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes
+) -> int | None:
     """Return the position up to which the log is folded in; None where the database is away, which
     may come back."""
     try:
-        return _run_in_thread(open_database(settings, engines))
+        return _run_in_thread(open_database(settings, engines, modes))
     except DatabaseAwayError as error:
         if not settings.start_without_database:
             raise

@@ -15,12 +15,19 @@ from litellm_messplus.settings.labels import (
     Settings,
     Share,
 )
+from litellm_messplus.settings.modes import (
+    AlertsSettings,
+    CanaryShare,
+    ModeName,
+    WatchSettings,
+)
 from litellm_messplus.settings.policies import (
     PolicyName,
     PolicyPromise,
     PolicySettings,
     read_by_others,
 )
+from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
 
 # How long the proxy keeps requests, and what becomes of older ones.
 
@@ -128,6 +135,24 @@ class ZooSettings(PolicySettings):
         "`pass`: its requests are left to LiteLLM, and counted as `team_requests`. `include`: they "
         "are candidates too.",
     )
+    mode: ModeName = Field(
+        default=Mode.ON,
+        description="How far the router has taken over: `watch` serves as before and decides "
+        "aside, `canary` routes a share of the conversations, `on` routes all.",
+    )
+    share: CanaryShare = Field(
+        default=DEFAULT_SHARE,
+        description="Under `canary`: the share of conversations that is routed.",
+    )
+    before: str | None = Field(
+        default=None,
+        description="What served before, and serves what is not routed: `litellm` for LiteLLM's "
+        "own choice, or a candidate. Without it there is no way back.",
+    )
+    watch: WatchSettings = Field(
+        default_factory=WatchSettings,
+        description="What is called unseen of the requests that are served as before.",
+    )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Where labels come from beside the users' feedback, and whose word counts.",
@@ -209,6 +234,20 @@ class ZooSettings(PolicySettings):
     def hold(self) -> HoldMode:
         """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
+
+    @model_validator(mode="after")
+    def _levels_are_told_from_streams(self) -> "ZooSettings":
+        taken = [name for name in self.service_levels if is_before(name)]
+        if taken:
+            raise ValueError(
+                f"service levels whose names do not end in '{BEFORE_SUFFIX}', as '{taken[0]}' does"
+            )
+        return self
+
+    @property
+    def zoo_mode(self) -> ZooMode:
+        """The mode as the file has it; what was changed since is in the database."""
+        return ZooMode(self.mode, self.share, self.before)
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.
@@ -309,6 +348,10 @@ class MessplusSettings(Settings):
     )
     retention: RetentionSettings | None = Field(
         default=None, description="How long requests are kept."
+    )
+    alerts: AlertsSettings = Field(
+        default_factory=AlertsSettings,
+        description="Who is told where a zoo returns to what served before.",
     )
     store_text: bool = Field(
         default=False,

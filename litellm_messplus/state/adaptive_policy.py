@@ -17,6 +17,7 @@ from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled
 from litellm_messplus.state.forced import ForcedRequests
+from litellm_messplus.switching.modes import WARM_UP, is_before
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #
@@ -104,6 +105,11 @@ class Account:
         """Return a label that counts as often as it is ``weighed``."""
         label = given.label
         return Label(label.value, self.weighed(label.weight, given.stands_for))
+
+    def settle(self) -> None:
+        """Settle all that is owed and saved up, and expect nothing of what is pending."""
+        self.shortfall = self.expected = 0.0
+        self.pending.clear()
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; forced requests only where there were any, else it is what it always
@@ -237,6 +243,8 @@ class AdaptivePolicy:
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
+        if is_before(entry.service_level) and account.requests == WARM_UP:
+            account.settle()
         account.decided(entry.request_id, entry.expected_shortfall)
         self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 

@@ -134,7 +134,9 @@ class Labelled:
 
     ``example`` is None while the call has not ended, so that nobody knows yet which model served,
     and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
-    ``is_forced`` where a single candidate could take the request.
+    ``is_forced`` where a single candidate could take the request. ``of_choice`` says of a request
+    that was served as before whether the call is one of the model that the router would have
+    chosen; None of a routed one.
     """
 
     position: int
@@ -149,6 +151,12 @@ class Labelled:
     example: Example | None
     is_bought: bool = False
     is_forced: bool = False
+    of_choice: bool | None = None
+
+    @property
+    def moves_queue(self) -> bool:
+        """Whether it tells what the router's choice is worth."""
+        return self.is_served if self.of_choice is None else self.of_choice
 
 
 @dataclass(frozen=True, slots=True)

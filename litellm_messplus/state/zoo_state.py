@@ -236,7 +236,7 @@ class ZooState:
         if now is None:
             return
         previous, verdict = None if before is None else before.label, now.label
-        if entry.is_served and now != before:
+        if entry.moves_queue and now != before:
             self.policy.answered(entry, now, before)
         if verdict == previous:
             return

@@ -27,6 +27,7 @@ class AlertKind(StrEnum):
     JUDGE_STOPPED = "judge_stopped"
     KEY_HELD = "key_held"
     CANDIDATES = "candidates"
+    RETURNED = "returned"
     JOURNAL = "journal"
 
 

@@ -1,7 +1,7 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,11 +37,14 @@ from litellm_messplus.status.report import (
     Status,
     WindowStatus,
 )
+from litellm_messplus.status.switches import read_switches
 from litellm_messplus.status.windows import best_single, overheads, window_status
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
 from litellm_messplus.store.candidates import LoggedChange, newest_changes
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
+from litellm_messplus.store.zoo_modes import ModeRow, newest_of
+from litellm_messplus.switching.modes import is_before
 
 # Which alerts a service level raises, and keys that say more than they may.
 
@@ -57,6 +60,15 @@ def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
     return [
         Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
         for (zoo, level), told in held.items()
+    ]
+
+
+def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
+    """Name the zoos that returned to what served before by themselves, until somebody acts."""
+    return [
+        Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
+        for zoo, row in sorted(rows.items())
+        if row.is_returned
     ]
 
 
@@ -134,6 +146,7 @@ class Rows:
     keys: Sequence[KeyVerdicts] = ()
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[LoggedChange] = ()
+    modes: Mapping[str, ModeRow] = field(default_factory=dict)
 
 
 async def read_status(
@@ -147,14 +160,20 @@ async def read_status(
     """Ask the log, and put together what it says.
 
     With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
-    plugin's own; without them nothing is said of the journal. The calibration takes longer than
-    all the rest, and neither alerts nor metrics need it.
+    plugin's own; without them nothing is said of the journal. The calibration and the forecasts
+    take longer than all the rest, and neither alerts nor metrics need them.
     Raises ValueError for a window below 1, ReadingTakesTooLongError, and
     sqlalchemy.exc.SQLAlchemyError or OSError where the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
-    return build_status(await _read(database, window, with_calibration), window, live, counters)
+    rows = await _read(database, window, with_calibration)
+    found = build_status(rows, window, live, counters)
+    if not with_calibration:  # nor the forecast, which reads thousands of requests
+        return found
+    known = {level.zoo for level in found.levels}
+    modes = {zoo: row for zoo, row in rows.modes.items() if zoo in known}
+    return replace(found, switches=await read_switches(database, modes, rows.overall.totals.keys()))
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
@@ -172,6 +191,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             keys=await heaviest_keys(connection, HEAVIEST_KEYS),
             label_costs=await label_costs(connection, today, today - timedelta(days=1)),
             changes=await newest_changes(connection),
+            modes=await newest_of(connection),
         )
 
 
@@ -208,7 +228,8 @@ def build_status(
     counters: Mapping[str, int] | None = None,
 ) -> Status:
     """Build the status that the rows make, with its alerts."""
-    known = rows.newest.keys() | rows.overall.totals.keys() if live is None else set(live)
+    logged = {key for key in rows.newest.keys() | rows.overall.totals.keys() if _is_promise(key)}
+    known = logged if live is None else set(live)
     levels = [
         found
         for key in sorted(known)
@@ -227,6 +248,7 @@ def build_status(
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
         *candidate_alerts(live or {}),
+        *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
@@ -235,6 +257,12 @@ def build_status(
     )
     changes = tuple(candidate_status(each) for each in rows.changes if each.zoo in zoos)
     return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs, changes)
+
+
+def _is_promise(key: Key) -> bool:
+    """Tell promises from the streams of requests that were served as before, which count towards
+    none."""
+    return not is_before(key[1])
 
 
 def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:

@@ -20,6 +20,7 @@ from litellm_messplus.status.report import (
     Status,
     WindowStatus,
 )
+from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.status.tables import bias_rows, calibration_tables, judge_tables, label_rows
 
 # What an operator should do about a promise, in one phrase.
@@ -263,10 +264,11 @@ def _money(value: float | None, unit: str | None) -> str:
 
 
 def summary(status: Status) -> Iterator[Text]:
-    """Write one line for each promise, over the whole time."""
+    """Write one line for each promise, over the whole time, and for each zoo that is not on."""
     for level in status.levels:
         parts = (*_figures(level), advice(level, status))
         yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
+    yield from map(Text, switch_lines(status.switches))
 
 
 def alert_lines(status: Status) -> Iterator[Text]:

@@ -15,6 +15,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.switches import SwitchStatus
 
 # What the running proxy knows beyond the log.
 
@@ -333,7 +334,8 @@ class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
     most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
-    changed their price or went, the newest first."""
+    changed their price or went, the newest first; ``switches`` are of each zoo whose mode was ever
+    set."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -343,6 +345,7 @@ class Status:
     keys: tuple[KeyStatus, ...]
     label_costs: tuple[LabelCostStatus, ...] = ()
     candidates: tuple[CandidateStatus, ...] = ()
+    switches: tuple[SwitchStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

@@ -7,6 +7,7 @@ counts is not decided here: entries bring the newest of each source that was kno
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from litellm_messplus.store.candidates import changes_in
 from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
+from litellm_messplus.switching.modes import Arm
 
 PAGE = 500
 """Positions read at once, which bounds the memory that a long log takes, and how long the event
@@ -214,6 +216,10 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             requests.c.is_exploration,
             requests.c.label_probability,
             requests.c.eligible,
+            requests.c.arm,
+            requests.c.chosen,
+            requests.c.would_choose,
+            requests.c.sample_probability,
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -224,6 +230,8 @@ def _label_query(after: int, upto: int) -> Select[Any]:
 def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
+    is_sampled = found.arm == Arm.BEFORE and not is_served
+    sampled = partial(_sampled, probability=found.sample_probability if is_sampled else None)
     return Labelled(
         position=found.position,
         zoo=found.zoo,
@@ -232,12 +240,30 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         call_id=found.call_id,
         alpha=found.alpha,
         is_served=is_served,
-        given=given(found),
-        earlier=earlier,
+        given=sampled(given(found)),
+        earlier=tuple(map(sampled, earlier)),
         example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
         is_bought=found.label_probability is not None,
         is_forced=is_forced(found.eligible),
+        of_choice=_of_choice(found, is_served) if found.arm == Arm.BEFORE else None,
     )
+
+
+def _sampled(label: Given, probability: float | None) -> Given:
+    """Weigh a label on a call that was itself drawn."""
+    if probability is None:
+        return label
+    return label._replace(probability=(label.probability or 1.0) * probability)
+
+
+def _of_choice(found: Row[Any], is_served: bool) -> bool:
+    """Tell of a request that was served as before whether the label is on an answer of the model
+    that the router would have chosen. Where that was called unseen, the served one does not count
+    too."""
+    candidate = found.candidate or (found.chosen if is_served else None)
+    if candidate is None or candidate != found.would_choose:
+        return False
+    return not is_served or found.sample_probability is None or found.chosen == candidate
 
 
 def _taught(found: Row[Any]) -> Taught:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.tables import requests
+from litellm_messplus.switching.modes import BEFORE_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +84,14 @@ def _judging(today: date) -> Any:
 
 def _on(day: date, figure: Any) -> Any:
     return func.coalesce(func.sum(case((request_sums.c.day == day, figure))), 0.0)
+
+
+async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:
+    """Read what unseen calls cost on a day, by zoo, of requests that were served as before."""
+    found = request_sums.c
+    query = (
+        select(found.zoo, func.sum(found.exploration_cost))
+        .where(found.day == day, found.service_level.endswith(BEFORE_SUFFIX))
+        .group_by(found.zoo)
+    )
+    return {row[0]: row[1] for row in await connection.execute(query)}

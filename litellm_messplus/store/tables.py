@@ -18,6 +18,7 @@ from sqlalchemy import (
 from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
     candidate_table,
     sum_tables,
+    zoo_modes,
 )
 from litellm_messplus.store.columns import (
     Position,
@@ -50,7 +51,12 @@ requests = Table(
     required("position", Position, "Place in the log.", unique=True),
     required("created_at", UtcDateTime, "When it was decided, UTC."),
     required("zoo", String(255), "The `model_name` that was asked for."),
-    required("service_level", String(255), "The promise that it counts towards."),
+    required(
+        "service_level",
+        String(255),
+        "The promise that it counts towards; with `:before` behind it, the stream of those served "
+        "as before, which count towards none.",
+    ),
     required("t", BigInteger, "Its number within the service level, from 1, without gaps."),
     required("alpha", Float, "The share promised at that time."),
     required("policy", String(64), "The policy that decided."),
@@ -83,7 +89,11 @@ requests = Table(
     ),
     optional("estimated_cost_largest", Float, "Expected cost of `largest`, for savings."),
     required("queue", Float, "The virtual queue at the decision."),
-    required("chosen", String(255), "The candidate that was to serve."),
+    required(
+        "chosen",
+        String(255),
+        "The candidate that was to serve; `litellm` where that was LiteLLM's own choice.",
+    ),
     required(
         "largest",
         String(255),
@@ -163,6 +173,36 @@ requests = Table(
         "gated_by",
         JSON(none_as_null=True),
         "What told them apart, in words, such as `images`; NULL where all could.",
+    ),
+    required(
+        "arm",
+        String(16),
+        "`routed`, or `before`: what served before the zoo was switched on served it, and the "
+        "router decided aside.",
+        server_default="routed",
+    ),
+    optional(
+        "would_choose",
+        String(255),
+        "Served as before: the candidate that the router would have chosen; NULL where it was not "
+        "worked out in time, and of a routed request.",
+    ),
+    optional(
+        "would_cost",
+        Float,
+        "Served as before: what that candidate, and the calls beside it, were expected to cost.",
+    ),
+    optional(
+        "sample_probability",
+        Float,
+        "Served as before: the probability of the draw that had another model called unseen; NULL "
+        "where none was called.",
+    ),
+    optional(
+        "conversation_draw",
+        Float,
+        "The draw of its conversation, from 0 to 1: below the share of a canary it is routed. NULL "
+        "under `mode: on`.",
     ),
     optional("key_alias", String(255), "The key's alias, where `store_identities` is on."),
     optional("user_id", String(255), "The key's user, where `store_identities` is on."),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("routing", "prediction", "costs", "conversations", "state")
+PURE = ("routing", "prediction", "costs", "conversations", "state", "switching")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": set(),
@@ -18,12 +18,15 @@ ALLOWED = {
     "state": {
         *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
         "candidate_change",
+        "switching",
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
-    "settings": {"costs", "errors", "label_kind"},
+    "settings": {"costs", "errors", "label_kind", "switching"},
+    "switching": {"certificate"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
+        "switching",
     },
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
@@ -31,6 +34,7 @@ ALLOWED = {
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
         "candidate_change",
+        "switching",
     },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
@@ -83,7 +87,7 @@ SPINE = {
     "label_kind": set(),
     "parquet": {"errors"},
     "plugin": {"proxy"},
-    "records": {"candidate_change", "label_kind", "prediction", "routing"},
+    "records": {"candidate_change", "label_kind", "prediction", "routing", "switching"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
     "zoo": {"costs", "settings"},

@@ -1,5 +1,6 @@
 """`docs/http.md` describes every header, route, field, counter and refusal, and no other."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import cast
@@ -23,6 +24,7 @@ from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome
 from litellm_messplus.proxy.http import build_routes, response_headers
 from litellm_messplus.proxy.monitoring import StatusWatch
+from litellm_messplus.proxy.zoos import Change, ZooDesk, ZooSwitch, build_zoo_routes
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from tests.docs.counters import counted
@@ -44,15 +46,31 @@ def test_every_header_is_described() -> None:
 def test_every_route_is_described() -> None:
     desk = cast(FeedbackDesk, None)
     router = build_routes(desk, Counters(), cast(StatusWatch, None))
+    zoos = build_zoo_routes(cast(ZooDesk, None), Counters())
     routes = {
         f"{method} {re.sub('{.*}', '{id}', route.path)}"
-        for route in router.routes
+        for route in (*router.routes, *zoos.routes)
         if isinstance(route, APIRoute)
         for method in route.methods or ()
     }
 
     named = {heading for heading in HTTP.headings if "/messplus/" in heading}
     assert routes == named
+
+
+def test_every_field_of_a_change_is_described_in_the_words_of_the_code() -> None:
+    rows = HTTP.under("PATCH /messplus/zoos/{id}")
+
+    assert {code_of(row.cells["Field"]): row.cells["Meaning"] for row in rows} == {
+        name: field.description for name, field in Change.model_fields.items()
+    }
+
+
+def test_the_example_of_a_zoo_has_every_field() -> None:
+    text = HTTP.text.partition("## GET /messplus/zoos/{id}")[2]
+    example = json.loads(text.partition("```json")[2].partition("```")[0])
+
+    assert set(ZooSwitch.model_validate(example).model_fields_set) == set(ZooSwitch.model_fields)
 
 
 def test_every_counter_is_described() -> None:

@@ -32,6 +32,7 @@ from litellm_messplus.settings.labels import (
     LabelsSettings,
     ParitySettings,
 )
+from litellm_messplus.settings.modes import AlertsSettings, WatchSettings
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
     MessplusSettings,
@@ -48,6 +49,8 @@ SETTING_MODELS: dict[str, type[BaseModel]] = {
     "retention.": RetentionSettings,
     "zoos.<zoo>.": ZooSettings,
     "zoos.<zoo>.electricity.": ElectricitySettings,
+    "zoos.<zoo>.watch.": WatchSettings,
+    "alerts.": AlertsSettings,
     "zoos.<zoo>.service_levels.<level>.": ServiceLevelSettings,
     "zoos.<zoo>.conversations.": ConversationsSettings,
     "zoos.<zoo>.labels.": LabelsSettings,

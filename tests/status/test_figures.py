@@ -332,6 +332,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "keys": [],
         "label_costs": [],
         "candidates": [],
+        "switches": [],
     }
 
 

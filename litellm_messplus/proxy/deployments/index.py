@@ -21,6 +21,7 @@ from litellm_messplus.proxy.deployments.membership import (
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, deployment_price
 from litellm_messplus.proxy.litellm_seam import stores_models
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.switching.modes import LITELLM
 from litellm_messplus.zoo import FEWEST, Zoo
 
 logger = logging.getLogger("litellm_messplus")
@@ -191,6 +192,7 @@ def _check_candidates(
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
+    _check_before(key, settings, list(prices), may_wait)
     if settings.largest is None and len(set(prices.values())) == 1:
         raise ConfigurationError(
             f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
@@ -207,3 +209,13 @@ def _check_waiting(name: str, settings: ZooSettings) -> None:
                 "nothing, in a zoo that waits for its models",
                 f"a `model_name` that judges, or `messplus.zoos.{name}.largest`",
             )
+
+
+def _check_before(key: str, settings: ZooSettings, known: Sequence[str], may_wait: bool) -> None:
+    """Raise ConfigurationError where the mode has nothing to serve as before with, or another
+    name; that of a model which is yet to come is taken where the zoo may wait."""
+    expected = [settings.before] if may_wait and settings.before is not None else []
+    if settings.zoo_mode.problem([*known, *expected]) is not None:
+        allowed = f"{LITELLM}, or the candidate that served before: {', '.join(known)}"
+        given = settings.before or f"nothing, under `mode: {settings.mode}`"
+        raise ConfigurationError(f"{key}.before", given, allowed)

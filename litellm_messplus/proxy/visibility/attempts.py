@@ -14,6 +14,7 @@ from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA
 from litellm_messplus.proxy.visibility.card import Baseline, routing_card, write
 from litellm_messplus.proxy.visibility.traces import Traces
 from litellm_messplus.runtime import Counters
+from litellm_messplus.switching.modes import Arm
 
 REMEMBERED = 256
 """Baselines: one for each candidate that was the largest."""
@@ -38,7 +39,7 @@ class Visibility:
         """Tell of an attempt by the deployments as they are to be tried.
 
         What is not routed has no open request, and an exploration call neither: nothing is told of
-        them.
+        them, nor of what is served as before.
         """
         if not ranking or kwargs is None:
             return
@@ -47,7 +48,8 @@ class Visibility:
                 metadata = kwargs.get(name)
                 opened = self._open.get(metadata, kwargs.get("litellm_call_id"))
                 if opened is not None and isinstance(metadata, dict):
-                    self._tell(opened, ranking, metadata, span)
+                    if opened.record.arm is Arm.ROUTED:
+                        self._tell(opened, ranking, metadata, span)
                     return
         except Exception:
             self._counters.failure("visibility_failures", "LiteLLM's logs lack a decision")

@@ -1,0 +1,189 @@
+"""Does the forecast hold, and does a zoo return in time, and only then?
+
+    python -m benchmarks.switching [--seeds 20] [--sample 0.5] [--looks 10000] [--json]
+
+A simulated zoo is watched for 1,000 requests, with a sample of unseen calls, and then on for 1,000:
+``forecast_inside`` is the share of seeds in which what happened, cost and satisfaction, lies inside
+the forecast's intervals, and ``forecast_width`` how wide that of the satisfaction is, in points.
+Canaries of a tenth turn bad, in one of three ways: ``returned_in_time`` is the share of seeds, of
+the worst way, in which the zoo is back within 200 canary requests, looked at every 100 requests.
+``false_returns`` is the share of zoos that return though they are as good as before and just at
+alpha, each looked at 50 times.
+
+The program ends with status 1 where the forecast holds in fewer than 18 of 20 seeds or is wider
+than 6 points, where fewer than 19 of 20 canaries are back in time, or more than 5 % return for
+nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.switched_zoo import SwitchedZoo
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.switching.way_back import Served, reason_to_return
+
+REQUESTS = 1000
+"""Watched, and then routed."""
+ALPHA = 0.8
+SHARE = 0.1
+GOOD = 2000
+"""Requests before a canary turns bad."""
+EVERY = 100
+IN_TIME = 200
+LOOKS = 50
+"""At each zoo that keeps its promise."""
+INSIDE, WIDTH, RETURNED, FALSE = 0.9, 6.0, 0.95, 0.05
+
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The way in which the routed requests of a canary are served."""
+
+    name: str
+    rate: float = ALPHA
+    errors: float = 0.01
+    seconds: float = 1.0
+
+
+BAD = (Kind("rate", rate=0.4), Kind("errors", errors=0.3), Kind("latency", seconds=4.0))
+KEPT = Kind("kept")
+
+
+def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> list[Served]:
+    """Serve so many requests, a share of them routed; the others have 1 % of errors."""
+    found = []
+    for _ in range(count):
+        is_routed = random.random() < share
+        errors, seconds = (kind.errors, kind.seconds) if is_routed else (0.01, 1.0)
+        found.append(
+            Served(
+                level="default" if is_routed else "default:before",
+                alpha=ALPHA,
+                is_routed=is_routed,
+                satisfaction=float(random.random() < kind.rate) if is_routed else None,
+                has_failed=random.random() < errors,
+                seconds=seconds * random.lognormvariate(0.0, 0.5),
+            )
+        )
+    return found
+
+
+def is_back_in_time(seed: int, kind: Kind) -> bool:
+    """Tell whether a canary that turns bad after a good while is back in time."""
+    random = Random(f"{kind.name} {seed}")
+    served = traffic(random, GOOD, KEPT)
+    while sum(each.is_routed for each in served[GOOD:]) <= IN_TIME:
+        served += traffic(random, EVERY, kind)
+        if reason_to_return(served) is not None:
+            return sum(each.is_routed for each in served[GOOD:]) <= IN_TIME
+    return False
+
+
+def returns_for_nothing(seed: int) -> bool:
+    """Tell whether a zoo that keeps its promise returns at any look."""
+    random, served = Random(f"kept {seed}"), list[Served]()
+    for _ in range(LOOKS):
+        served += traffic(random, EVERY // 2, KEPT, share=0.5)
+        if reason_to_return(served) is not None:
+            return True
+    return False
+
+
+async def forecast_of(seed: int, sample: float) -> dict[str, Any]:
+    """Watch a zoo, switch it on, and hold the forecast against what happened."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = create_engine(f"sqlite+aiosqlite:///{Path(folder) / 'messplus.db'}")
+        await migrate(database)
+        zoo = SwitchedZoo(database, seed, sample)
+        told, happened = await zoo.watch(REQUESTS), await zoo.on(REQUESTS)
+        await database.dispose()
+    satisfied, cost = told.satisfaction, told.cost
+    if satisfied is None or cost is None or happened.satisfaction is None or happened.cost is None:
+        return {"seed": seed, "inside": False, "width": 100.0}
+    return {
+        "seed": seed,
+        "inside": satisfied.holds(happened.satisfaction) and cost.holds(happened.cost),
+        "width": 100.0 * (satisfied.high - satisfied.low),
+        "satisfaction": [satisfied.low, satisfied.estimate, satisfied.high, happened.satisfaction],
+        "cost": [cost.low, cost.estimate, cost.high, happened.cost],
+        "called": told.called,
+    }
+
+
+def measure(seeds: int, sample: float, looks: int, progress: Progress) -> dict[str, Any]:
+    """Measure everything."""
+
+    def step(words: str, total: int) -> Advance:
+        task = progress.add_task(words, total=total)
+        return lambda: progress.advance(task)
+
+    forecasts, advance = [], step("forecast", seeds)
+    for seed in range(seeds):
+        forecasts.append(asyncio.run(forecast_of(seed, sample)))
+        advance()
+    back: dict[str, float] = {}
+    for kind in BAD:
+        advance, found = step(f"way back, {kind.name}", seeds), 0
+        for seed in range(seeds):
+            found += is_back_in_time(seed, kind)
+            advance()
+        back[kind.name] = found / seeds
+    zoos = max(looks // LOOKS, 1)
+    advance, wrong = step("no way back", zoos), 0
+    for seed in range(zoos):
+        wrong += returns_for_nothing(seed)
+        advance()
+    return {
+        "seeds": seeds,
+        "sample": sample,
+        "looks": zoos * LOOKS,
+        "forecast_inside": sum(each["inside"] for each in forecasts) / seeds,
+        "forecast_width": sum(each["width"] for each in forecasts) / seeds,
+        "returned_in_time": min(back.values()),
+        "false_returns": wrong / zoos,
+        "by_reason": back,
+        "forecasts": forecasts,
+    }
+
+
+def main() -> int:
+    """Measure, and show."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--sample", type=float, default=0.5)
+    parser.add_argument("--looks", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    if given.seeds < 1 or not 0.0 <= given.sample <= 1.0:
+        parser.error("--seeds: 1 or more; --sample: 0 to 1")
+    with Progress(console=Console(stderr=True)) as progress:
+        found = measure(given.seeds, given.sample, given.looks, progress)
+    if given.json:
+        print(json.dumps(found))
+    else:
+        for name in ("forecast_inside", "forecast_width", "returned_in_time", "false_returns"):
+            print(f"{name}: {found[name]:.3g}")
+    is_good = (
+        found["forecast_inside"] >= INSIDE
+        and found["forecast_width"] <= WIDTH
+        and found["returned_in_time"] >= RETURNED
+        and found["false_returns"] <= FALSE
+    )
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

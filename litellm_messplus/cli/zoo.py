@@ -1,0 +1,113 @@
+"""`messplus zoo`: its options."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from litellm_messplus.cli import keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class ModeOption(StrEnum):
+    """The modes that the option takes."""
+
+    WATCH = "watch"
+    CANARY = "canary"
+    ON = "on"
+
+
+def zoo(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The zoo; left out, all are shown.")
+    ] = None,
+    mode: Annotated[
+        ModeOption | None, typer.Option(help="Serve as before and watch, route a share, or all.")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="The share of conversations that a canary routes.")
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(help="What serves the others: `litellm`, or the name of a candidate."),
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why, for those who read the history.")] = "",
+    url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
+    key: keys.ProxyKey = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of the lines.")] = False,
+) -> None:
+    """Show how far a zoo is switched on and what routing would cost; change it for all workers."""
+    import json
+
+    from litellm_messplus.errors import MessplusError
+
+    wanted = {"mode": mode, "share": share, "before": before}
+    given = {option: value for option, value in wanted.items() if value is not None}
+    if name is None and given:
+        raise SystemExit(f"messplus: --{next(iter(given))} needs the NAME of a zoo")
+    try:
+        found = _found(url, key or keys.find(), name, given, reason)
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+    if as_json:
+        print(json.dumps(found if name is None else found[0]))
+        return
+    for each in found:
+        print("\n".join(lines(each)))
+
+
+def _found(
+    url: str, key: str, name: str | None, given: "Mapping[str, Any]", reason: str
+) -> list[dict[str, Any]]:
+    from urllib.parse import quote
+
+    from litellm_messplus.inspecting.asking import ask
+
+    if name is None:
+        return list(ask("GET", url, key, "zoos"))
+    route = f"zoos/{quote(name)}"
+    found = ask("GET", url, key, route)
+    if given:
+        body = {**given, "reason": reason, "revision": found["revision"]}
+        found = ask("PATCH", url, key, route, body)
+    return [found]
+
+
+def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
+    """Yield what is to be said of one zoo."""
+    yield f"{found['zoo']}: {_mode(found)}"
+    by = f"  {found['by']}" + (f", {found['at']}" if found["at"] else "")
+    yield by + (f": {found['reason']}" if found["reason"] else "")
+    if found["is_returned"]:
+        last = next((each["mode"] for each in found["history"][1:]), "canary")
+        yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
+    if found["forecast"]:
+        yield f"  forecast of routing: {_forecast(found['forecast'])}"
+    if found["happened"]:
+        yield f"  routed since: {_happened(found['happened'])}"
+    for each in found["history"][1:]:
+        yield f"  before: {_mode(each)} ({each['by']}, {each['at']}: {each['reason']})"
+
+
+def _mode(found: "Mapping[str, Any]") -> str:
+    share = f" of {found['share']:.3g}" if found["mode"] == ModeOption.CANARY else ""
+    return f"{found['mode']}{share}, before {found['before'] or 'nothing: no way back'}"
+
+
+def _forecast(found: "Mapping[str, Any]") -> str:
+    satisfied, cost = found["satisfaction"], found["cost"]
+    rate = "satisfaction not known yet"
+    if satisfied is not None:
+        rate = f"{satisfied['estimate']:.1%} ({satisfied['low']:.1%} to {satisfied['high']:.1%})"
+    money = "cost not known yet"
+    if cost is not None:
+        money = f"{cost['estimate']:.4g} ({cost['low']:.4g} to {cost['high']:.4g}) a request"
+    return f"{rate}, {money}, from {found['requests']} requests, {found['called']} judged"
+
+
+def _happened(found: "Mapping[str, Any]") -> str:
+    rate = "nobody judged" if found["satisfaction"] is None else f"{found['satisfaction']:.1%}"
+    cost = "cost not known" if found["cost"] is None else f"{found['cost']:.4g} a request"
+    return f"{rate}, {cost}, {found['requests']} requests"

@@ -1,0 +1,255 @@
+"""Requests that are served as before: they go on at once, and the router decides aside.
+
+The deployments go back to LiteLLM before anything is worked out. What the router would have chosen
+is decided in a task, logged beside what served, and for a sample called unseen, within a budget.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from litellm_messplus.draws import uniform
+from litellm_messplus.engine import Choice, Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.source import LabelDesk
+from litellm_messplus.proxy.deployments import deployment
+from litellm_messplus.proxy.deployments.deployment import Deployment
+from litellm_messplus.proxy.explorer import Explorer
+from litellm_messplus.proxy.labelling import judged_request
+from litellm_messplus.proxy.modes import LiveModes
+from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.proxy.reading import ReadRequest, service_level
+from litellm_messplus.proxy.samples import SamplePurses
+from litellm_messplus.proxy.surfaces.opening import conversation_of
+from litellm_messplus.proxy.surfaces.people import identities
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.records import RequestRecord, new_id, without_prompt
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.switching.modes import LITELLM, Arm, level_before
+
+MOST_WAITING = 256
+"""Requests that are decided aside at once, in one worker; of more, nothing is worked out."""
+CLOSE_SECONDS = 5.0
+"""How long a stop waits for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedAside:
+    """A request as the router would have served it: the record of that, and what it rests on."""
+
+    record: RequestRecord
+    read: ReadRequest
+    choice: Choice
+
+
+Decide = Callable[[Engine, Sequence[Deployment], IncomingRequest, str], Awaitable[DecidedAside]]
+"""Decides a request of that id without serving it."""
+
+
+class Asides:
+    """The requests of one worker that are served as before. A request is logged once: with the
+    choice, or, where its call ends before there is one, without."""
+
+    def __init__(
+        self,
+        modes: LiveModes,
+        open_requests: OpenRequests,
+        journal: Journal,
+        explorer: Explorer,
+        desk: LabelDesk,
+        purses: SamplePurses,
+        counters: Counters,
+        *,
+        seed: int,
+        store_identities: bool,
+    ) -> None:
+        self._store_identities = store_identities
+        self._modes = modes
+        self._open = open_requests
+        self._journal = journal
+        self._explorer = explorer
+        self._desk = desk
+        self._purses = purses
+        self._counters = counters
+        self._seed = seed
+        self._running: set[asyncio.Task[None]] = set()
+
+    def draw(self, zoo: str, request: IncomingRequest) -> float | None:
+        """Draw for the conversation of a request; None where all are routed."""
+        if not self._modes.now[zoo].draws:
+            return None
+        return uniform(self._seed, f"{zoo}/arm", conversation_of(request))
+
+    def begin(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        decide: Decide,
+    ) -> OpenRequest | None:
+        """Open a request that is served as before, and have it decided aside; None where it is
+        routed."""
+        mode = self._modes.now[engine.zoo.name]
+        draw = self.draw(engine.zoo.name, request)
+        if mode.arm(draw) is Arm.ROUTED:
+            return None
+        level = service_level(engine.zoo, request.metadata, self._counters)
+        record = _undecided(engine, request, level, mode.before or LITELLM, draw)
+        record = replace(record, **identities(request.metadata, are_kept=self._store_identities))
+        opened = OpenRequest(record, ())
+        opened.unlogged = partial(self._give_up, opened)
+        self._open.add(opened, request.metadata)
+        if len(self._running) >= MOST_WAITING:
+            self._counters.add("asides_dropped")
+            opened.ensure_logged()
+            return opened
+        # LiteLLM goes on to change its arguments, for the call that it makes of them.
+        kept = replace(request, kwargs=dict(request.kwargs))
+        task = asyncio.create_task(
+            self._decide(engine, deployments, kept, opened, decide),
+            name=f"messplus-aside-{record.request_id}",
+        )
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return opened
+
+    async def close(self) -> None:
+        """Wait for what is being decided, but not for ever."""
+        if self._running:
+            _, pending = await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _decide(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        opened: OpenRequest,
+        decide: Decide,
+    ) -> None:
+        request_id = opened.record.request_id
+        try:
+            aside = await decide(engine, deployments, request, request_id)
+            if opened.unlogged is None:
+                engine.forget(request_id)
+                self._counters.add("asides_late")
+                return
+            self._log(engine, request, opened, aside)
+        except Exception:
+            engine.forget(request_id)
+            self._counters.failure("aside_failures", "a request was not decided aside")
+            opened.ensure_logged()
+
+    def _log(
+        self, engine: Engine, request: IncomingRequest, opened: OpenRequest, aside: DecidedAside
+    ) -> None:
+        """Log what was decided aside, and call the sampled model."""
+        called = self._sampled(engine, opened.record, aside)
+        record = _decided(opened.record, aside, called, engine.zoo.settings.watch.sample)
+        if self._desk.is_watched(record.zoo):
+            opened.asked = judged_request(record, request)
+        opened.needs, opened.barred = aside.read.needs, aside.read.admission.barred
+        opened.record, opened.unlogged = without_prompt(record), None
+        self._journal.write(record)
+        self._explorer.start(opened, called, request)
+
+    def _give_up(self, opened: OpenRequest) -> None:
+        """Log a request without a choice."""
+        opened.unlogged = None
+        self._journal.write(opened.record)
+
+    def _sampled(
+        self, engine: Engine, opened: RequestRecord, aside: DecidedAside
+    ) -> tuple[str, ...]:
+        """Choose whom to call unseen: of a sampled request the choice, or, where that serves
+        anyway, the next best."""
+        zoo, ranking = engine.zoo, aside.choice.decision.ranking
+        others = [name for name in ranking if name != opened.chosen]
+        is_drawn = uniform(self._seed, f"{zoo.name}/sample", opened.request_id)
+        if not others or aside.record.reason is Reason.NONE_HEALTHY:
+            return ()
+        if is_drawn >= zoo.settings.watch.sample:
+            return ()
+        if not self._purses.pay(zoo.name, aside.record.estimated_cost[others[0]]):
+            self._counters.add("samples_over_budget")
+            return ()
+        return (others[0],)
+
+
+def served_before(
+    deployments: Sequence[Deployment], opened: OpenRequest, order: int | None
+) -> Sequence[Deployment]:
+    """Return the deployments as they were before: as they came, or those of one name first and
+    the others as a last resort."""
+    before = opened.record.chosen
+    if before == LITELLM:
+        return deployments
+    if order is not None:
+        return deployment.best_of_order(deployments, (before,), order)
+    return deployment.ranked(deployments, (before,), opened.tried)
+
+
+def beside(level: ServiceLevel) -> ServiceLevel:
+    """Return the promise of a level as its requests that are served as before are counted."""
+    return level.model_copy(update={"name": level_before(level.name)})
+
+
+def _decided(
+    opened: RequestRecord, aside: DecidedAside, called: Sequence[str], probability: float
+) -> RequestRecord:
+    decision, record = aside.choice.decision, aside.record
+    costs = record.estimated_cost
+    is_refused = record.reason is Reason.NONE_HEALTHY
+    names = (decision.chosen, *decision.explored)
+    return replace(
+        record,
+        arm=Arm.BEFORE,
+        chosen=opened.chosen,
+        would_choose=None if is_refused else decision.chosen,
+        would_cost=None if is_refused else sum(costs.get(name, 0.0) for name in names),
+        is_exploration=bool(called),
+        exploration_calls=len(called),
+        sample_probability=probability if called else None,
+        conversation_draw=opened.conversation_draw,
+    )
+
+
+def _undecided(
+    engine: Engine, request: IncomingRequest, level: ServiceLevel, before: str, draw: float | None
+) -> RequestRecord:
+    """Describe a request of which only what serves it is known."""
+    stream = level_before(level.name)
+    return RequestRecord(
+        request_id=new_id(),
+        created_at=datetime.now(UTC),
+        zoo=engine.zoo.name,
+        service_level=stream,
+        expected_t=engine.state.requests[stream] + 1,
+        alpha=level.alpha,
+        policy=engine.zoo.settings.policy,
+        litellm_call_id=request.litellm_call_id,
+        key_hash=request.key_hash,
+        team_id=request.team_id,
+        call_type=request.call_type,
+        is_stream=request.is_stream,
+        encoder=engine.encoder.name,
+        features=None,
+        prompt_characters=0,
+        estimated_cost={},
+        estimated_satisfaction={},
+        queue=engine.state.policy.queue(stream),
+        chosen=before,
+        largest=engine.zoo.largest,
+        is_exploration=False,
+        exploration_probability=0.0,
+        reason=Reason.UNDECIDED,
+        decision_seconds=0.0,
+        arm=Arm.BEFORE,
+        conversation_draw=draw,
+    )

@@ -1,0 +1,152 @@
+"""The modes of the zoos as this worker knows them: of the file, then of the database."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.zoo_modes import FILE, ModeRow
+from litellm_messplus.switching.modes import Mode, ZooMode
+
+logger = logging.getLogger("litellm_messplus")
+
+FOLLOW_SECONDS = 1.0
+"""Between two looks at what others changed."""
+MOST_MARKS = 4000
+"""Requests of which a worker remembers whether they were routed."""
+ANSWER_SECONDS = 5.0
+"""How long the database may take to tell."""
+
+
+class StaleRevisionError(MessplusError):
+    """Somebody else has changed the mode of a zoo since it was read."""
+
+
+class LiveModes:
+    """The modes by zoo: ``now`` are those that hold, ``files`` those of the configuration, and
+    ``rows`` what the database said last. A database that is silent changes none. ``marks`` say of
+    the newest requests that were to be routed here, since the last change, whether they were not.
+    """
+
+    def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
+        self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
+        self.rows: dict[str, ModeRow] = {}
+        self.now = dict(self.files)
+        self.marks = {name: deque[bool](maxlen=MOST_MARKS) for name in zoos}
+
+    def learn(self, rows: Mapping[str, ModeRow]) -> None:
+        """Take over what the database says, where it is newer."""
+        for zoo, row in rows.items():
+            now = self.now.get(zoo)
+            if now is not None and row.revision > now.revision:
+                self.rows[zoo], self.now[zoo] = row, row.zoo_mode
+                self.marks[zoo].clear()
+                logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
+
+
+def shown(mode: ZooMode) -> str:
+    """Write a mode for people."""
+    share = f" of {mode.share:.3g}" if mode.mode is Mode.CANARY else ""
+    return f"{mode.mode}{share}, before {mode.before or 'nothing'}"
+
+
+async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
+    """Read the modes at a start; a value of the file that has changed since comes first.
+
+    Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer.
+    """
+    rows = await zoo_modes.newest(database)
+    for zoo, wanted in modes.files.items():
+        row = rows.get(zoo)
+        is_new = wanted.mode is not Mode.ON if row is None else _was_other(row, wanted)
+        if is_new:
+            reason = "as configured" if row is None else "the configuration has changed"
+            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason))
+    modes.learn(await zoo_modes.newest(database))
+
+
+def _was_other(row: ModeRow, wanted: ZooMode) -> bool:
+    return row.file_fingerprint != wanted.fingerprint
+
+
+def _next(
+    zoo: str, row: ModeRow | None, wanted: ZooMode, file: ZooMode, by: str, reason: str
+) -> ModeRow:
+    return ModeRow(
+        zoo=zoo,
+        revision=1 if row is None else row.revision + 1,
+        mode=wanted.mode,
+        share=wanted.share,
+        before=wanted.before,
+        by=by,
+        reason=reason,
+        at=datetime.now(UTC),
+        file_fingerprint=file.fingerprint,
+    )
+
+
+class ModeChanges:
+    """The changes of modes, those of others and those made here: one a worker."""
+
+    def __init__(self, database: AsyncEngine, modes: LiveModes, counters: Counters) -> None:
+        self._database = database
+        self._modes = modes
+        self._counters = counters
+        self._background = Background()
+
+    def start(self) -> None:
+        """Begin to follow, in the running event loop."""
+        self._background.start(self._follow(), "messplus-modes")
+
+    async def close(self) -> None:
+        """Follow no more."""
+        await self._background.close()
+
+    async def look(self) -> None:
+        """Take over what others changed. Raises SQLAlchemyError or TimeoutError."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            self._modes.learn(await zoo_modes.newest(self._database))
+
+    async def change(
+        self,
+        zoo: str,
+        wanted: ZooMode,
+        by: str,
+        reason: str,
+        *,
+        forecast: Mapping[str, Any] | None = None,
+        happened: Mapping[str, Any] | None = None,
+    ) -> ModeRow:
+        """Write a change of the revision in ``wanted``, with the forecast and what happened under
+        that revision.
+
+        Raises StaleRevisionError where it is not the newest one any more, and SQLAlchemyError or
+        TimeoutError where the database does not take it.
+        """
+        await self.look()
+        newest = self._modes.now[zoo].revision
+        row = _next(zoo, self._modes.rows.get(zoo), wanted, self._modes.files[zoo], by, reason)
+        row = replace(row, forecast=forecast, happened=happened)
+        if wanted.revision != newest or not await zoo_modes.append(self._database, row):
+            raise StaleRevisionError(
+                f"revision {wanted.revision} of zoo {zoo} is not its newest any more: read it again"
+            )
+        self._modes.learn({zoo: row})
+        return row
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                self._counters.failure("modes_unread", "the modes of the zoos were not read")
+            await asyncio.sleep(FOLLOW_SECONDS)

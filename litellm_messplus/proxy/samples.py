@@ -1,0 +1,92 @@
+"""What the unseen calls of watched zoos may cost in a day, by what all workers spent."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.store.spending import sampled_on
+
+LOOK_SECONDS = 5.0
+"""Between two looks at what all workers spent."""
+LOGGED_SECONDS = 60.0
+"""After which what this worker has paid for is in the log."""
+MOST_RESERVED = 4096
+"""Calls that are remembered until they are in the log; of more the oldest counts as logged."""
+
+
+class SamplePurse:
+    """The money of one zoo. Without a budget it pays for everything; with one, for nothing before
+    it has looked at the log."""
+
+    def __init__(self, budget: float | None) -> None:
+        self._budget = budget
+        self._spent: float | None = None
+        self._reserved: deque[tuple[float, float]] = deque(maxlen=MOST_RESERVED)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a budget to hold."""
+        return self._budget is not None
+
+    def learn(self, spent: float, now: float) -> None:
+        """Take over what was spent today, as the log says it."""
+        self._spent = spent
+        while self._reserved and self._reserved[0][0] < now - LOGGED_SECONDS:
+            self._reserved.popleft()
+
+    def pay(self, cost: float, now: float) -> bool:
+        """Reserve the cost of a call; False where the budget does not allow it."""
+        if self._budget is None:
+            return True
+        aside = sum(each for _, each in self._reserved)
+        if self._spent is None or self._spent + aside + cost > self._budget:
+            return False
+        self._reserved.append((now, cost))
+        return True
+
+
+class SamplePurses:
+    """The purses of all zoos, one a worker."""
+
+    def __init__(
+        self, zoos: Mapping[str, ZooSettings], database: AsyncEngine, counters: Counters
+    ) -> None:
+        self._purses = {name: SamplePurse(zoo.watch.budget_per_day) for name, zoo in zoos.items()}
+        self._database = database
+        self._counters = counters
+        self._background = Background()
+
+    def pay(self, zoo: str, cost: float) -> bool:
+        """Reserve the cost of a call of a zoo; False where its budget does not allow it."""
+        return self._purses[zoo].pay(cost, time.monotonic())
+
+    def start(self) -> None:
+        """Begin to look at what was spent, where there is a budget."""
+        if any(purse.is_limited for purse in self._purses.values()):
+            self._background.start(self._watch(), "messplus-samples")
+
+    async def close(self) -> None:
+        """Look no more."""
+        await self._background.close()
+
+    async def look(self) -> None:
+        """Take what all workers spent today. Raises SQLAlchemyError."""
+        now = time.monotonic()
+        async with self._database.connect() as connection:
+            spent = await sampled_on(connection, datetime.now(UTC).date())
+        for zoo, purse in self._purses.items():
+            purse.learn(spent.get(zoo, 0.0), now)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                self._counters.failure("sample_cost_failures", "what samples cost was not read")
+            await asyncio.sleep(LOOK_SECONDS)

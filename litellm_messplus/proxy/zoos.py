@@ -1,0 +1,216 @@
+"""The routes by which administrators see and change how far a zoo has been switched on."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.engine import Engine
+from litellm_messplus.proxy.authentication import Caller, administrator
+from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
+from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.modes import CanaryShare
+from litellm_messplus.state.entries import Rule
+from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.observed import ObservedLog
+from litellm_messplus.store.zoo_modes import FILE, ModeRow
+from litellm_messplus.switching.forecast import forecast
+from litellm_messplus.switching.modes import Mode, ZooMode
+
+SHOWN = 20
+"""Changes of a zoo that are shown, the newest."""
+ADMINISTRATOR = "administrator"
+"""Who changed it, where the key has no hash."""
+
+
+class Change(BaseModel):
+    """The body of `PATCH /messplus/zoos/{zoo}`; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    revision: int = Field(
+        ge=0, description="The revision that was read: another one in force is not overwritten."
+    )
+    mode: Mode | None = Field(default=None, description="`watch`, `canary` or `on`.")
+    share: CanaryShare | None = Field(
+        default=None, description="The share of conversations that is routed under `canary`."
+    )
+    before: str | None = Field(
+        default=None, description="What serves the others: `litellm`, or a candidate."
+    )
+    reason: Annotated[str, Field(max_length=1000)] = Field(
+        default="", description="Why, for those who read the history."
+    )
+
+
+class ModeChange(BaseModel):
+    """One change of a zoo's mode: who made it, why, what was forecast then, and what happened under
+    the revision before."""
+
+    revision: int
+    mode: Mode
+    share: float
+    before: str | None
+    by: str
+    reason: str
+    at: datetime | None
+    forecast: dict[str, Any] | None
+    happened: dict[str, Any] | None
+
+
+class ZooSwitch(ModeChange):
+    """A zoo as it is switched now, its forecast and what happened as of now, and its history."""
+
+    zoo: str
+    is_returned: bool
+    candidates: list[str]
+    history: list[ModeChange]
+
+
+class ZooDesk:
+    """The desk that shows modes and changes them, one a worker."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        modes: LiveModes,
+        changes: ModeChanges,
+    ) -> None:
+        self._database = database
+        self._engines = engines
+        self._modes = modes
+        self._changes = changes
+
+    def names(self) -> list[str]:
+        """Return the names of the zoos."""
+        return sorted(self._modes.files)
+
+    async def show(self, zoo: str) -> ZooSwitch:
+        """Show a zoo as it stands in the database.
+
+        Raises HTTPException for an unknown zoo, SQLAlchemyError or TimeoutError.
+        """
+        self._known(zoo)
+        await self._changes.look()
+        row, log = self._modes.rows.get(zoo), self._log(zoo)
+        history = await zoo_modes.history(self._database, zoo, SHOWN)
+        found = forecast(await log.aside())
+        happened = await log.happened(None if row is None else row.at)
+        return ZooSwitch(
+            zoo=zoo,
+            is_returned=row is not None and row.is_returned,
+            candidates=list(self._engines[zoo].zoo.candidates) if zoo in self._engines else [],
+            history=[_told(each) for each in history],
+            **_now(self._modes.now[zoo], row),
+            forecast=found.as_dict() if found.requests else None,
+            happened=happened.as_dict() if happened.requests else None,
+        )
+
+    async def change(self, zoo: str, wanted: Change, by: Caller) -> ZooSwitch:
+        """Change a zoo, and show it. Raises as ``show`` does, and HTTPException for what is not
+        allowed."""
+        self._known(zoo)
+        now = self._modes.now[zoo]
+        given = {
+            name: value
+            for name in ("mode", "share", "before")
+            if (value := getattr(wanted, name)) is not None
+        }
+        new = replace(now, **given, revision=wanted.revision)
+        problem = new.problem(self._engines[zoo].zoo.candidates if zoo in self._engines else ())
+        if problem is not None:
+            raise HTTPException(422, problem)
+        await self._write(zoo, new, by.key_hash or ADMINISTRATOR, wanted.reason)
+        return await self.show(zoo)
+
+    async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
+        row, log = self._modes.rows.get(zoo), self._log(zoo)
+        since = None if row is None else row.at
+        found, happened = forecast(await log.aside()), await log.happened(since)
+        await self._changes.change(
+            zoo,
+            new,
+            by,
+            reason,
+            forecast=found.as_dict() if found.requests else None,
+            happened=happened.as_dict() if happened.requests else None,
+        )
+
+    def _known(self, zoo: str) -> None:
+        if zoo not in self._modes.files:
+            raise HTTPException(404, f"no zoo '{zoo}'; there are: {', '.join(self.names())}")
+
+    def _log(self, zoo: str) -> ObservedLog:
+        return observed_log(self._database, self._engines[zoo])
+
+
+def observed_log(database: AsyncEngine, engine: Engine) -> ObservedLog:
+    """Return the newest requests of a zoo, to be looked at."""
+    rule = Rule(engine.zoo.settings.labels.precedence)
+    return ObservedLog(database, engine.zoo.name, engine.zoo.levels, rule)
+
+
+def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
+    return {
+        "revision": mode.revision,
+        "mode": mode.mode,
+        "share": mode.share,
+        "before": mode.before,
+        "by": FILE if row is None else row.by,
+        "reason": "as configured" if row is None else row.reason,
+        "at": None if row is None else row.at,
+    }
+
+
+def _told(row: ModeRow) -> ModeChange:
+    return ModeChange(
+        **_now(row.zoo_mode, row),
+        forecast=None if row.forecast is None else dict(row.forecast),
+        happened=None if row.happened is None else dict(row.happened),
+    )
+
+
+def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
+    """Build the routes; each asks LiteLLM's own authentication first."""
+    router = APIRouter(tags=["messplus"])
+
+    @router.get("/messplus/zoos", dependencies=[Depends(administrator)])
+    async def zoos() -> list[ZooSwitch]:
+        """Show every zoo: its mode, who changed it and why, and what routing would cost."""
+        with _refusals(counters):
+            return [await desk.show(name) for name in desk.names()]
+
+    @router.get("/messplus/zoos/{zoo:path}", dependencies=[Depends(administrator)])
+    async def zoo(zoo: str) -> ZooSwitch:
+        """Show one zoo, with the history of its changes."""
+        with _refusals(counters):
+            return await desk.show(zoo)
+
+    @router.patch("/messplus/zoos/{zoo:path}")
+    async def change(
+        zoo: str, body: Change, asking: Annotated[Caller, Depends(administrator)]
+    ) -> ZooSwitch:
+        """Change how far a zoo is switched on, for all workers."""
+        with _refusals(counters):
+            return await desk.change(zoo, body, asking)
+
+    return router
+
+
+@contextmanager
+def _refusals(counters: Counters) -> Iterator[None]:
+    """Turn our errors into answers that a client can act on."""
+    try:
+        yield
+    except StaleRevisionError as error:
+        raise HTTPException(409, str(error)) from error
+    except (OSError, SQLAlchemyError) as error:  # TimeoutError is an OSError
+        counters.failure("database_failures", "an administrator was told to try again")
+        raise HTTPException(503, "the database does not answer: try again") from error

@@ -1,0 +1,40 @@
+"""How a zoo takes over from what served before: its mode, and what watching may cost."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from litellm_messplus.settings.labels import NotNegative, Settings, Share
+from litellm_messplus.switching.modes import Mode
+
+
+def _as_written(given: Any) -> Any:
+    """Read YAML's `on`, which it takes for a yes."""
+    return Mode.ON if given is True else given
+
+
+ModeName = Annotated[Mode, BeforeValidator(_as_written)]
+CanaryShare = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+class WatchSettings(Settings):
+    """The sample of requests that are called unseen where they are served as before."""
+
+    sample: Share = Field(
+        default=0.02,
+        description="The share of requests served as before of which the model that the router "
+        "would have chosen is called too, unseen.",
+    )
+    budget_per_day: NotNegative | None = Field(
+        default=None,
+        description="What these calls may cost in a day (UTC), in the zoo's unit of cost.",
+    )
+
+
+class AlertsSettings(Settings):
+    """The addresses that are told of a return to what served before."""
+
+    webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
+        default=None,
+        description="An address that is sent each return as JSON, by POST.",
+    )

@@ -1,0 +1,140 @@
+"""The modes of zoos in the database: appended by compare-and-set, the newest row holds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Float,
+    Integer,
+    Row,
+    Select,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.store.columns import UtcDateTime, metadata, optional, required
+from litellm_messplus.switching.modes import Mode, ZooMode
+
+zoo_modes = Table(
+    "zoo_modes",
+    metadata,
+    Column("zoo", String(255), primary_key=True, comment="The zoo."),
+    Column("revision", Integer, primary_key=True, comment="Counts its changes, from 1."),
+    required("mode", String(16), "`watch`, `canary` or `on`."),
+    required("share", Float, "The share of conversations routed under `canary`."),
+    optional(
+        "before",
+        String(255),
+        "What serves the others: `litellm`, or a candidate; NULL where there is no way back.",
+    ),
+    required("by", String(255), "Who changed it: the hash of a key, `file`, or `way back`."),
+    required("reason", Text, "Why."),
+    required("at", UtcDateTime, "When, UTC."),
+    required(
+        "file_fingerprint",
+        String(64),
+        "Of the value in the configuration file at that time: another value there is a change.",
+    ),
+    optional("forecast", JSON(none_as_null=True), "What was forecast of routing then."),
+    optional(
+        "happened",
+        JSON(none_as_null=True),
+        "What the routed requests came to under the revision before.",
+    ),
+    comment="How far the router has taken over each zoo, one row a change; the newest holds. A "
+    "zoo without a row is in the mode of the configuration file.",
+)
+
+KEPT = 1000
+"""Changes of a zoo that are kept, the newest."""
+FILE = "file"
+"""Who changed it, where the configuration file did."""
+WAY_BACK = "way back"
+"""Who changed it, where the zoo returned to what served before by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRow:
+    """One change of a zoo's mode."""
+
+    zoo: str
+    revision: int
+    mode: str
+    share: float
+    before: str | None
+    by: str
+    reason: str
+    at: datetime
+    file_fingerprint: str
+    forecast: Mapping[str, Any] | None = None
+    happened: Mapping[str, Any] | None = None
+
+    @property
+    def zoo_mode(self) -> ZooMode:
+        """The mode that holds from then on."""
+        return ZooMode(Mode(self.mode), self.share, self.before, self.revision)
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether the zoo returned by itself, and nobody has resumed it."""
+        return self.by == WAY_BACK
+
+
+async def newest(database: AsyncEngine) -> dict[str, ModeRow]:
+    """Read the newest row of every zoo that has one."""
+    async with database.connect() as connection:
+        return await newest_of(connection)
+
+
+async def newest_of(connection: AsyncConnection) -> dict[str, ModeRow]:
+    """Read the same on a connection that is there."""
+    last = (
+        select(zoo_modes.c.zoo, func.max(zoo_modes.c.revision).label("revision"))
+        .group_by(zoo_modes.c.zoo)
+        .subquery("last")
+    )
+    is_last = (zoo_modes.c.zoo == last.c.zoo) & (zoo_modes.c.revision == last.c.revision)
+    found = await connection.execute(select(zoo_modes).join(last, is_last))
+    return {row.zoo: _row(row) for row in found}
+
+
+async def history(database: AsyncEngine, zoo: str, count: int) -> Sequence[ModeRow]:
+    """Read the newest changes of a zoo, the last one first."""
+    query: Select[Any] = (
+        select(zoo_modes)
+        .where(zoo_modes.c.zoo == zoo)
+        .order_by(zoo_modes.c.revision.desc())
+        .limit(count)
+    )
+    async with database.connect() as connection:
+        return [_row(row) for row in await connection.execute(query)]
+
+
+async def append(database: AsyncEngine, row: ModeRow) -> bool:
+    """Append a change; False where somebody else has made that revision already.
+
+    Raises sqlalchemy.exc.SQLAlchemyError where the database does not take it.
+    """
+    try:
+        async with database.begin() as connection:
+            await connection.execute(insert(zoo_modes).values(asdict(row)))
+            old = zoo_modes.c.revision <= row.revision - KEPT
+            await connection.execute(delete(zoo_modes).where(zoo_modes.c.zoo == row.zoo, old))
+    except IntegrityError:
+        return False
+    return True
+
+
+def _row(found: Row[Any]) -> ModeRow:
+    return ModeRow(**found._mapping)

@@ -1,0 +1,88 @@
+"""The mode of a zoo: whether the router decides aside, for a share of conversations, or for all."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+
+class Mode(StrEnum):
+    """The steps of switching over."""
+
+    WATCH = "watch"
+    CANARY = "canary"
+    ON = "on"
+
+
+class Arm(StrEnum):
+    """The ways in which a request is served: as the router chose, or as before."""
+
+    ROUTED = "routed"
+    BEFORE = "before"
+
+
+LITELLM = "litellm"
+"""The value of `before` for LiteLLM's own choice among all deployments of the zoo."""
+BEFORE_SUFFIX = ":before"
+"""Ends the name of the stream that requests served as before are counted in: they move no promise
+of the operator's, and have numbers and a virtual queue of their own."""
+DEFAULT_SHARE = 0.1
+WARM_UP = 250
+"""Requests of such a stream, its first, in which the router learns what it will know when it is
+switched on: then its queue begins anew, and no forecast is made of them."""
+
+
+def level_before(level: str) -> str:
+    """Name the stream beside a service level, of its requests that are served as before."""
+    return f"{level}{BEFORE_SUFFIX}"
+
+
+def is_before(level: str) -> bool:
+    """Tell whether a service level of the log is such a stream."""
+    return level.endswith(BEFORE_SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class ZooMode:
+    """The mode of one zoo. ``share`` of the conversations is routed under `canary`; ``before`` is
+    what serves the others, None where there is no way back. ``revision`` 0 is the file's own value,
+    which nobody has changed."""
+
+    mode: Mode = Mode.ON
+    share: float = DEFAULT_SHARE
+    before: str | None = None
+    revision: int = 0
+
+    @property
+    def draws(self) -> bool:
+        """Whether it matters of which conversation a request is."""
+        return self.mode is not Mode.ON
+
+    @property
+    def can_return(self) -> bool:
+        """Whether there is something to return to."""
+        return self.mode is not Mode.WATCH and self.before is not None
+
+    def arm(self, draw: float | None) -> Arm:
+        """Choose how a conversation is served by its draw: one that is routed at a share stays so
+        at every larger one."""
+        if self.mode is Mode.CANARY and draw is not None:
+            return Arm.ROUTED if draw < self.share else Arm.BEFORE
+        return Arm.BEFORE if self.mode is Mode.WATCH else Arm.ROUTED
+
+    def problem(self, known: Collection[str]) -> str | None:
+        """Say what is wrong with it in a zoo of these names, and what is allowed; None where
+        nothing is."""
+        allowed = " or ".join((LITELLM, *known))
+        if self.before is None and self.mode is not Mode.ON:
+            return f"before: given nothing; allowed under {self.mode}: {allowed}"
+        if self.before is not None and self.before not in (LITELLM, *known):
+            return f"before: given '{self.before}'; allowed: {allowed}"
+        return None
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest by which a changed value of the file is told from one that was there."""
+        plain = json.dumps([self.mode, self.share, self.before])
+        return sha256(plain.encode()).hexdigest()[:16]

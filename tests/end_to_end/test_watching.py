@@ -1,0 +1,102 @@
+"""A watched zoo on a real proxy: upstream sees what it saw without the plugin, and it is live."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from tests.support.proxy import Config, Proxy, ask, until, zoo_config
+from tests.support.upstream import Upstream
+
+REQUESTS = 40
+SEEDED = "sitecustomize.py"
+"""Python runs it first: the proxy's own draws begin at the same place."""
+WATCH: Config = {"alpha": 0.7, "mode": "watch", "before": "litellm", "watch": {"sample": 0.0}}
+
+
+def bodies(proxy: Proxy, upstream: Upstream) -> list[dict[str, object]]:
+    upstream.requests.clear()
+    with proxy.client() as client:
+        for number in range(REQUESTS):
+            extra = {"temperature": 0.5, "user": f"u{number % 3}"}
+            answer = ask(client, f"question {number}", **extra)
+            assert answer.status_code == 200
+    return copy.deepcopy(upstream.requests)
+
+
+def test_watching_changes_no_body_no_deployment_and_no_order(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    seen = []
+    for name in ("without", "watched"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / SEEDED).write_text("import random\nrandom.seed(7)\n")
+        config = zoo_config(upstream.url, folder, zoo=WATCH)
+        if name == "without":
+            del config["messplus"], config["litellm_settings"]
+        proxy = Proxy(config, folder, environment={"PYTHONHASHSEED": "0"}).start()
+        try:
+            seen.append(bodies(proxy, upstream))
+            if name == "watched":
+                query = "SELECT * FROM requests WHERE would_choose IS NOT NULL"
+                rows = proxy.wait_for_rows(query, REQUESTS)
+                assert {row["arm"] for row in rows} == {"before"}
+        finally:
+            proxy.stop()
+    without, watched = seen
+    models = {str(body["model"]) for body in without}
+    assert len(models) == 3  # LiteLLM shuffles
+    assert watched == without
+
+
+def test_a_mode_is_changed_live_and_holds_after_a_restart(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    config = zoo_config(upstream.url, tmp_path, zoo={**WATCH, "before": "openai/huge"})
+    proxy = Proxy(config, tmp_path).start()
+    try:
+        with proxy.client() as client:
+            ask(client, "one")
+            assert upstream.models_called() == ["huge"]
+            found = client.get("/messplus/zoos/zoo").json()
+            body = {"revision": found["revision"], "mode": "on", "reason": "go"}
+            assert client.patch("/messplus/zoos/zoo", json=body).status_code == 200
+            assert client.patch("/messplus/zoos/zoo", json=body).status_code == 409
+            assert client.patch("/messplus/zoos/other", json=body).status_code == 404
+            assert ask(client, "two").headers["x-messplus-service-level"] == "default"
+        proxy.stop()
+        proxy.start()
+        with proxy.client() as client:
+            found = client.get("/messplus/zoos/zoo").json()
+            assert (found["mode"], found["revision"]) == ("on", 2)
+            assert [each["by"] for each in found["history"]][-1] == "file"
+    finally:
+        proxy.stop()
+
+
+def test_two_proxies_agree_within_two_seconds(tmp_path: Path, upstream: Upstream) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    config = zoo_config(upstream.url, tmp_path, zoo={**WATCH, "before": "openai/huge"})
+    one, two = (Proxy(config, folder).start() for folder in folders)
+    try:
+        with one.client() as first, two.client() as second:
+            body = {"revision": 1, "mode": "on"}
+            assert first.patch("/messplus/zoos/zoo", json=body).status_code == 200
+
+            def is_routed() -> bool:
+                answer = ask(second, "and now")
+                return answer.headers["x-messplus-service-level"] == "default"
+
+            until(is_routed, 2.0)
+    finally:
+        one.stop()
+        two.stop()
+
+
+@pytest.fixture(autouse=True)
+def _three_models(upstream: Upstream) -> None:
+    """Every model answers the same."""
+    upstream.requests.clear()

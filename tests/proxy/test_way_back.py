@@ -1,0 +1,149 @@
+"""A zoo that suffers returns by itself: once, for all workers, and whoever is to know is told."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from litellm_messplus.proxy import way_back
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.zoo_modes import WAY_BACK
+from litellm_messplus.switching.modes import Mode
+from tests.support.in_process import DEPLOYMENTS, call, log_event, running
+
+ON = {"mode": "on", "before": "openai/large"}
+CANARY = {**ON, "mode": "canary", "share": 0.5, "watch": {"sample": 0.0}}
+ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
+
+
+async def serve(plugin: MessplusPlugin, count: int, *, prefix: str = "r") -> None:
+    """So many requests, of which those that are routed fail."""
+    for number in range(count):
+        arguments = call(f"{prefix}{number}")
+        turns = [{"role": "user", "content": f"question {prefix} {number}"}]
+        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
+        await plugin.parts._asides.close()
+        opened = plugin.parts.served._opened(arguments, arguments)
+        assert opened is not None
+        if opened.record.arm == "routed":
+            await plugin.async_post_call_failure_hook(arguments, RuntimeError("broken"), None)
+        else:
+            event = log_event(arguments, "large", id=f"chatcmpl-{number}")
+            await plugin.async_log_success_event(event, ANSWER, None, None)
+    await plugin.parts.journal.flush()
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What an operator's webhook gets."""
+    found: list[dict[str, Any]] = []
+
+    async def post(_client: object, address: str, json: dict[str, Any]) -> httpx.Response:
+        found.append({"to": address, **json})
+        return httpx.Response(200, request=httpx.Request("POST", address))
+
+    monkeypatch.setattr(httpx.AsyncClient, "post", post)
+    return found
+
+
+async def test_a_canary_whose_requests_fail_returns_and_tells(
+    tmp_path: Path, told: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    alerts = {"webhook": "http://operator/hook"}
+    async with running(tmp_path, CANARY, alerts=alerts, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240)
+        with caplog.at_level(logging.WARNING):
+            await plugin.parts._way_back.look()
+        mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
+        assert mode.mode is Mode.WATCH
+        assert row.by == WAY_BACK
+        assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
+        assert plugin.counters.as_dict()["zoos_returned"] == 1
+        assert "resume with: messplus zoo zoo --mode canary" in caplog.text
+        (alert,) = [
+            each
+            for each in (await plugin.parts.watch.read()).alerts
+            if each.kind is AlertKind.RETURNED
+        ]
+        assert alert.zoo == "zoo"
+        await plugin.parts._way_back.look()  # it has returned: nothing more happens
+        assert plugin.counters.as_dict()["zoos_returned"] == 1
+    (event,) = told
+    assert (event["to"], event["event"]) == ("http://operator/hook", "zoo_returned")
+    assert (event["zoo"], event["from"], event["before"]) == ("zoo", "canary", "openai/large")
+
+
+async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
+    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240)
+        await plugin.parts._way_back.look()
+        await plugin.parts._changes.look()
+        now = plugin.parts.modes.now["zoo"]
+        assert now.mode is Mode.WATCH
+        resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
+        await plugin.parts._changes.change("zoo", resumed, "key", "repaired")
+        await plugin.parts._way_back.look()  # what came before counts no more
+        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
+        status = await plugin.parts.watch.read()
+    assert AlertKind.RETURNED not in {each.kind for each in status.alerts}
+
+
+async def test_missed_deadlines_return_a_zoo_that_is_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, ON, deadline_seconds=1e-9) as plugin:
+        for number in range(100):
+            await plugin.async_filter_deployments(
+                "zoo", DEPLOYMENTS, [{"role": "user", "content": "hi"}], call(str(number))
+            )
+        await plugin.parts._way_back.look()
+        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
+        assert "missed their deadline" in plugin.parts.modes.rows["zoo"].reason
+
+
+async def test_a_zoo_without_a_way_back_stays_on(tmp_path: Path) -> None:
+    async with running(tmp_path, {"mode": "on"}, deadline_seconds=1e-9) as plugin:
+        for number in range(100):
+            await plugin.async_filter_deployments(
+                "zoo", DEPLOYMENTS, [{"role": "user", "content": "hi"}], call(str(number))
+            )
+        await plugin.parts._way_back.look()
+        assert plugin.parts.modes.now["zoo"].mode is Mode.ON
+
+
+async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path, CANARY, deadline_seconds=5.0) as one,
+        running(tmp_path, CANARY, deadline_seconds=5.0) as two,
+    ):
+        await serve(one, 240)
+        for plugin in (one, two):
+            await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
+        returned = [p.counters.as_dict().get("zoos_returned", 0) for p in (one, two)]
+        rows = await zoo_modes.history(one.parts._database, "zoo", 10)
+    assert sorted(returned) == [0, 1]
+    assert len(rows) == 1
+
+
+async def test_a_webhook_that_fails_is_tried_a_few_times_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_given: object, **_more: object) -> None:
+        raise httpx.ConnectError("nobody there")
+
+    async def at_once(_seconds: float) -> None:
+        return None
+
+    alerts = {"webhook": "http://operator/hook"}
+    async with running(tmp_path, ON, alerts=alerts) as plugin:
+        monkeypatch.setattr(httpx.AsyncClient, "post", refuse)
+        monkeypatch.setattr(asyncio, "sleep", at_once)
+        await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
+        monkeypatch.undo()
+        assert plugin.counters.as_dict()["webhook_failures"] == way_back.WEBHOOK_TRIES
+        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH

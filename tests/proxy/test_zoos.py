@@ -1,0 +1,141 @@
+"""The routes of the modes: who may use them, what bad input gets, and what they tell."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from litellm_messplus.cli.zoo import lines
+from litellm_messplus.proxy import authentication
+from litellm_messplus.proxy.authentication import Caller, administrator
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.zoos import Change
+from litellm_messplus.store import observed, zoo_modes
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.switching.modes import Mode
+from tests.support.in_process import DEPLOYMENTS, call, log_event, running, url
+
+WATCH = {"mode": "watch", "before": "openai/large", "watch": {"sample": 0.0}}
+ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
+
+
+@asynccontextmanager
+async def asking(
+    folder: Path, zoo: dict[str, Any] | None = None
+) -> AsyncIterator[tuple[httpx.AsyncClient, MessplusPlugin]]:
+    async with running(folder, zoo or WATCH) as plugin:
+        app = FastAPI()
+        app.include_router(plugin.parts.routes())
+        app.dependency_overrides[administrator] = lambda: Caller("key-1", is_admin=True)
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:
+            yield client, plugin
+
+
+async def test_a_mode_is_changed_and_told_with_who_and_why(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (client, plugin):
+        body = {"revision": 0, "mode": "canary", "share": 0.25, "reason": "it looks well"}
+        answer = await client.patch("/messplus/zoos/zoo", json=body)
+        assert answer.status_code == 200
+        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
+        (shown,) = (await client.get("/messplus/zoos")).json()
+    assert (shown["mode"], shown["share"], shown["revision"]) == ("canary", 0.25, 1)
+    assert (shown["by"], shown["reason"]) == ("key-1", "it looks well")
+    assert [each["revision"] for each in shown["history"]] == [1]
+    assert shown["candidates"] == ["openai/small", "openai/large"]
+    assert "zoo: canary of 0.25, before openai/large" in "\n".join(lines(shown))
+
+
+async def test_a_name_with_slashes_is_a_name(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (client, _):
+        answer = await client.get("/messplus/zoos/meta/llama")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "no zoo 'meta/llama'; there are: zoo"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"revision": 7, "mode": "on"}, 409, "revision 7 of zoo zoo is not its newest"),
+        ({"revision": 0, "share": 0.0}, 422, "greater than 0"),
+        ({"revision": 0, "share": 1.5}, 422, "less than or equal to 1"),
+        ({"revision": 0, "mode": "off"}, 422, "'watch', 'canary' or 'on'"),
+        ({"revision": 0, "before": "medium"}, 422, "given 'medium'; allowed: litellm or"),
+        ({"mode": "on"}, 422, "Field required"),
+        ({"revision": 0, "colour": "red"}, 422, "Extra inputs"),
+    ],
+)
+async def test_what_bad_input_gets(
+    tmp_path: Path, body: dict[str, Any], status: int, said: str
+) -> None:
+    async with asking(tmp_path) as (client, plugin):
+        answer = await client.patch("/messplus/zoos/zoo", json=body)
+        assert plugin.parts.modes.now["zoo"].revision == 0
+    assert answer.status_code == status
+    assert said in answer.text
+
+
+async def test_nothing_to_return_to_is_refused_where_it_is_needed(tmp_path: Path) -> None:
+    async with asking(tmp_path, {"mode": "on"}) as (client, _):
+        answer = await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "canary"})
+    assert answer.status_code == 422
+    assert "before: given nothing; allowed under canary" in answer.json()["detail"]
+
+
+async def test_only_administrators_see_and_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def somebody(_request: object) -> Caller:
+        return Caller("key-2", is_admin=False)
+
+    monkeypatch.setattr(authentication, "caller", somebody)
+    async with asking(tmp_path) as (client, plugin):
+        client._transport.app.dependency_overrides.clear()  # type: ignore[attr-defined]
+        seen = await client.get("/messplus/zoos/zoo")
+        changed = await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
+        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
+    assert (seen.status_code, changed.status_code) == (403, 403)
+
+
+async def test_the_forecast_and_what_happened_stay_in_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "WARM_UP", 0)
+    async with asking(tmp_path) as (client, plugin):
+        for number in range(30):
+            arguments = call(f"{number}")
+            turns = [{"role": "user", "content": f"question {number}"}]
+            await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
+            await plugin.parts._asides.close()
+            event = log_event(arguments, "large", id=f"chatcmpl-{number}")
+            await plugin.async_log_success_event(event, ANSWER, None, None)
+        await plugin.parts.journal.flush()
+        await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
+        arguments = call("on")
+        await plugin.async_filter_deployments(
+            "zoo", DEPLOYMENTS, [{"role": "user", "content": "and now"}], arguments
+        )
+        await plugin.parts.journal.flush()
+        answer = await client.patch("/messplus/zoos/zoo", json={"revision": 1, "mode": "watch"})
+    now, then = answer.json()["history"]
+    assert then["forecast"]["requests"] == 30
+    assert then["forecast"]["satisfaction"] is None  # nobody has judged
+    assert then["happened"] is None
+    assert now["happened"]["requests"] == 1
+
+
+async def test_what_is_written_is_in_the_database(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (client, _):
+        await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
+    database = create_engine(url(tmp_path))
+    found = await zoo_modes.newest(database)
+    await database.dispose()
+    assert (found["zoo"].mode, found["zoo"].by) == ("on", "key-1")
+
+
+def test_a_change_names_its_revision() -> None:
+    assert Change.model_fields["revision"].is_required()

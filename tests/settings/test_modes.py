@@ -1,0 +1,76 @@
+"""The mode of a zoo in the configuration, and refusals that say what is allowed."""
+
+from typing import Any
+
+import pytest
+
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.settings.load import load_settings
+from litellm_messplus.switching.modes import Arm, Mode, ZooMode
+from tests.support.in_process import DEPLOYMENTS
+
+
+def built(**zoo: Any) -> ZooMode:
+    config = {"messplus": {"zoos": {"zoo": {"alpha": 0.9, **zoo}}}}
+    return build_zoos(load_settings(config), DEPLOYMENTS)["zoo"].settings.zoo_mode
+
+
+def test_a_zoo_is_on_and_has_no_way_back_unless_told_otherwise() -> None:
+    assert built() == ZooMode(Mode.ON, before=None)
+    assert not built().can_return
+
+
+def test_yaml_reads_on_as_a_yes() -> None:
+    assert built(mode=True).mode is Mode.ON
+
+
+@pytest.mark.parametrize("before", ["litellm", "openai/small"])
+def test_what_served_before_is_litellm_or_a_candidate(before: str) -> None:
+    assert built(mode="watch", before=before).before == before
+
+
+@pytest.mark.parametrize(
+    ("zoo", "said"),
+    [
+        ({"mode": "watch"}, "given 'nothing, under `mode: watch`'"),
+        ({"mode": "canary"}, "given 'nothing, under `mode: canary`'"),
+        ({"before": "openai/medium"}, "given 'openai/medium'"),
+    ],
+)
+def test_nothing_to_serve_as_before_with_stops_the_start(zoo: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        built(**zoo)
+    assert caught.value.key == "messplus.zoos.zoo.before"
+    assert said in str(caught.value)
+    assert "litellm, or the candidate" in str(caught.value)
+    assert "openai/small, openai/large" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("zoo", "key"),
+    [
+        ({"mode": "off"}, "mode"),
+        ({"share": 0.0}, "share"),
+        ({"share": 1.1}, "share"),
+        ({"watch": {"sample": 2}}, "watch.sample"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(zoo: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        built(**zoo)
+    assert caught.value.key == f"messplus.zoos.zoo.{key}"
+
+
+def test_no_service_level_has_the_name_of_a_stream() -> None:
+    with pytest.raises(ConfigurationError, match="'gold:before'"):
+        built(service_levels={"gold:before": {}})
+
+
+def test_the_share_decides_under_canary_alone() -> None:
+    drawn = [number / 100 for number in range(100)]
+    arms = {
+        mode: [ZooMode(mode, 0.25, "large").arm(draw) for draw in drawn].count(Arm.ROUTED)
+        for mode in Mode
+    }
+    assert arms == {Mode.WATCH: 0, Mode.CANARY: 25, Mode.ON: 100}
