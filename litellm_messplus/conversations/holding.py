@@ -87,6 +87,10 @@ BUCKETS = 12
 """Of powers of two: from 2,048 calls on, all are in one."""
 
 
+CANDIDATES = 1_000
+"""That are told apart; of more, the others tell."""
+
+
 class Remaining:
     """Calls that followed after the k-th of a line, as running means by the logarithm of k, for
     each candidate: a small model may need 12 calls where a large one needs 47."""
@@ -97,6 +101,10 @@ class Remaining:
     def ended(self, candidate: str, calls: int, first: int = 1) -> None:
         """Learn from a line that ended after so many calls, from the ``first`` of them on served by
         the candidate."""
+        if candidate not in self._means:  # it came while the proxy runs
+            if len(self._means) >= CANDIDATES:
+                return
+            self._means[candidate] = [RecentMean(0.0) for _ in range(BUCKETS)]
         for bucket, mean in enumerate(self._means[candidate]):
             from_, to = max(2**bucket, first), calls
             if bucket < BUCKETS - 1:

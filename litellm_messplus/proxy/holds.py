@@ -234,7 +234,8 @@ class Holds:
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():
-            known.habits.ended(line)
+            if line.candidate in known.engine.zoo.prices:
+                known.habits.ended(line)
 
 
 def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
