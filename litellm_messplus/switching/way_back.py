@@ -198,19 +198,22 @@ def _at_least(ordered: Vector, made: float) -> float | None:
     """Bound the quantile from below: the largest value which more than 5 % surely exceed.
 
     The count above the true quantile is one of trials with a known probability, so a bound on that
-    rate bounds the quantile; no more need be paid for its being any of the values.
+    rate bounds the quantile; no more need be paid for its being any of the values. Of the counts,
+    those are tried between which the smallest sure one must lie.
     """
     count = len(ordered)
-    above = np.arange(count - 1, -1, -1, dtype=np.float64)
-    low, _ = rate_bounds(above, np.full(count, float(count)), made)
+    usual = (1.0 - SLOW) * count
+    most = min(count - 1, int(usual + 3.0 * (made * usual) ** 0.5 + 3.0 * made))
+    above = np.arange(int(usual), most + 1, dtype=np.float64)
+    low, _ = rate_bounds(above, np.full(len(above), float(count)), made)
     surely = np.flatnonzero(low > 1.0 - SLOW)
-    return float(ordered[surely[-1]]) if len(surely) else None
+    return float(ordered[count - 1 - int(above[surely[0]])]) if len(surely) else None
 
 
 def _at_most(ordered: Vector, made: float) -> float | None:
     """Bound the quantile from above: the smallest value which less than 5 % surely exceed."""
     count = len(ordered)
-    above = np.arange(count - 1, -1, -1, dtype=np.float64)
-    _, high = rate_bounds(above, np.full(count, float(count)), made)
+    above = np.arange(0, int((1.0 - SLOW) * count) + 1, dtype=np.float64)
+    _, high = rate_bounds(above, np.full(len(above), float(count)), made)
     surely = np.flatnonzero(high < 1.0 - SLOW)
-    return float(ordered[surely[0]]) if len(surely) else None
+    return float(ordered[count - 1 - int(above[surely[-1]])]) if len(surely) else None
