@@ -123,7 +123,7 @@ class Worker:
 
     def _watch(self) -> None:
         """Take the times of what is folded in, and of waiting for the head of the log."""
-        apply, advance = Engine.apply, log._advance
+        apply, advance = Engine.apply, log.advance
         told = self._told
 
         def timed_apply(engine: Engine, entry: Entry) -> None:
@@ -138,7 +138,7 @@ class Worker:
             return ends
 
         Engine.apply = timed_apply  # type: ignore[method-assign, assignment]
-        log._advance = timed_advance  # type: ignore[assignment]
+        log.advance = timed_advance  # type: ignore[assignment]
 
     async def _client(self, client: int, ends: float) -> None:
         number = 0

@@ -5,7 +5,7 @@ what is warm itself is not, for both are gone within minutes.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.conversations.holding import Remaining, Turn, hold, per_request
@@ -53,6 +53,17 @@ class Habits:
         self._density = RecentMean(CHARACTERS_PER_TOKEN)
         self._remaining = Remaining(candidates)
         self._ended = 0
+
+    def meet(self, candidates: Collection[str]) -> None:
+        """Have these candidates, where they are others than before: models come and go."""
+        if len(candidates) == len(self._cold) and all(name in self._cold for name in candidates):
+            return
+        for means in (self._cold, self._stored, self._paid):
+            for name in [each for each in means if each not in candidates]:
+                del means[name]
+            for name in candidates:
+                means.setdefault(name, RecentMean(0.0))
+        self._remaining.meet(candidates)
 
     def __len__(self) -> int:
         """Count the deployments that are remembered."""

@@ -7,7 +7,7 @@ R is how many calls usually follow. A call elsewhere finds nothing warm, so swit
 that a long session makes a cheap model cheaper still is in R.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.costs.price import Price
@@ -93,6 +93,14 @@ class Remaining:
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._means = {name: [RecentMean(0.0) for _ in range(BUCKETS)] for name in candidates}
+
+    def meet(self, candidates: Collection[str]) -> None:
+        """Have these candidates: new ones know nothing, and those that are not among them are
+        forgotten."""
+        own = self._means
+        self._means = {
+            name: own.get(name) or [RecentMean(0.0) for _ in range(BUCKETS)] for name in candidates
+        }
 
     def ended(self, candidate: str, calls: int, first: int = 1) -> None:
         """Learn from a line that ended after so many calls, from the ``first`` of them on served by

@@ -113,6 +113,7 @@ class Holds:
         if self.lines is None or known is None:
             return None
         try:
+            known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             place = self.lines.find(_asked(request, question, zoo), self._clock())
             for each in deployments:

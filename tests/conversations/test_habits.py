@@ -113,3 +113,15 @@ def test_the_caches_that_are_remembered_of_a_line_are_bounded() -> None:
     (line,) = lines._lines.values()
     assert len(line.warm) == WARM
     assert "d1" not in line.warm
+
+
+def test_models_come_and_go_and_what_is_known_of_the_others_stays() -> None:
+    habits, line = Habits(["small", "large"]), Line("r1", "r1", PROMPT, 0.0)
+    before = habits.ahead(["large"], {}, line, 10.0)
+
+    habits.meet(["large", "new"])
+
+    assert habits.ahead(["large"], {}, line, 10.0) == before
+    assert set(habits.ahead(["large", "new"], {}, line, 10.0)) == {"large", "new"}
+    with pytest.raises(KeyError):
+        habits.usual_part("small")

@@ -10,7 +10,13 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError, RequestGoneError
-from litellm_messplus.records import LabelRecord, LessonRecord, Record, RequestRecord
+from litellm_messplus.records import (
+    CandidateRecord,
+    LabelRecord,
+    LessonRecord,
+    Record,
+    RequestRecord,
+)
 from litellm_messplus.restore import restore
 from litellm_messplus.retention.prune import begin_anew, dry_run, prune
 from litellm_messplus.status.build import read_status
@@ -118,7 +124,11 @@ async def _still_known(database: AsyncEngine, records: list[Record]) -> list[Rec
     async with database.connect() as connection:
         known = set((await connection.execute(select(requests.c.request_id))).scalars())
     new = {each.request_id for each in records if isinstance(each, RequestRecord)}
-    return [each for each in records if each.request_id in known | new]
+    return [
+        each
+        for each in records
+        if not isinstance(each, CandidateRecord) and each.request_id in known | new
+    ]
 
 
 async def test_requests_go_with_all_that_is_said_of_them_and_no_other(

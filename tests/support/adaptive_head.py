@@ -34,6 +34,14 @@ class AdaptiveHead:
         call_id = features.tobytes().hex()
         self.predictor.revise(candidate, call_id, Prompt(features), previous, label)
 
+    def add(self, candidate: str) -> None:
+        self.predictor.add(candidate)
+        self.candidates = self.predictor.candidates
+
+    def remove(self, candidate: str) -> None:
+        self.predictor.remove(candidate)
+        self.candidates = self.predictor.candidates
+
     def own(self, candidate: str) -> Arrays:
         place = self.predictor.index[candidate]
         return {"means": self.predictor.arrays()["means"][place]}
