@@ -5,8 +5,8 @@ what is warm itself is not, for both are gone within minutes.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from litellm_messplus.conversations.holding import Remaining, Turn, hold, per_request
 from litellm_messplus.conversations.line import Line, Place
@@ -16,8 +16,6 @@ from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN, RecentM
 
 DEPLOYMENTS = 1_000
 """Whose hits are remembered, those used last."""
-CANDIDATES = 1_000
-"""The same of candidates, which come and go."""
 STEP = 0.05
 """To which the usual part of a cost is rounded: the plan over recent prompts is worked out anew
 where it changes."""
@@ -42,31 +40,34 @@ class Ahead:
         return per_request(hold(price, turn, self.warm, self.remaining, self.share), self.remaining)
 
 
-@dataclass(slots=True)
-class _Usual:
-    """The means of one candidate: what is ``cold`` and found all the same, ``stored`` of what was
-    not found, and ``paid`` of the cost without a cache."""
-
-    cold: RecentMean = field(default_factory=lambda: RecentMean(0.0))
-    stored: RecentMean = field(default_factory=lambda: RecentMean(0.0))
-    paid: RecentMean = field(default_factory=lambda: RecentMean(0.0))
-
-
 class Habits:
     """The running means of one zoo. Before it has seen a call, it expects what a router without
     them would: nothing is warm, and nothing comes after."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._hits: OrderedDict[str, Hits] = OrderedDict()
-        self._candidates: OrderedDict[str, _Usual] = OrderedDict()
+        self._cold = {name: RecentMean(0.0) for name in candidates}
+        self._stored = {name: RecentMean(0.0) for name in candidates}
+        self._paid = {name: RecentMean(0.0) for name in candidates}
         self._growth = RecentMean(0.0)
         self._density = RecentMean(CHARACTERS_PER_TOKEN)
         self._remaining = Remaining(candidates)
         self._ended = 0
 
+    def meet(self, candidates: Collection[str]) -> None:
+        """Have these candidates, where they are others than before: models come and go."""
+        if len(candidates) == len(self._cold) and all(name in self._cold for name in candidates):
+            return
+        for means in (self._cold, self._stored, self._paid):
+            for name in [each for each in means if each not in candidates]:
+                del means[name]
+            for name in candidates:
+                means.setdefault(name, RecentMean(0.0))
+        self._remaining.meet(candidates)
+
     def __len__(self) -> int:
-        """Count the deployments and the candidates that are remembered."""
-        return len(self._hits) + len(self._candidates)
+        """Count the deployments that are remembered."""
+        return len(self._hits)
 
     def share_found(self, deployment: str) -> float:
         """Return the share that a deployment finds of what it had read before."""
@@ -84,33 +85,32 @@ class Habits:
         """Learn from a call of the line's candidate. ``expected`` are the tokens that the call
         before it there had read, where they were still warm; None where nothing was."""
         line, name = place.line, place.line.candidate
-        if name is None or usage.prompt_tokens <= 0:
+        if name is None or name not in self._cold or usage.prompt_tokens <= 0:
             return
-        usual = self._usual(name)
         if expected is None:
-            usual.cold.add(usage.cached_tokens / usage.prompt_tokens)
+            self._cold[name].add(usage.cached_tokens / usage.prompt_tokens)
         else:
             self._of(deployment).observe(expected, usage.cached_tokens)
         unread = usage.prompt_tokens - usage.cached_tokens
         if price.written_surcharge > 0.0 and unread > 0:
-            usual.stored.add(usage.written_tokens / unread)
+            self._stored[name].add(usage.written_tokens / unread)
         since, tokens = place.characters - line.characters, usage.prompt_tokens - line.prompt_tokens
         if line.prompt_tokens and since > 0 and tokens > 0:
             self._growth.add(tokens)
             self._density.add(since / tokens)
         plain = price.of(float(usage.prompt_tokens), float(usage.completion_tokens))
         if plain > 0.0:
-            usual.paid.add(price.of_usage(usage) / plain)
+            self._paid[name].add(price.of_usage(usage) / plain)
 
     def ended(self, line: Line) -> None:
         """Learn how long a line was that nobody goes on with."""
-        if line.candidate is not None:
+        if line.candidate in self._cold:
             self._ended += 1
-            self._remaining.ended(line.candidate, line.requests, line.held_from)
+            self._remaining.ended(str(line.candidate), line.requests, line.held_from)
 
     def usual_part(self, candidate: str) -> float:
         """Return the part of the cost without a cache that calls usually cost."""
-        paid = self._usual(candidate).paid
+        paid = self._paid[candidate]
         return STEP * round(paid.value / STEP) if paid.count else 1.0
 
     def ahead(
@@ -122,24 +122,15 @@ class Habits:
         calls = max(line.requests, 1)
         knows = self._ended > 0 or calls > 1
         after = self._remaining.after(calls) if knows else {}
-        of_others = sum(after.values()) / len(after) if after else 0.0
         return {
             name: Ahead(
-                warm.get(name) or self._usual(name).cold.value * tokens,
-                line.stored if line.stored is not None else self._usual(name).stored.value,
-                after.get(name, of_others),
+                warm.get(name) or self._cold[name].value * tokens,
+                line.stored if line.stored is not None else self._stored[name].value,
+                after.get(name, 0.0),
                 self._growth.value,
             )
             for name in candidates
         }
-
-    def _usual(self, candidate: str) -> "_Usual":
-        """Return the means of a candidate; models come and go while a proxy runs."""
-        found = self._candidates.setdefault(candidate, _Usual())
-        self._candidates.move_to_end(candidate)
-        if len(self._candidates) > CANDIDATES:
-            self._candidates.popitem(last=False)
-        return found
 
     def _of(self, deployment: str) -> Hits:
         found = self._hits.setdefault(deployment, Hits())

@@ -7,7 +7,7 @@ R is how many calls usually follow. A call elsewhere finds nothing warm, so swit
 that a long session makes a cheap model cheaper still is in R.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.costs.price import Price
@@ -87,10 +87,6 @@ BUCKETS = 12
 """Of powers of two: from 2,048 calls on, all are in one."""
 
 
-CANDIDATES = 1_000
-"""That are told apart; of more, the others tell."""
-
-
 class Remaining:
     """Calls that followed after the k-th of a line, as running means by the logarithm of k, for
     each candidate: a small model may need 12 calls where a large one needs 47."""
@@ -98,13 +94,17 @@ class Remaining:
     def __init__(self, candidates: Sequence[str]) -> None:
         self._means = {name: [RecentMean(0.0) for _ in range(BUCKETS)] for name in candidates}
 
+    def meet(self, candidates: Collection[str]) -> None:
+        """Have these candidates: new ones know nothing, and those that are not among them are
+        forgotten."""
+        own = self._means
+        self._means = {
+            name: own.get(name) or [RecentMean(0.0) for _ in range(BUCKETS)] for name in candidates
+        }
+
     def ended(self, candidate: str, calls: int, first: int = 1) -> None:
         """Learn from a line that ended after so many calls, from the ``first`` of them on served by
         the candidate."""
-        if candidate not in self._means:  # it came while the proxy runs
-            if len(self._means) >= CANDIDATES:
-                return
-            self._means[candidate] = [RecentMean(0.0) for _ in range(BUCKETS)]
         for bucket, mean in enumerate(self._means[candidate]):
             from_, to = max(2**bucket, first), calls
             if bucket < BUCKETS - 1:

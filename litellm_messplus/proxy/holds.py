@@ -113,6 +113,7 @@ class Holds:
         if self.lines is None or known is None:
             return None
         try:
+            known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             place = self.lines.find(_asked(request, question, zoo), self._clock())
             for each in deployments:
@@ -234,8 +235,7 @@ class Holds:
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():
-            if line.candidate in known.engine.zoo.prices:
-                known.habits.ended(line)
+            known.habits.ended(line)
 
 
 def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:

@@ -19,7 +19,7 @@ def held(decision: Decision, situation: Situation, candidate: str) -> Decision:
 
     Raises KeyError for one that cannot take the request.
     """
-    expected = {each.candidate: each.satisfaction for each in situation.estimates}[candidate]
+    expected = {each.candidate: each.satisfaction for each in situation.everyone}[candidate]
     is_chosen = decision.chosen == candidate
     return _settled(
         decision,
@@ -31,9 +31,12 @@ def held(decision: Decision, situation: Situation, candidate: str) -> Decision:
 
 def upwards(decision: Decision, situation: Situation, candidate: str) -> Decision | None:
     """Go from a candidate up to the first of a decision that is expected to satisfy more often;
-    None where none is."""
-    expected = {each.candidate: each.satisfaction for each in situation.estimates}
-    better = [name for name in decision.ranking if expected[name] > expected[candidate]]
+    None where none is. In trouble no newcomer is tried."""
+    expected = {each.candidate: each.satisfaction for each in situation.everyone}
+    known = {each.candidate for each in situation.estimates}
+    better = [
+        name for name in decision.ranking if name in known and expected[name] > expected[candidate]
+    ]
     if not better:
         return None
     others = (name for name in decision.ranking if name not in better)

@@ -3,7 +3,7 @@
 import pytest
 
 from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.habits import CANDIDATES, DEPLOYMENTS, STEP, Ahead, Habits
+from litellm_messplus.conversations.habits import DEPLOYMENTS, STEP, Ahead, Habits
 from litellm_messplus.conversations.line import Joined, Line, Place, Told
 from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.conversations.warmth import Warm
@@ -86,26 +86,8 @@ def test_the_deployments_that_are_remembered_are_bounded() -> None:
     known = habits()
     for number in range(DEPLOYMENTS + 5):
         known.called(place(), f"d{number}", Usage(10, 1), PRICE, expected=5.0)
-    assert len(known) == DEPLOYMENTS + 1
+    assert len(known) == DEPLOYMENTS
     assert (known.share_found("d0"), known.share_found(f"d{DEPLOYMENTS}")) == (1.0, 0.0)
-
-
-def test_a_model_that_comes_later_is_expected_to_be_as_the_others() -> None:
-    known = habits()
-    known.ended(Line("r1", "r1", PROMPT, 0.0, requests=5, candidate="late"))
-    line = Line("r2", "r2", PROMPT, 0.0, requests=1)
-    found = known.ahead(["late", "later"], {}, line, 100.0)
-    assert found["late"].remaining == 4.0
-    assert found["later"] == Ahead(remaining=4.0)
-
-
-def test_the_candidates_that_are_remembered_are_bounded() -> None:
-    known = habits()
-    for number in range(CANDIDATES + 5):
-        known.usual_part(f"model-{number}")
-        known.ended(Line("r", "r", PROMPT, 0.0, requests=2, candidate=f"model-{number}"))
-    assert len(known) == CANDIDATES
-    assert len(known._remaining.after(1)) == CANDIDATES
 
 
 def told(turn: int, prompt: bytes = b"p" * 16, **changed: object) -> Told:
@@ -131,3 +113,15 @@ def test_the_caches_that_are_remembered_of_a_line_are_bounded() -> None:
     (line,) = lines._lines.values()
     assert len(line.warm) == WARM
     assert "d1" not in line.warm
+
+
+def test_models_come_and_go_and_what_is_known_of_the_others_stays() -> None:
+    habits, line = Habits(["small", "large"]), Line("r1", "r1", PROMPT, 0.0)
+    before = habits.ahead(["large"], {}, line, 10.0)
+
+    habits.meet(["large", "new"])
+
+    assert habits.ahead(["large"], {}, line, 10.0) == before
+    assert set(habits.ahead(["large", "new"], {}, line, 10.0)) == {"large", "new"}
+    with pytest.raises(KeyError):
+        habits.usual_part("small")

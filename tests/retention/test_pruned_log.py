@@ -127,7 +127,7 @@ async def _still_known(database: AsyncEngine, records: list[Record]) -> list[Rec
     return [
         each
         for each in records
-        if isinstance(each, CandidateRecord) or each.request_id in known | new
+        if not isinstance(each, CandidateRecord) and each.request_id in known | new
     ]
 
 
