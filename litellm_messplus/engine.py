@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from litellm_messplus.conversations.habits import Ahead
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
 from litellm_messplus.expectations import Expectations
@@ -17,6 +18,7 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.routing.held import held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
 from litellm_messplus.state.policies import build_policy
@@ -33,7 +35,8 @@ class Question:
     What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
-    other healthy candidates could not take it.
+    other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
+    candidates, and what is to come after it there; None of it where nobody knows.
     """
 
     request_id: str
@@ -44,6 +47,7 @@ class Question:
     most_completion_tokens: float = math.inf
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
+    ahead: Mapping[str, Ahead] = field(default_factory=dict)
 
     @property
     def is_forced(self) -> bool:
@@ -69,7 +73,8 @@ class Engine:
     each level's last.
 
     ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
-    multiplied, 1 unless it has one. It is no part of the fold.
+    multiplied, 1 unless it has one. So is ``usual_parts``: what part of the cost without a prompt
+    cache its calls cost. Both are no part of the fold.
     """
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
@@ -78,6 +83,7 @@ class Engine:
         self._seed = seed
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
+        self.usual_parts: dict[str, float] = {}
         self._unfolded: dict[str, dict[str, float]] = {level: {} for level in zoo.levels}
         self.resume(self.empty_state())
 
@@ -106,10 +112,35 @@ class Engine:
         level, situation = question.level, self.situation(question)
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
-        decision = self.state.policy.decide(level, situation)
+        return self._numbered(question, situation, self.state.policy.decide(level, situation))
+
+    def hold(self, question: Question, candidate: str) -> Choice:
+        """Keep a candidate without a decision. The request is numbered as any other.
+
+        Raises KeyError for one that cannot take the request.
+        """
+        situation = self.situation(question)
+        return self._numbered(
+            question, situation, held(self._untried(question, situation), situation, candidate)
+        )
+
+    def go_up(self, question: Question, candidate: str) -> Choice:
+        """Go up from a candidate that got no further; stay with it where none is better. Raises as
+        ``hold`` does."""
+        situation = self.situation(question)
+        decision = self._untried(question, situation)
+        better = upwards(decision, situation, candidate)
+        return self._numbered(question, situation, better or held(decision, situation, candidate))
+
+    def _untried(self, question: Question, situation: Situation) -> Decision:
+        """Ask the policy for what it would rank without trying anything."""
+        return self.state.policy.decide(question.level, without_trials(situation))
+
+    def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
+        level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        self._unfolded[level.name][question.request_id] = expected_shortfall
-        self.newest[level.name] = decision
+        self._unfolded[level][question.request_id] = expected_shortfall
+        self.newest[level] = decision
         return Choice(situation, decision)
 
     def situation(self, question: Question) -> Situation:
@@ -129,12 +160,17 @@ class Engine:
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
             estimates=expectations.estimates(
-                question.prompt, prompt_tokens, question.most_completion_tokens, self.price_factors
+                question.prompt,
+                prompt_tokens,
+                question.most_completion_tokens,
+                self.price_factors,
+                question.ahead,
+                self.usual_parts,
             ),
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
-            outlook=expectations.outlook(question.candidates, self.price_factors),
+            outlook=expectations.outlook(question.candidates, self._usual_factors()),
             is_forced=question.is_forced,
         )
 
@@ -152,7 +188,16 @@ class Engine:
         if isinstance(entry, Settled | Taught):
             self.expectations.calls_changed()
         if self.state.use.version != version:  # not when a request waits for it
-            self.expectations.prompts_changed(self.price_factors)
+            self.expectations.prompts_changed(self._usual_factors())
+
+    def _usual_factors(self) -> Mapping[str, float]:
+        """Return by what the price of an average call is multiplied."""
+        if not self.usual_parts:
+            return self.price_factors
+        return {
+            name: self.price_factors.get(name, 1.0) * self.usual_parts.get(name, 1.0)
+            for name in self.zoo.candidates
+        }
 
     def _aim(self, level: ServiceLevel) -> float:
         answered = self.state.policy.answered_requests(level.name)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from litellm_messplus.conversations.habits import Ahead
 from litellm_messplus.costs.token_estimator import expected
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Estimate
@@ -67,9 +68,12 @@ class Expectations:
         prompt_tokens: Mapping[str, float],
         most_completion_tokens: float,
         factors: Factors,
+        ahead: Mapping[str, Ahead],
+        usual_parts: Factors,
     ) -> tuple[Estimate, ...]:
         """Expect something of each candidate that ``prompt_tokens`` names. What ``prompt`` does not
-        tell stands at the average of all prompts."""
+        tell stands at the average of all prompts. ``ahead`` is what the request finds in a cache;
+        ``usual_parts`` is what part of the cost without a cache an average call costs."""
         satisfactions = self._state.policy.predict(prompt, list(prompt_tokens))
         known = self._state.lengths.multiples(prompt)
         multiples = dict(zip(self._zoo.candidates, known, strict=True))
@@ -81,6 +85,8 @@ class Expectations:
                 most_completion_tokens,
                 satisfaction,
                 factors.get(name, 1.0),
+                ahead.get(name),
+                usual_parts.get(name, 1.0),
             )
             for (name, tokens), satisfaction in zip(
                 prompt_tokens.items(), satisfactions, strict=True
@@ -126,14 +132,20 @@ class Expectations:
         most_completion_tokens: float,
         satisfaction: float,
         factor: float,
+        ahead: Ahead | None,
+        usual_part: float,
     ) -> Estimate:
         price, usual = self._zoo.prices[candidate], self._usual[candidate]
         tokens, seconds = usual.completion_tokens, usual.seconds
         longest = min(tokens * multiple, most_completion_tokens)
         asked = prompt_tokens if usual.prompt_tokens is None else usual.prompt_tokens
+        if ahead is None:
+            cost = price.of(prompt_tokens, longest, seconds=seconds * multiple)
+        else:
+            cost = ahead.cost(price, prompt_tokens, longest, seconds * multiple)
         return Estimate(
             candidate,
-            factor * price.of(prompt_tokens, longest, seconds=seconds * multiple),
-            factor * price.of(asked, tokens, seconds=seconds),
+            factor * cost,
+            factor * usual_part * price.of(asked, tokens, seconds=seconds),
             satisfaction,
         )

@@ -58,7 +58,8 @@ class _Waiting:
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
     ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
-    words of a user go past its door, whoever hands them over; ``saw`` is told of what did."""
+    words of a user go past its door, whoever hands them over; ``saw`` is told of what did.
+    ``followed`` is told up to where it has folded in what others wrote too."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Journal:
         *,
         store_text: bool,
         saw: Callable[[Record], None] | None = None,
+        followed: Callable[[int], None] | None = None,
         flush_seconds: float,
         snapshot_every: int,
         position: int,
@@ -79,6 +81,7 @@ class Journal:
         self._counters = counters
         self._store_text = store_text
         self._saw = saw
+        self._followed = followed
         self._flush_seconds = flush_seconds
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
@@ -204,8 +207,15 @@ class Journal:
     async def _follow_to(self, upto: int) -> None:
         """Fold in what others wrote. Of its own records, too, a worker is told: they are in."""
         if upto > self.position:
-            await self._fold(upto)
+            await self._follow(upto)
             await self._save_due_snapshots()
+
+    async def _follow(self, upto: int) -> None:
+        """Read the log up to a position, where others wrote, and tell of it."""
+        is_new = upto > self.position
+        await self._fold(upto)
+        if is_new and self._followed is not None:
+            self._followed(self.position)
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
         """Refuse the durable records: nobody waits for a file that may never come back; what was
@@ -222,7 +232,7 @@ class Journal:
         if due == 0:
             ends = await log.ends(self._database)
             if not await self._begun_anew(ends.start):
-                await self._fold(ends.head)
+                await self._follow(ends.head)
         while due > 0:
             size = min(BATCH, due)
             await self._write_batch(size)
@@ -273,9 +283,10 @@ class Journal:
         try:
             if is_next and entries is not None:
                 await self._fold_known(entries, appended.last)
-            elif is_next or not await self._begun_anew(appended.start):
-                kinds = {type(record) for record in records} if is_next else EVERY_KIND
-                await self._fold(appended.last, kinds)
+            elif is_next:
+                await self._fold(appended.last, {type(record) for record in records})
+            elif not await self._begun_anew(appended.start):
+                await self._follow(appended.last)
         finally:  # committed is committed: what could not be read back now is folded in later
             for waiting in batch:
                 waiting.resolve()

@@ -94,7 +94,9 @@ class RequestRecord:
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
     bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could.
+    apart; None where all could. ``conversation`` and ``line`` are the ids of the requests that
+    began them, ``turn`` is its number in the line, and ``prefix`` the digest of its whole prompt;
+    all None where conversations are not held. ``hold`` says why it was held, or why no longer.
     """
 
     request_id: str
@@ -135,6 +137,11 @@ class RequestRecord:
     label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
     gated_by: tuple[str, ...] | None = None
+    conversation: str | None = None
+    line: str | None = None
+    prefix: str | None = None
+    turn: int | None = None
+    hold: str | None = None
 
     @property
     def is_forced(self) -> bool:

@@ -18,12 +18,13 @@ from litellm_messplus.costs.token_estimator import RecentMean, expected
 class Turn:
     """A call that is to be made: its prompt, what each later prompt will have more, the answer.
     ``unmarked`` tokens at the prompt's end are not stored: they come after what the client marked
-    for the cache."""
+    for the cache. ``seconds`` are how long it takes."""
 
     prompt_tokens: float
     growth: float
     completion_tokens: float
     unmarked: float = 0.0
+    seconds: float = 0.0
 
 
 def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> float:
@@ -38,6 +39,7 @@ def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> flo
         turn.completion_tokens,
         cached_tokens=cached,
         written_tokens=share * others if is_cached else 0.0,
+        seconds=turn.seconds,
     )
 
 
@@ -54,6 +56,7 @@ def hold(
         + (later.prompt - stored * later.cached_discount) * (average - turn.growth)
         + (later.prompt + stored * later.written_surcharge) * turn.growth
         + later.completion * turn.completion_tokens
+        + later.second * turn.seconds
     )
     return now(price, turn, warm_tokens, share) + remaining * each
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.warmth import Warm
+from litellm_messplus.conversations.warmth import Warm, shared
 from litellm_messplus.prediction.encoder import Conversation
 
 
@@ -30,7 +30,11 @@ class Joined(StrEnum):
 class Line:
     """One prompt that grows. ``tip`` is the digest of its newest form, ``requests`` counts them.
     ``candidate`` and ``deployment`` are who was called last, None before the first call; ``warm``
-    is what the deployments have in their caches, by deployment."""
+    is what the deployments have in their caches, by deployment. The candidate serves since the
+    request of number ``held_from``; ``is_answered`` where its last request was. ``prompt_tokens``
+    and ``characters`` are of the newest prompt that was answered, ``stored`` is the share that was
+    written of what was not cached of it, None where nobody says. It ``went_up`` where trouble has
+    broken its hold."""
 
     name: str
     conversation: str
@@ -40,12 +44,26 @@ class Line:
     candidate: str | None = None
     deployment: str | None = None
     warm: dict[str, Warm] = field(default_factory=dict)
+    held_from: int = 1
+    is_answered: bool = False
+    prompt_tokens: float = 0.0
+    characters: int = 0
+    stored: float | None = None
+    went_up: bool = False
+
+    def branched(self, own: "Line", characters: int) -> None:
+        """Give a line that has its first characters in common what holds for both."""
+        own.candidate, own.deployment = self.candidate, self.deployment
+        own.warm = {name: shared(warm, characters) for name, warm in self.warm.items()}
+        own.prompt_tokens, own.characters = self.prompt_tokens, self.characters
+        own.stored, own.went_up = self.stored, self.went_up
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request. ``ids`` are those in its prompt that an answer gave (of tool calls, of a
-    response that it continues), in their order; ``session`` is None where nobody named one."""
+    """One request. ``ids`` are those in its prompt that an answer gave (of tool calls), in their
+    order; ``session`` is None where nobody named one. ``continues`` is the id of the answer that it
+    goes on from without repeating what was said; None of a whole prompt."""
 
     request_id: str
     zoo: str
@@ -53,6 +71,7 @@ class Asked:
     conversation: Conversation
     ids: tuple[str, ...] = ()
     session: str | None = None
+    continues: str | None = None
 
     @property
     def scope(self) -> tuple[str, str]:
@@ -65,7 +84,7 @@ class Place:
     """The place of a request. ``line`` is its own from now on; ``parent`` is the line that it came
     from, None where it grew or is the first. ``prefix`` counts the ``characters`` of the prompt
     that were asked before in either. ``is_again`` where all of them were. ``turn`` is the request's
-    number in its line, from 1."""
+    number in its line, from 1. It ``has_answers`` where the assistant speaks in the prompt."""
 
     line: Line
     joined: Joined
@@ -76,3 +95,20 @@ class Place:
     scope: tuple[str, str]
     parent: Line | None = None
     is_again: bool = False
+    has_answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A request that another worker served, as the log tells of it: its line, its ``prompt``, its
+    number there, who answered, and what that one has in its cache since."""
+
+    line: str
+    conversation: str
+    prompt: Digest
+    turn: int
+    candidate: str
+    deployment: str
+    characters: int
+    prompt_tokens: float = 0.0
+    warm: Warm | None = None

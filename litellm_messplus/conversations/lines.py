@@ -8,12 +8,12 @@ proves that a cache is warm.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from litellm_messplus.conversations.digests import Beginning, Digest, Digests
-from litellm_messplus.conversations.line import Asked, Joined, Line, Place
+from litellm_messplus.conversations.digests import Beginning, Chain, Digest, Digests
+from litellm_messplus.conversations.line import Asked, Joined, Line, Place, Told
 from litellm_messplus.conversations.points import POINTS, Points
-from litellm_messplus.conversations.warmth import Warm, shared
+from litellm_messplus.conversations.warmth import Warm
 
 LINES = 20_000
 """That are remembered, those used last."""
@@ -21,13 +21,16 @@ UNUSED_SECONDS = 7_200.0
 """After which a line is forgotten: no provider's cache is warm for longer."""
 SWEPT = 16
 """Unused lines that are forgotten at one request, so that none waits for many."""
+WARM = 8
+"""Deployments whose caches are remembered of one line, those called last."""
 IDS = 64
 """Of a prompt that are looked up, and of an answer that are remembered: the newest."""
 
 
 class Lines:
     """The lines of one worker. ``key`` is secret and the same for all workers on a database;
-    ``now`` is in seconds, of any clock that does not run back."""
+    ``now`` is in seconds, of any clock that does not run back. ``forgotten`` is told of each line
+    that nobody goes on with."""
 
     def __init__(
         self,
@@ -36,7 +39,9 @@ class Lines:
         lines: int = LINES,
         points: int = POINTS,
         unused_seconds: float = UNUSED_SECONDS,
+        forgotten: Callable[[Line], None] = lambda line: None,
     ) -> None:
+        self._forgotten = forgotten
         self._digests = Digests(key)
         self._most = lines
         self._unused_seconds = unused_seconds
@@ -57,19 +62,24 @@ class Lines:
         """Tell where a request stands, and remember its prompt."""
         self._sweep(now)
         chain = self._digests.chain(asked.scope, asked.conversation)
+        continued = self._of_continued(asked)
         found = self._by_prefix(asked, chain.whole, chain.earlier)
-        if found is not None:
+        if continued is not None:
+            place = _grown(asked, chain.whole, continued)
+        elif found is not None:
             place = self._joined(asked, chain.whole, *found, now)
         else:
-            place = self._apart(asked, chain.whole, now)
+            place = self._apart(asked, chain, now)
         self._keep(place.line, chain.whole.digest, now)
         if asked.session is not None:
             self._sessions.add(self._session(asked), place.line)
         return place
 
-    def called(self, line: Line, candidate: str, deployment: str) -> None:
+    def called(self, line: Line, candidate: str | None, deployment: str) -> None:
         """Tell who is called, before the answer is there: the next request may come first."""
-        line.candidate, line.deployment = candidate, deployment
+        if line.candidate != candidate:
+            line.held_from = max(line.requests, 1)
+        line.candidate, line.deployment, line.is_answered = candidate, deployment, False
 
     def ended(
         self,
@@ -82,12 +92,29 @@ class Lines:
     ) -> None:
         """Tell what became of a request: the answer as the next prompt will hold it (tool calls
         too), the ids that it gave, and what the deployment that answered has now in its cache."""
+        place.line.is_answered = True
         if warm is not None:
-            place.line.warm[deployment] = warm
+            _keep_warm(place.line, deployment, warm)
         if answer:
             self._prompts.answered(place.prompt, place.line, self._digests.of_answer(answer))
         for name in ids[-IDS:]:
             self._ids.add(self._digests.of_text(place.scope, name), place.line)
+
+    def learn(self, told: Told, now: float) -> None:
+        """Learn where a line stands that another worker served; one that this worker knows as far
+        is left as it is."""
+        line = self._lines.get(told.line)
+        if line is None:
+            line = Line(told.line, told.conversation, told.prompt, now)
+        elif line.requests >= told.turn:
+            return
+        line.requests = told.turn - 1
+        self._keep(line, told.prompt, now)
+        self.called(line, told.candidate, told.deployment)
+        line.is_answered = True
+        line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
+        if told.warm is not None:
+            _keep_warm(line, told.deployment, told.warm)
 
     def _by_prefix(
         self, asked: Asked, whole: Beginning, earlier: Sequence[Beginning]
@@ -141,6 +168,14 @@ class Lines:
                 return owners[-1]
         return None
 
+    def _of_continued(self, asked: Asked) -> Line | None:
+        """Find the line whose answer the request goes on from without repeating what was said."""
+        if asked.continues is None:
+            return None
+        named = self._digests.of_text(asked.scope, asked.continues)
+        owners = self._known(self._ids.owners(named))
+        return owners[-1] if owners else None
+
     def _of_session(self, asked: Asked) -> Line | None:
         if asked.session is None:
             return None
@@ -157,8 +192,7 @@ class Lines:
         grows = known is not whole and line.tip == known.digest
         own = line if grows else _new(asked, line.conversation, whole, now)
         if not grows:
-            own.candidate, own.deployment = line.candidate, line.deployment
-            own.warm = {name: shared(warm, known.characters) for name, warm in line.warm.items()}
+            line.branched(own, known.characters)
         return Place(
             line=own,
             joined=Joined.PREFIX,
@@ -171,11 +205,11 @@ class Lines:
             is_again=known is whole,
         )
 
-    def _apart(self, asked: Asked, whole: Beginning, now: float) -> Place:
+    def _apart(self, asked: Asked, chain: Chain, now: float) -> Place:
         """Place it in a line of its own that nothing is warm of, and of a conversation that is
         known or begins."""
         by_id = self._of_ids(asked)
-        parent = by_id or self._of_session(asked)
+        parent, whole = by_id or self._of_session(asked), chain.whole
         joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
         name = asked.request_id if parent is None else parent.conversation
         return Place(
@@ -187,6 +221,7 @@ class Lines:
             prompt=whole.digest,
             scope=asked.scope,
             parent=by_id,
+            has_answers=bool(chain.earlier) or asked.continues is not None,
         )
 
     def _keep(self, line: Line, prompt: Digest, now: float) -> None:
@@ -196,18 +231,43 @@ class Lines:
         self._lines.move_to_end(line.name)
         self._prompts.add(prompt, line)
         if len(self._lines) > self._most:
-            self._lines.popitem(last=False)
+            self._forget(next(iter(self._lines.values())))
 
     def _sweep(self, now: float) -> None:
         for _ in range(min(SWEPT, len(self._lines))):
             oldest = next(iter(self._lines.values()))
             if now - oldest.used_at <= self._unused_seconds:
                 return
-            del self._lines[oldest.name]
+            self._forget(oldest)
+
+    def _forget(self, line: Line) -> None:
+        del self._lines[line.name]
+        self._forgotten(line)
 
     def _known(self, owners: Iterable[Line]) -> list[Line]:
         """Keep those that are not forgotten, the newest last."""
         return [line for line in owners if self._lines.get(line.name) is line]
+
+
+def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
+    """Place a request that sends only what it adds to a line."""
+    return Place(
+        line=line,
+        joined=Joined.ID,
+        turn=line.requests + 1,
+        prefix=line.characters,
+        characters=line.characters + added.characters,
+        prompt=added.digest,
+        scope=asked.scope,
+    )
+
+
+def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
+    """Note what is warm at a deployment, the newest last; of the others the oldest are left out."""
+    line.warm.pop(deployment, None)
+    line.warm[deployment] = warm
+    if len(line.warm) > WARM:
+        del line.warm[next(iter(line.warm))]
 
 
 def _new(asked: Asked, conversation: str, whole: Beginning, now: float) -> Line:

@@ -16,12 +16,14 @@ VLLM_SECONDS = 600.0
 @dataclass(frozen=True, slots=True)
 class Warm:
     """The cache of one line at one deployment: ``tokens`` of a prompt of so many ``characters``
-    that its last call left there at ``at``, for ``seconds``."""
+    that its last call left there at ``at``, for ``seconds``. ``read`` is how many tokens that call
+    read, None where ``tokens`` are what was reported and not estimated of it."""
 
     tokens: float
     characters: int
     at: float
     seconds: float = CACHE_SECONDS
+    read: float | None = None
 
     def tokens_at(self, now: float, price: Price) -> float:
         """Estimate the tokens that a call now would find: none after the time, none where the
@@ -61,11 +63,14 @@ def warm_after(
     if usage.written_tokens > 0 or price.written_surcharge > 0.0:
         kept = HOUR_SECONDS if usage.hour_tokens > 0 else seconds
         return Warm(float(usage.cached_tokens + usage.written_tokens), characters, at, kept)
-    return Warm(share * usage.prompt_tokens, characters, at, seconds)
+    read = float(usage.prompt_tokens)
+    return Warm(share * read, characters, at, seconds, read=read)
 
 
 def shared(warm: Warm, characters: int) -> Warm:
     """Estimate what of it a prompt finds that has only its first characters in common."""
     if characters >= warm.characters:
         return warm
-    return replace(warm, tokens=warm.tokens * characters / warm.characters, characters=characters)
+    part = characters / warm.characters
+    read = None if warm.read is None else warm.read * part
+    return replace(warm, tokens=warm.tokens * part, characters=characters, read=read)

@@ -117,6 +117,10 @@ class PublicRequest(PublicRow):
     expected_t: int | None
     eligible: list[str] | None
     gated_by: list[str] | None
+    conversation: str | None
+    line: str | None
+    turn: int | None
+    hold: str | None
 
 
 class PublicHistory(PublicRequest):

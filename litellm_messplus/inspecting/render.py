@@ -23,6 +23,8 @@ WORDS: dict[str, str] = {
     Reason.NO_DEBT: "cheapest: no debt",
     Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
     Reason.FORCED: "the only one that can take it",
+    Reason.HELD: "held: its conversation is there",
+    Reason.TROUBLE: "the model before it got no further: a better one",
     Reason.NONE_HEALTHY: "no deployment is healthy",
 }
 """What each reason says to a person."""

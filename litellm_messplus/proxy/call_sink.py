@@ -7,11 +7,13 @@ failed.
 from dataclasses import dataclass
 from datetime import datetime
 
+from litellm_messplus.conversations.line import Place
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.proxy.deployments.gates import Gates, Needs
 from litellm_messplus.proxy.deployments.metering import Meter, Metered, ReportedCall, Served
 from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import Author
 from litellm_messplus.records import (
@@ -41,7 +43,8 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class CallEnd:
     """The end of a call of a request: with what was ``said``, else with an ``error``. ``needs`` is
-    what the gates know of the request, None in a zoo without."""
+    what the gates know of the request, None in a zoo without; ``place`` is where it stands in a
+    conversation, None of a call that the user did not see."""
 
     call_id: str
     role: CallRole
@@ -51,11 +54,12 @@ class CallEnd:
     said: Said | None = None
     error: BaseException | None = None
     needs: Needs | None = None
+    place: Place | None = None
 
 
 class CallSink:
-    """Meters each call and hands it to the log, to those who measure energy, to the gates, and to
-    those who judge answers."""
+    """Meters each call and hands it to the log, to those who measure energy, to the gates, to the
+    conversation that it is of, and to those who judge answers."""
 
     def __init__(
         self,
@@ -64,7 +68,9 @@ class CallSink:
         energy: EnergyService,
         desk: LabelDesk,
         gates: Gates,
+        holds: Holds,
     ) -> None:
+        self._holds = holds
         self._meter = meter
         self._journal = journal
         self._energy = energy
@@ -79,10 +85,16 @@ class CallSink:
         self._energy.ended(record.zoo, call)
         if end.said is not None and not end.said.is_cache_hit:
             self._gates.succeeded(call.deployment_id, end.needs)
+        response = None if end.said is None else end.said.response
+        if end.place is not None:
+            self._holds.ended(end.place, record, call, response)
         if asked is not None:
-            response = None if end.said is None else end.said.response
             self._desk.ended(judged_call(asked, record, call, response))
         return call
+
+    def called(self, place: Place, zoo: str, deployment: str) -> None:
+        """Tell who is called, which nobody knows before; a retry or a fallback may call another."""
+        self._holds.called(place, zoo, deployment)
 
     def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
         """Learn from an attempt that has failed at a deployment; a retry or a fallback may

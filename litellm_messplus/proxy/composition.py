@@ -21,10 +21,12 @@ from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
+from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
+from litellm_messplus.proxy.line_log import LineLog
 from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
@@ -74,6 +76,7 @@ class Parts:
             counters,
             store_text=settings.store_text,
             saw=self._distributions.saw,
+            followed=self._followed,
             flush_seconds=settings.flush_seconds,
             snapshot_every=settings.snapshot_every,
             position=position,
@@ -91,6 +94,8 @@ class Parts:
         writer.also(self._buyers.found)
         self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
+        self._holds = Holds(engines, index, counters)
+        self.line_log = LineLog(database, self._holds, engines, counters)
         sink = self._call_sink(index)
         self._explorer = Explorer(
             sink,
@@ -121,6 +126,7 @@ class Parts:
             self.gates,
             counters,
             self._buyers.of_zoo,
+            self._holds,
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
@@ -136,7 +142,7 @@ class Parts:
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         zoos = {name: engine.zoo for name, engine in self.engines.items()}
         meter = Meter(zoos, index.prices, self.counters)
-        return CallSink(meter, self.journal, self._energy, self._desk, self.gates)
+        return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
         return FeatureService(
@@ -174,6 +180,7 @@ class Parts:
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
         self._features.start()
+        self.line_log.start()
         self.journal.start()
         self._shared_counters.start()
         self.watch.start()
@@ -188,6 +195,7 @@ class Parts:
         try:
             await self.joining.close()
             await self._retention.close()
+            await self.line_log.close()
             await self.watch.close()
             await self._page.close()
             await self._judges.close()
@@ -204,6 +212,9 @@ class Parts:
         await self.journal.close()
         await self._shared_counters.close()
         await self._database.dispose()
+
+    def _followed(self, position: int) -> None:
+        self.line_log.followed(position)
 
     def _encoder_did(self) -> dict[str, float]:
         did = asdict(self._features.statistics())

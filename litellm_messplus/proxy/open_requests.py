@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
+from litellm_messplus.proxy.standing import Pin
 from litellm_messplus.records import (
     CallRecord,
     CallStatus,
@@ -92,7 +94,8 @@ class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
-    the ids of the deployments that cannot take it. ``secret`` is told to no client."""
+    the ids of the deployments that cannot take it. ``place`` is where it stands in a conversation,
+    None where those are not held, and ``pin`` who holds it. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -102,6 +105,8 @@ class OpenRequest:
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None
+    place: Place | None = None
+    pin: Pin | None = None
     secret: str = field(default_factory=new_id)
 
     def release_asked(self) -> Asked | None:

@@ -51,11 +51,24 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
+            if missed.pin is not None:
+                left = missed.pin.among(healthy_deployments)
+                return list(missed.pin.first(ranked(left, (missed.pin.candidate,), ()), set()))
             if missed.barred:
                 return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
+
+    async def async_pre_call_deployment_hook(
+        self, kwargs: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """Note which deployment is called: the conversation is there from now on."""
+        try:
+            self.parts.served.called(kwargs)
+        except Exception:
+            self.counters.failure("identity_failures", "nobody knows who is called")
+        return None
 
     async def async_post_call_response_headers_hook(
         self,

@@ -19,10 +19,12 @@ from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
+from litellm_messplus.proxy.holds import Holds
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
+from litellm_messplus.proxy.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
@@ -38,24 +40,26 @@ from litellm_messplus.settings.schema import MessplusSettings
 
 class MissedDeadlineError(Exception):
     """The decision took longer than the operator allows; ``barred`` are the ids of the deployments
-    that cannot take the request, as far as that is known."""
+    that cannot take the request, as far as that is known, and ``pin`` says who holds it."""
 
-    def __init__(self, message: str, barred: frozenset[str]) -> None:
+    def __init__(self, message: str, barred: frozenset[str], pin: Pin | None) -> None:
         super().__init__(message)
         self.barred = barred
+        self.pin = pin
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedRequest:
     """A request that was decided in time; ``is_refused`` where no deployment is healthy, so that
     LiteLLM calls none. ``bought`` is the probability with which labels of its
-    answers are bought."""
+    answers are bought. ``standing`` is where it stands in a conversation."""
 
     read: ReadRequest
     choice: Choice
     seconds: float
     is_refused: bool
     bought: float | None
+    standing: Standing | None
 
 
 class RequestRouter:
@@ -74,8 +78,10 @@ class RequestRouter:
         gates: Gates,
         counters: Counters,
         buyers: Mapping[str, Buyer],
+        holds: Holds,
     ) -> None:
         self._gates = gates
+        self._holds = holds
         self._buyers = buyers
         self._settings = settings
         self._index = index
@@ -106,7 +112,7 @@ class RequestRouter:
         if target is not None:
             return deployment.only(deployments, target, exploration_barred.get())
         request = read_request(messages, kwargs)
-        if request is None:
+        if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
@@ -114,10 +120,12 @@ class RequestRouter:
         else:
             opened.tried.update(_failed(request))
             opened.barred = (await self._gates.admit(request, opened.needs, deployments)).barred
-        order, barred = target_order(request.kwargs), opened.barred
+        order, barred, pin = target_order(request.kwargs), opened.barred, opened.pin
         if order is not None:
             return deployment.best_of_order(deployments, opened.ranking, order, barred)
-        return deployment.ranked(deployments, opened.ranking, opened.tried, barred)
+        left = deployments if pin is None else pin.among(deployments)
+        ranked = deployment.ranked(left, opened.ranking, opened.tried, barred)
+        return ranked if pin is None else pin.first(ranked, opened.tried)
 
     async def _decide_once(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
@@ -137,10 +145,16 @@ class RequestRouter:
         """Read, decide, record, announce."""
         started = time.perf_counter()
         read = await self._reader.read(engine.zoo, request, new_id(), deployments)
-        choice, bought = self._choose(engine, read)
+        standing = self._holds.standing(
+            request, read.question, engine.zoo.name, deployments, read.admission.barred
+        )
+        if standing is not None:
+            read = replace(read, question=standing.question)
+        held = None if standing is None else standing.choose(engine)
+        choice, bought = self._choose(engine, read) if held is None else (held, None)
         seconds = time.perf_counter() - started
-        self._hold_the_deadline(engine, read, seconds)
-        decided = DecidedRequest(read, choice, seconds, not deployments, bought)
+        self._hold_the_deadline(engine, read, seconds, standing)
+        decided = DecidedRequest(read, choice, seconds, not deployments, bought, standing)
         return self._announce(decided, self._record(engine, decided))
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
@@ -161,13 +175,16 @@ class RequestRouter:
             choice = replace(choice, decision=decision)
         return choice, bought
 
-    def _hold_the_deadline(self, engine: Engine, read: ReadRequest, seconds: float) -> None:
+    def _hold_the_deadline(
+        self, engine: Engine, read: ReadRequest, seconds: float, standing: Standing | None
+    ) -> None:
         """Let go of a decision that came too late."""
         # The wait for a slow encoder is over: dropping the decision would save none of it.
         waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
         if seconds - waited > self._settings.deadline_seconds:
             engine.forget(read.question.request_id)
-            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms", read.admission.barred)
+            pin = None if standing is None else standing.pin
+            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms", read.admission.barred, pin)
 
     def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
         """Build the record of a decision for the log."""
@@ -213,6 +230,8 @@ class RequestRouter:
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
         )
+        if decided.standing is not None:
+            record = decided.standing.logged(record)
         return _refused(record) if decided.is_refused else record
 
     def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
@@ -225,6 +244,9 @@ class RequestRouter:
         opened = OpenRequest(
             record, decision.ranking, needs=read.needs, barred=read.admission.barred
         )
+        if decided.standing is not None:
+            opened.place = decided.standing.place
+            opened.pin = decided.standing.pinned_by(decided.choice)
         if self._desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
         self._open.add(opened, request.metadata)
@@ -249,8 +271,8 @@ def _refused(record: RequestRecord) -> RequestRecord:
 def _continued(
     deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
 ) -> Sequence[Deployment]:
-    """Pass through what is not routed: a response that continues another stays where that one was
-    answered."""
+    """Pass through what is not routed: where no conversations are held, a response that continues
+    another stays where that one was answered."""
     earlier = None if kwargs is None else continued_response(kwargs)
     return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 

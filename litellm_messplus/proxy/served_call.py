@@ -63,6 +63,13 @@ class ServedCalls:
         opened.response_id = opened.response_id or call.response_id
         self._authors.wrote(opened.record.zoo, call)
 
+    def called(self, kwargs: Mapping[str, Any]) -> None:
+        """Take LiteLLM's word of who is called now: it comes before the call, at every attempt."""
+        opened = self._opened(kwargs, kwargs)
+        info = kwargs.get("model_info")
+        if opened is not None and opened.place is not None and isinstance(info, Mapping):
+            self._sink.called(opened.place, opened.record.zoo, str(info.get("id")))
+
     def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
         """Take LiteLLM's log event of an attempt that failed."""
         opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
@@ -151,6 +158,7 @@ def answered_end(
         seconds=seconds,
         said=Said(response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))),
         needs=opened.needs,
+        place=opened.place,
     )
 
 

@@ -23,6 +23,8 @@ class Reason(StrEnum):
     NO_DEBT = "no_debt"
     LEAST_PENALTY = "least_penalty"
     FORCED = "forced"
+    HELD = "held"
+    TROUBLE = "trouble"
     NONE_HEALTHY = "none_healthy"
 
 

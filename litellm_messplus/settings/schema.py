@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
+from litellm_messplus.settings.conversations import ConversationsSettings, HoldMode
 from litellm_messplus.settings.labels import (
     Alpha,
     LabelsSettings,
@@ -109,6 +110,10 @@ class ZooSettings(PolicySettings):
         description="Whether the models that cannot take a request are ranked last: its images, "
         "its tools, its length, its region, its tags.",
     )
+    conversations: ConversationsSettings = Field(
+        default_factory=ConversationsSettings,
+        description="Whether a conversation stays with the model that serves it.",
+    )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Where labels come from beside the users' feedback, and whose word counts.",
@@ -139,6 +144,16 @@ class ZooSettings(PolicySettings):
         if both:
             raise ValueError(
                 f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_paper_decides_every_request(self) -> "ZooSettings":
+        given = self.conversations.hold
+        if self.policy == "paper" and given not in (None, "never"):
+            raise ValueError(
+                f"without `conversations.hold: {given}`, which only `policy: adaptive` reads: "
+                "`policy: paper` decides every request"
             )
         return self
 
@@ -175,6 +190,11 @@ class ZooSettings(PolicySettings):
                 f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
             )
         return self
+
+    @property
+    def hold(self) -> HoldMode:
+        """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
+        return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.

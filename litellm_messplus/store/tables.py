@@ -161,6 +161,25 @@ requests = Table(
         JSON(none_as_null=True),
         "What told them apart, in words, such as `images`; NULL where all could.",
     ),
+    optional(
+        "conversation",
+        String(64),
+        "The id of the request that began its conversation; NULL where none are held.",
+    ),
+    optional(
+        "line", String(64), "The id of the request that began its line: one prompt that grows."
+    ),
+    optional(
+        "prefix",
+        String(32),
+        "Keyed digest of its whole prompt, with which the prompts that go on from it begin.",
+    ),
+    optional("turn", Integer, "Its number in the line, from 1."),
+    optional(
+        "hold",
+        String(16),
+        "Why it was held, or why it was held no longer; NULL where it was decided.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),

@@ -61,10 +61,11 @@ SPINE = {
     "arrivals": {"errors", "records", "store"},
     "draws": set(),
     "engine": {
-        *("costs", "draws", "expectations", "state", "prediction", "routing", "settings", "zoo"),
+        *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
+        *("settings", "zoo"),
     },
     "errors": set(),
-    "expectations": {"costs", "prediction", "routing", "state", "zoo"},
+    "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
         *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),

@@ -21,6 +21,7 @@ from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
 from litellm_messplus.proxy.reading import NAME_KEY
+from litellm_messplus.settings.conversations import ConversationsSettings
 from litellm_messplus.settings.labels import (
     RUBRIC,
     AutoSettings,
@@ -48,6 +49,7 @@ SETTING_MODELS: dict[str, type[BaseModel]] = {
     "zoos.<zoo>.": ZooSettings,
     "zoos.<zoo>.electricity.": ElectricitySettings,
     "zoos.<zoo>.service_levels.<level>.": ServiceLevelSettings,
+    "zoos.<zoo>.conversations.": ConversationsSettings,
     "zoos.<zoo>.labels.": LabelsSettings,
     "zoos.<zoo>.labels.checks.": ChecksSettings,
     "zoos.<zoo>.labels.checks.callables.<check>.": CallableCheckSettings,

@@ -27,7 +27,7 @@ from tests.support.http_page import example_of_a_request
 
 SECRET = "what a new column holds"
 INSIDE = {
-    PublicRequest: {"features", "surface", "position", "key_hash"},
+    PublicRequest: {"features", "surface", "position", "key_hash", "prefix"},
     PublicCall: {"position"},
     PublicLabel: {"position"},
     PublicOutcome: set[str](),

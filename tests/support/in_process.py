@@ -57,6 +57,8 @@ async def running(
     await migrate(database)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
     plugin.start()
+    if any(engine.zoo.settings.hold != "never" for engine in engines.values()):
+        await plugin.parts.line_log.begun.wait()
     yield plugin
     await plugin.close()
 

@@ -91,6 +91,16 @@ def ranked(
     ]
 
 
+def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:
+    """Put the deployment with that id before all others that are ranked, whatever the user's own
+    order: its state, or its cache, is there and nowhere else."""
+    first = min(map(_user_order, ranked), default=0) - 1
+    return [
+        _with_order(deployment, first) if deployment_id(deployment) == identity else deployment
+        for deployment in ranked
+    ]
+
+
 def best_of_order(
     deployments: Sequence[Deployment],
     ranking: Sequence[str],

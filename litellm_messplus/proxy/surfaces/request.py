@@ -39,6 +39,17 @@ class IncomingRequest:
         return {self.surface.prompt: self.messages[0]["content"]}
 
     @property
+    def prompt(self) -> Any:
+        """Return the prompt itself: messages, the items of a responses input, or words."""
+        found = self.kwargs.get(self.surface.prompt)
+        return found if self.messages is None else self.messages
+
+    @property
+    def continues(self) -> str | None:
+        """Return the id of the earlier answer that it continues, whose state is kept elsewhere."""
+        return _continued(self.surface, self.kwargs)
+
+    @property
     def is_stream(self) -> bool:
         return bool(self.kwargs.get("stream"))
 
@@ -86,11 +97,10 @@ def read_request(
 ) -> IncomingRequest | None:
     """Read the request behind the router's arguments; None for what is not routed.
 
-    Token counting and embeddings are not routed, nor is a response that continues an earlier one:
-    that must stay on its deployment.
+    Token counting and embeddings are not routed.
     """
     surface = None if kwargs is None else _surface(kwargs)
-    if kwargs is None or surface is None or continued_response(kwargs) is not None:
+    if kwargs is None or surface is None:
         return None
     call_id, metadata = kwargs.get("litellm_call_id"), kwargs.get(surface.metadata)
     if not call_id or not isinstance(metadata, dict):
@@ -101,7 +111,11 @@ def read_request(
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:
     """Return the id of the earlier answer that a request continues; most surfaces know no such."""
     surface = _surface(kwargs)
-    earlier = kwargs.get(surface.continues) if surface and surface.continues else None
+    return None if surface is None else _continued(surface, kwargs)
+
+
+def _continued(surface: Surface, kwargs: Mapping[str, Any]) -> str | None:
+    earlier = kwargs.get(surface.continues) if surface.continues else None
     return str(earlier) if earlier else None
 
 

@@ -54,7 +54,7 @@ def read_requirements(request: IncomingRequest) -> Requirements:
 
 
 def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
-    given, asked, conversation = request.kwargs, _asked(request), request.conversation
+    given, asked, conversation = request.kwargs, request.prompt, request.conversation
     if conversation.images or conversation.attachments:
         for part in attached_parts(asked):
             kind = _modality(part)
@@ -70,11 +70,6 @@ def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
         yield Capability.JSON_SCHEMA
     if _asks_to_reason(given):
         yield Capability.REASONING
-
-
-def _asked(request: IncomingRequest) -> object:
-    found = request.kwargs.get(request.surface.prompt)
-    return found if request.messages is None else request.messages
 
 
 # What an attachment is: by its type, or by the media type that its content names.

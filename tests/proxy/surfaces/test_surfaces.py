@@ -145,7 +145,6 @@ def test_whether_it_streams(kwargs: dict[str, Any], is_stream: bool) -> None:
         {},
         arguments("aembedding"),
         arguments("token_counter"),
-        arguments("aresponses", previous_response_id="resp_1"),
         arguments(litellm_call_id=None),
         arguments(litellm_logging_obj=None),
         arguments(metadata=None),
@@ -156,7 +155,6 @@ def test_whether_it_streams(kwargs: dict[str, Any], is_stream: bool) -> None:
         "empty arguments",
         "embedding",
         "token counting",
-        "a response that continues another",
         "no call id",
         "no logging object",
         "no metadata",
@@ -170,7 +168,8 @@ def test_what_is_not_ours_is_not_routed(kwargs: dict[str, Any] | None) -> None:
 @pytest.mark.parametrize("call_type", ["acompletion", "atext_completion", "anthropic_messages"])
 def test_only_a_response_continues_another(call_type: str) -> None:
     given = arguments(call_type, previous_response_id="resp_1")
-    assert read_request(user("Hi"), given) is not None
+    assert read(user("Hi"), call_type, previous_response_id="resp_1").continues is None
+    assert read(user("Hi"), "aresponses", previous_response_id="resp_1").continues == "resp_1"
     assert continued_response(given) is None
     assert continued_response(arguments("aresponses", previous_response_id="resp_1")) == "resp_1"
     assert continued_response(arguments("aresponses")) is None

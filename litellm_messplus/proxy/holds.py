@@ -1,0 +1,302 @@
+"""Who serves a conversation: asked before each decision, told of each call and of its end.
+
+The lines of a worker are its own: nobody waits for them. What other workers served is read from the
+log (`line_log.py`). Whatever fails here, the request is decided as if it stood alone.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from litellm_messplus.conversations.habits import Ahead, Habits
+from litellm_messplus.conversations.holding import Turn, now
+from litellm_messplus.conversations.line import Asked, Line, Place
+from litellm_messplus.conversations.lines import Lines
+from litellm_messplus.conversations.rule import (
+    Hold,
+    Signs,
+    Trouble,
+    hold_of,
+    may_go_up,
+)
+from litellm_messplus.conversations.warmth import (
+    CACHE_SECONDS,
+    VLLM_SECONDS,
+    warm_after,
+)
+from litellm_messplus.costs.price import Usage
+from litellm_messplus.engine import Engine, Question
+from litellm_messplus.proxy.deployments.deployment import (
+    Deployment,
+    candidate_of,
+    deployment_id,
+)
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.standing import Pin, Standing
+from litellm_messplus.proxy.surfaces.answers import plain_response_id
+from litellm_messplus.proxy.surfaces.identity import (
+    answer_as_asked,
+    ids_given,
+    ids_in,
+    session_named,
+)
+from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.signs import read_signs
+from litellm_messplus.proxy.surfaces.surface import SURFACES
+from litellm_messplus.proxy.surfaces.usage import read_usage
+from litellm_messplus.records import CallRecord, CallStatus, RequestRecord
+from litellm_messplus.runtime import Counters
+
+VLLM = "hosted_vllm/"
+"""How LiteLLM's name of a model begins that a vLLM server serves."""
+
+
+@dataclass(slots=True)
+class _Zoo:
+    """One zoo whose conversations are held: its engine and its habits."""
+
+    engine: Engine
+    habits: Habits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.habits = Habits(self.engine.zoo.candidates)
+
+
+class Holds:
+    """One a worker. Until its ``lines`` are there, which the database's key makes, nothing is
+    held."""
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        index: DeploymentIndex,
+        counters: Counters,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._zoos = {
+            name: _Zoo(engine)
+            for name, engine in engines.items()
+            if engine.zoo.settings.hold != "never"
+        }
+        self._index = index
+        self._counters = counters
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+        self.lines: Lines | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any zoo holds its conversations."""
+        return bool(self._zoos)
+
+    def begin(self, key: bytes) -> Lines:
+        """Begin to hold, by digests of that key."""
+        self.lines = lines = Lines(key, forgotten=self._forgotten)
+        return lines
+
+    def holds(self, zoo: str) -> bool:
+        """Tell whether the conversations of a zoo are held now."""
+        return self.lines is not None and zoo in self._zoos
+
+    def standing(
+        self,
+        request: IncomingRequest,
+        question: Question,
+        zoo: str,
+        deployments: Sequence[Deployment],
+        barred: frozenset[str],
+    ) -> Standing | None:
+        """Tell where a request stands, and remember its prompt; None where its zoo holds none, and
+        where that cannot be told."""
+        known = self._zoos.get(zoo)
+        if self.lines is None or known is None:
+            return None
+        try:
+            signs = read_signs(request)
+            place = self.lines.find(_asked(request, question, zoo), self._clock())
+            for each in deployments:
+                self._see(each)
+            able = {
+                deployment_id(each): candidate_of(each)
+                for each in deployments
+                if deployment_id(each) not in barred and candidate_of(each) in question.candidates
+            }
+            return self._standing(known, question, place, signs, able)
+        except Exception:
+            self._counters.failure("identity_failures", "a request was decided as if it were alone")
+            return None
+
+    def called(self, place: Place, zoo: str, deployment: str) -> None:
+        """Note who is called, before the answer is there: the next request may come first."""
+        if self.lines is not None:
+            self.lines.called(place.line, self._index.candidate(zoo, deployment), deployment)
+
+    def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
+        """Note what became of a request that was called."""
+        if self.lines is None or call.status is not CallStatus.SUCCESS:
+            return
+        try:
+            self._ended(self.lines, place, record, call, response)
+        except Exception:
+            self._counters.failure("identity_failures", "an answer is not known again")
+
+    def _ended(
+        self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
+    ) -> None:
+        deployment = call.deployment_id or ""
+        answer, given = answer_as_asked(response), ids_given(response)
+        ids = given if call.response_id is None else (*given, call.response_id)
+        known = self._zoos[record.zoo]
+        price = known.engine.zoo.prices.get(call.candidate or "")
+        usage = None if call.is_cache_hit else _usage(record, call, response)
+        if price is None or usage is None:  # nothing is warm by it
+            lines.ended(place, deployment, answer=answer, ids=ids)
+            return
+        line, at = place.line, self._clock()
+        before = line.warm.get(deployment)
+        is_warm = before is not None and before.tokens_at(at, price) > 0.0
+        expected = (before.read or before.tokens) if before is not None and is_warm else None
+        known.habits.called(line, deployment, usage, price, expected=expected)
+        part = known.habits.usual_part(str(call.candidate))
+        if part != 1.0 or call.candidate in known.engine.usual_parts:
+            known.engine.usual_parts[str(call.candidate)] = part
+        warm = warm_after(
+            usage,
+            price,
+            place.characters,
+            at,
+            share=known.habits.share_found(deployment),
+            seconds=self._seconds.get(deployment, CACHE_SECONDS),
+        )
+        lines.ended(place, deployment, answer=answer, ids=ids, warm=warm)
+        unread = usage.prompt_tokens - usage.cached_tokens
+        line.stored = usage.written_tokens / unread if unread > 0 else line.stored
+        line.prompt_tokens, line.characters = float(usage.prompt_tokens), place.characters
+
+    def _standing(
+        self,
+        known: _Zoo,
+        question: Question,
+        place: Place,
+        signs: Signs,
+        able: Mapping[str, str],
+    ) -> Standing:
+        zoo, owner = known.engine.zoo, _owner(place)
+        deployment = signs.deployment or owner.deployment
+        candidate = self._index.candidate(zoo.name, deployment)
+        tokens = _tokens(known.engine, question, place, owner)
+        warm = self._warm(known, owner, able)
+        read = replace(
+            question,
+            prompt_tokens=tokens,
+            ahead=known.habits.ahead(
+                question.candidates, warm, owner, tokens.get(candidate or "", 0.0)
+            ),
+        )
+        found = warm.get(candidate or "", 0.0)
+        saves = candidate in tokens and _saves(known, str(candidate), tokens[str(candidate)], found)
+        hold = hold_of(zoo.settings.hold, signs, saves=saves)
+        if hold is None or not able:
+            return Standing(place, read)
+        if candidate is None:
+            if place.turn > 1 or place.has_answers:
+                self._counters.add("holds_unknown")
+                return Standing(place, read, Hold.UNKNOWN)
+            return Standing(place, read)
+        if candidate not in able.values():
+            self._counters.add("holds_broken")
+            return Standing(place, read, Hold.LOST)
+        pin = Pin(
+            candidate,
+            deployment if deployment in able else None,
+            is_bound=not signs.is_portable,
+            is_alone=signs.deployment is not None,
+        )
+        trouble = signs.trouble or _regenerated(place)
+        if may_go_up(signs, trouble, went_up=owner.went_up):
+            return Standing(place, read, hold, pin, trouble)
+        return Standing(place, _all_warm(read, found), hold, pin)
+
+    def _warm(self, known: _Zoo, line: Line, able: Mapping[str, str]) -> dict[str, float]:
+        """Return the most tokens that a healthy deployment of each candidate has in its cache."""
+        at, found = self._clock(), dict[str, float]()
+        for deployment, warm in line.warm.items():
+            candidate = able.get(deployment)
+            if candidate is not None:
+                tokens = warm.tokens_at(at, known.engine.zoo.prices[candidate])
+                found[candidate] = max(found.get(candidate, 0.0), tokens)
+        return found
+
+    def _see(self, deployment: Deployment) -> None:
+        """Note for how long a deployment keeps its cache."""
+        if str(deployment["litellm_params"].get("model", "")).startswith(VLLM):
+            self._seconds.setdefault(deployment_id(deployment), VLLM_SECONDS)
+
+    def _forgotten(self, line: Line) -> None:
+        for known in self._zoos.values():
+            known.habits.ended(line)
+
+
+def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
+    earlier = request.continues
+    return Asked(
+        question.request_id,
+        zoo,
+        request.key_hash or "",
+        request.conversation,
+        ids_in(request.prompt),
+        session_named(request.client_metadata, request.kwargs),
+        None if earlier is None else plain_response_id(earlier),
+    )
+
+
+def _owner(place: Place) -> Line:
+    """Return the line that was answered before: its own, or the one whose tool calls it holds."""
+    own = place.line
+    return place.parent if own.deployment is None and place.parent is not None else own
+
+
+def _regenerated(place: Place) -> Trouble | None:
+    """Tell whether an answer that came is drawn anew; one that never came is no trouble."""
+    is_anew = place.is_again and place.parent is not None and place.parent.is_answered
+    return Trouble.REGENERATED if is_anew else None
+
+
+def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | None:
+    """Return what a call used; None where nobody said."""
+    if call.prompt_tokens is None:
+        return None
+    if call.written_tokens:  # for five minutes, or for an hour: the log does not say
+        return read_usage(SURFACES[record.call_type].used(response))
+    return Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
+
+
+def _tokens(engine: Engine, question: Question, place: Place, line: Line) -> dict[str, float]:
+    """Expect the tokens of a prompt at each candidate: those of the line's last one, and what came
+    since. Descriptions of tools and attachments, which the characters do not tell, are in there."""
+    expected = {
+        name: question.prompt_tokens.get(name)
+        or engine.expectations.tokens(name, question.prompt_characters)
+        for name in question.candidates
+    }
+    own = expected.get(line.candidate or "")
+    if not own or not line.prompt_tokens or not line.characters:
+        return expected
+    known = line.prompt_tokens * min(place.prefix / line.characters, 1.0)
+    since = max(place.characters - place.prefix, 0)
+    scale = (known + engine.expectations.tokens(str(line.candidate), since)) / own
+    return {name: scale * tokens for name, tokens in expected.items()}
+
+
+def _saves(known: _Zoo, candidate: str, tokens: float, warm: float) -> bool:
+    """Tell whether this call is cheaper for what is warm."""
+    price, turn = known.engine.zoo.prices[candidate], Turn(tokens, 0.0, 0.0)
+    return warm > 0.0 and now(price, turn, warm) < now(price, turn, 0.0, share=0.0)
+
+
+def _all_warm(question: Question, tokens: float) -> Question:
+    """Expect of each candidate what it would cost had the conversation been there: that is what
+    savings compare with, and nothing is decided by it."""
+    ahead = {name: Ahead(tokens or each.warm, each.share) for name, each in question.ahead.items()}
+    return replace(question, ahead=ahead)

@@ -1,0 +1,79 @@
+"""Where a request stands in its conversation, and who holds it: what the router does with both."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from litellm_messplus.conversations.line import Place
+from litellm_messplus.conversations.rule import Hold, Trouble
+from litellm_messplus.engine import Choice, Engine, Question
+from litellm_messplus.proxy.deployments.deployment import Deployment, led_by, only, pinned
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.routing.decision import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The deployment that goes first, where it is known, and the candidate that it is of. It
+    ``is_bound`` where no other candidate could read the prompt, ``is_alone`` where no other
+    deployment has the state that the request continues."""
+
+    candidate: str
+    deployment: str | None
+    is_bound: bool = False
+    is_alone: bool = False
+
+    def among(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
+        """Leave out those that cannot serve the request at all; all stay where none could."""
+        if self.is_alone:
+            left = pinned(deployments, self.deployment)
+            if len(left) == 1:
+                return left
+        return (self.is_bound and only(deployments, self.candidate)) or deployments
+
+    def first(self, ranked: Sequence[Deployment], tried: Collection[str]) -> Sequence[Deployment]:
+        """Put the deployment before all others, unless it has failed this request."""
+        if self.deployment is None or self.deployment in tried:
+            return ranked
+        return led_by(ranked, self.deployment)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The standing of a request: its place, the question with what it finds in the caches, and why
+    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``trouble`` is
+    what may break the hold."""
+
+    place: Place
+    question: Question
+    hold: Hold | None = None
+    pin: Pin | None = None
+    trouble: Trouble | None = None
+
+    def choose(self, engine: Engine) -> Choice | None:
+        """Choose who holds it, or a better one where trouble shows; None where it is to be
+        decided."""
+        if self.pin is None:
+            return None
+        if self.trouble is None:
+            return engine.hold(self.question, self.pin.candidate)
+        choice = engine.go_up(self.question, self.pin.candidate)
+        self.place.line.went_up = True
+        return choice
+
+    def logged(self, record: RequestRecord) -> RequestRecord:
+        """Say in the record where the request stands."""
+        line = self.place.line
+        hold = Hold.TROUBLE if record.reason is Reason.TROUBLE else self.hold
+        return replace(
+            record,
+            conversation=line.conversation,
+            line=line.name,
+            prefix=self.place.prompt.hex(),
+            turn=self.place.turn,
+            hold=None if hold is None else hold.value,
+        )
+
+    def pinned_by(self, choice: Choice) -> Pin | None:
+        """Return the pin, where the choice follows it."""
+        follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
+        return self.pin if follows else None
