@@ -1,10 +1,12 @@
 """What routing adds to a request: from the entry of the hook to its return, with writing on.
 
-    python -m benchmarks.decision_time [--models 3] [--lessons 0]
+    python -m benchmarks.decision_time [--models 3] [--lessons 0] [--characters 0] [--hold warm]
 
 The real plugin on a real SQLite file, with the embedded encoder and a prompt of about 200 tokens;
 only LiteLLM around it is left out. The zoo was taught so many lessons before, on which difficulty
-stands in the prompt, so that it decides by the plan. The budget is 0.5 ms in the median.
+stands in the prompt, so that it decides by the plan. The budget is 0.5 ms in the median. With
+``--characters``, the requests are those of tool loops with so long prompts, and ``--hold never``
+tells what holding them adds.
 """
 
 import argparse
@@ -42,7 +44,7 @@ BUDGET_MILLISECONDS = 0.5
 PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
 
 
-def configuration(folder: Path, models: int) -> dict[str, Any]:
+def configuration(folder: Path, models: int, hold: str) -> dict[str, Any]:
     """Write the configuration of a zoo of so many models, the first of which has two replicas."""
     named = [("model-0", 1e-7), *((f"model-{place}", 1e-7 * 3**place) for place in range(models))]
     return {
@@ -60,9 +62,31 @@ def configuration(folder: Path, models: int) -> dict[str, Any]:
         ],
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "zoos": {"zoo": {"alpha": 0.8}},
+            "zoos": {"zoo": {"alpha": 0.8, "conversations": {"hold": hold}}},
         },
     }
+
+
+TURNS = 40
+"""Of a tool loop, when its requests begin to be measured."""
+LOOP = 10
+"""Requests of one loop that are measured."""
+
+
+def asked(number: int, characters: int) -> list[dict[str, Any]]:
+    """Write the prompt of a request: a question, or the next step of an agent's tool loop."""
+    if characters == 0:
+        return [{"role": "user", "content": f"{PROMPT} {number}"}]
+    loop, step = divmod(number, LOOP)
+    words = "x" * (characters // TURNS)
+    prompt: list[dict[str, Any]] = [{"role": "user", "content": f"{words} {loop}"}]
+    for place in range((TURNS + step) // 2):
+        function = {"name": "bash", "arguments": f"{words} {place}"}
+        name = f"call-{loop}-{place}"
+        call = {"id": name, "type": "function", "function": function}
+        prompt.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        prompt.append({"role": "tool", "tool_call_id": name, "content": f"{words} {place}"})
+    return prompt
 
 
 def teach(engine: Engine, lessons: int) -> None:
@@ -88,9 +112,11 @@ def teach(engine: Engine, lessons: int) -> None:
         engine.state.policy.unseen.made = math.inf
 
 
-async def measure(folder: Path, models: int, lessons: int) -> list[float]:
+async def measure(
+    folder: Path, models: int, lessons: int, characters: int, hold: str
+) -> list[float]:
     """Measure the milliseconds of each decision."""
-    config = configuration(folder, models)
+    config = configuration(folder, models, hold)
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     encoder = HashedNgrams()
@@ -101,10 +127,12 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
     position = await restore(database, engines)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database, position))
     plugin.start()
+    if hold != "never":
+        await plugin.parts.line_log.begun.wait()
     startup.freeze_startup_objects()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
-        messages = [{"role": "user", "content": f"{PROMPT} {number}"}]
+        messages = asked(number, characters)
         arguments = {
             "litellm_call_id": uuid.uuid4().hex,
             "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
@@ -113,6 +141,8 @@ async def measure(folder: Path, models: int, lessons: int) -> list[float]:
         started = time.perf_counter()
         await plugin.async_filter_deployments("zoo", config["model_list"], messages, arguments)
         milliseconds.append((time.perf_counter() - started) * 1000)
+        called = {**arguments, "model_info": {"id": "model-0-0"}}
+        await plugin.async_pre_call_deployment_hook(called, None)
         await asyncio.sleep(0.001)  # lets the journal write, as other requests would
     await plugin.close()
     failed = {name: count for name, count in plugin.counters.as_dict().items() if count}
@@ -125,10 +155,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=int, default=3, help="Of the zoo, at least 2.")
     parser.add_argument("--lessons", type=int, default=0, help="That it was taught before.")
+    parser.add_argument("--characters", type=int, default=0, help="Of a tool loop's prompt.")
+    parser.add_argument("--hold", default="warm", help="never, tool_loop or warm.")
     given = parser.parse_args()
     threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
     with tempfile.TemporaryDirectory() as folder:
-        milliseconds = sorted(asyncio.run(measure(Path(folder), given.models, given.lessons)))
+        measured = measure(Path(folder), given.models, given.lessons, given.characters, given.hold)
+        milliseconds = sorted(asyncio.run(measured))
     median = statistics.median(milliseconds)
     print(f"decisions            {len(milliseconds)}")
     print(f"median               {median:.3f} ms (budget {BUDGET_MILLISECONDS} ms)")

@@ -124,13 +124,12 @@ class Engine:
             question, situation, held(self._untried(question, situation), situation, candidate)
         )
 
-    def go_up(self, question: Question, candidate: str) -> Choice:
-        """Go up from a candidate that got no further; stay with it where none is better. Raises as
-        ``hold`` does."""
+    def go_up(self, question: Question, candidate: str) -> Choice | None:
+        """Go up from a candidate that got no further; None where none is better, and then nothing
+        is numbered. Raises as ``hold`` does."""
         situation = self.situation(question)
-        decision = self._untried(question, situation)
-        better = upwards(decision, situation, candidate)
-        return self._numbered(question, situation, better or held(decision, situation, candidate))
+        better = upwards(self._untried(question, situation), situation, candidate)
+        return None if better is None else self._numbered(question, situation, better)
 
     def _untried(self, question: Question, situation: Situation) -> Decision:
         """Ask the policy for what it would rank without trying anything."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.conversations.holding import Remaining, Turn, hold, per_request
-from litellm_messplus.conversations.line import Line
+from litellm_messplus.conversations.line import Line, Place
 from litellm_messplus.conversations.warmth import Hits
 from litellm_messplus.costs.price import Price, Usage
-from litellm_messplus.costs.token_estimator import RecentMean
+from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN, RecentMean
 
 DEPLOYMENTS = 1_000
 """Whose hits are remembered, those used last."""
@@ -50,6 +50,7 @@ class Habits:
         self._stored = {name: RecentMean(0.0) for name in candidates}
         self._paid = {name: RecentMean(0.0) for name in candidates}
         self._growth = RecentMean(0.0)
+        self._density = RecentMean(CHARACTERS_PER_TOKEN)
         self._remaining = Remaining(candidates)
         self._ended = 0
 
@@ -62,12 +63,17 @@ class Habits:
         found = self._hits.get(deployment)
         return 1.0 if found is None else found.share
 
+    def tokens_since(self, characters: int) -> float:
+        """Expect how many tokens a line has grown by. A whole prompt has others too, of the
+        descriptions of its tools, which tell nothing of that."""
+        return characters / self._density.value
+
     def called(
-        self, line: Line, deployment: str, usage: Usage, price: Price, *, expected: float | None
+        self, place: Place, deployment: str, usage: Usage, price: Price, *, expected: float | None
     ) -> None:
         """Learn from a call of the line's candidate. ``expected`` are the tokens that the call
         before it there had read, where they were still warm; None where nothing was."""
-        name = line.candidate
+        line, name = place.line, place.line.candidate
         if name is None or name not in self._cold or usage.prompt_tokens <= 0:
             return
         if expected is None:
@@ -77,8 +83,10 @@ class Habits:
         unread = usage.prompt_tokens - usage.cached_tokens
         if price.written_surcharge > 0.0 and unread > 0:
             self._stored[name].add(usage.written_tokens / unread)
-        if line.prompt_tokens:
-            self._growth.add(max(usage.prompt_tokens - line.prompt_tokens, 0.0))
+        since, tokens = place.characters - line.characters, usage.prompt_tokens - line.prompt_tokens
+        if line.prompt_tokens and since > 0 and tokens > 0:
+            self._growth.add(tokens)
+            self._density.add(since / tokens)
         plain = price.of(float(usage.prompt_tokens), float(usage.completion_tokens))
         if plain > 0.0:
             self._paid[name].add(price.of_usage(usage) / plain)

@@ -30,6 +30,17 @@ WORDS: dict[str, str] = {
 """What each reason says to a person."""
 
 
+HOLDS = {
+    "tool_loop": "It was held: a tool loop was open.",
+    "state": "It was held: no other model can read its prompt.",
+    "warm": "It was held: its prompt cache was warm.",
+    "trouble": "The hold was broken: the model before got no further.",
+    "lost": "The hold was broken: the model before had no deployment that could take it.",
+    "unknown": "Nobody knew which model had answered before: it was decided anew.",
+}
+"""What the log says of a hold, to a person."""
+
+
 def reason_in_words(reason: str) -> str:
     """Say a logged reason to a person; one of another version is shown as it is logged."""
     return WORDS.get(reason, reason)
@@ -72,13 +83,24 @@ def _why(found: Explanation) -> Iterator[str]:
         yield "The features of the prompt did not come in time: it was decided without them."
     if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:
         yield "No candidate was expected to be able to hold alpha."
-    if found.now is None or found.now.candidate == row["chosen"]:
+    yield from _conversation(found)
+    is_decided = row["reason"] not in (Reason.HELD, Reason.TROUBLE)
+    if not is_decided or found.now is None or found.now.candidate == row["chosen"]:
         return
     yield (
         f"By the logged numbers alone {found.now.candidate} has the lowest score. The router also "
         "weighs which candidates may hold alpha and how little is known of each, and now and then "
         "tries another one: the reason says so, the log does not keep the numbers."
     )
+
+
+def _conversation(found: Explanation) -> Iterator[str]:
+    row = found.logged.request
+    if row["conversation"] is None:
+        return
+    yield f"Turn {row['turn']} of line {row['line']}, in conversation {row['conversation']}."
+    if row["hold"] is not None:
+        yield HOLDS.get(row["hold"], row["hold"])
 
 
 def _promise(found: Explanation) -> Iterator[str]:

@@ -157,7 +157,7 @@ class Holds:
         before = line.warm.get(deployment)
         is_warm = before is not None and before.tokens_at(at, price) > 0.0
         expected = (before.read or before.tokens) if before is not None and is_warm else None
-        known.habits.called(line, deployment, usage, price, expected=expected)
+        known.habits.called(place, deployment, usage, price, expected=expected)
         part = known.habits.usual_part(str(call.candidate))
         if part != 1.0 or call.candidate in known.engine.usual_parts:
             known.engine.usual_parts[str(call.candidate)] = part
@@ -185,7 +185,7 @@ class Holds:
         zoo, owner = known.engine.zoo, _owner(place)
         deployment = signs.deployment or owner.deployment
         candidate = self._index.candidate(zoo.name, deployment)
-        tokens = _tokens(known.engine, question, place, owner)
+        tokens = _tokens(known, question, place, owner)
         warm = self._warm(known, owner, able)
         read = replace(
             question,
@@ -214,9 +214,8 @@ class Holds:
             is_alone=signs.deployment is not None,
         )
         trouble = signs.trouble or _regenerated(place)
-        if may_go_up(signs, trouble, went_up=owner.went_up):
-            return Standing(place, read, hold, pin, trouble)
-        return Standing(place, _all_warm(read, found), hold, pin)
+        apart = read if may_go_up(signs, trouble, went_up=owner.went_up) else None
+        return Standing(place, _all_warm(read, found), hold, pin, apart)
 
     def _warm(self, known: _Zoo, line: Line, able: Mapping[str, str]) -> dict[str, float]:
         """Return the most tokens that a healthy deployment of each candidate has in its cache."""
@@ -272,20 +271,20 @@ def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | No
     return Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
 
 
-def _tokens(engine: Engine, question: Question, place: Place, line: Line) -> dict[str, float]:
+def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:
     """Expect the tokens of a prompt at each candidate: those of the line's last one, and what came
     since. Descriptions of tools and attachments, which the characters do not tell, are in there."""
     expected = {
         name: question.prompt_tokens.get(name)
-        or engine.expectations.tokens(name, question.prompt_characters)
+        or known.engine.expectations.tokens(name, question.prompt_characters)
         for name in question.candidates
     }
     own = expected.get(line.candidate or "")
     if not own or not line.prompt_tokens or not line.characters:
         return expected
-    known = line.prompt_tokens * min(place.prefix / line.characters, 1.0)
+    before = line.prompt_tokens * min(place.prefix / line.characters, 1.0)
     since = max(place.characters - place.prefix, 0)
-    scale = (known + engine.expectations.tokens(str(line.candidate), since)) / own
+    scale = (before + known.habits.tokens_since(since)) / own
     return {name: scale * tokens for name, tokens in expected.items()}
 
 

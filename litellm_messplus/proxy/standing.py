@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from litellm_messplus.conversations.line import Place
-from litellm_messplus.conversations.rule import Hold, Trouble
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.engine import Choice, Engine, Question
 from litellm_messplus.proxy.deployments.deployment import Deployment, led_by, only, pinned
 from litellm_messplus.records import RequestRecord
@@ -40,25 +40,26 @@ class Pin:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of a request: its place, the question with what it finds in the caches, and why
-    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``trouble`` is
-    what may break the hold."""
+    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``apart`` is
+    the question of a switch, where trouble may break the hold."""
 
     place: Place
     question: Question
     hold: Hold | None = None
     pin: Pin | None = None
-    trouble: Trouble | None = None
+    apart: Question | None = None
 
     def choose(self, engine: Engine) -> Choice | None:
         """Choose who holds it, or a better one where trouble shows; None where it is to be
         decided."""
         if self.pin is None:
             return None
-        if self.trouble is None:
-            return engine.hold(self.question, self.pin.candidate)
-        choice = engine.go_up(self.question, self.pin.candidate)
-        self.place.line.went_up = True
-        return choice
+        if self.apart is not None:
+            better = engine.go_up(self.apart, self.pin.candidate)
+            if better is not None:
+                self.place.line.went_up = True
+                return better
+        return engine.hold(self.question, self.pin.candidate)
 
     def logged(self, record: RequestRecord) -> RequestRecord:
         """Say in the record where the request stands."""

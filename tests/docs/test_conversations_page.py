@@ -10,12 +10,13 @@ from litellm_messplus.cli.simulate import app
 from litellm_messplus.conversations.holding import Turn, now
 from litellm_messplus.conversations.lines import LINES, UNUSED_SECONDS
 from litellm_messplus.conversations.points import POINTS
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.conversations.warmth import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
 from litellm_messplus.costs.rates import CACHED, CACHED_FROM, HOUR, WRITTEN
 from litellm_messplus.proxy.checking import check_affinity
 from litellm_messplus.proxy.deployments.prices import public_dollars
 from litellm_messplus.simulation.policies import POLICIES
-from tests.support.markdown import ROOT, Document
+from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "conversations.md")
 TEXT = PAGE.path.read_text()
@@ -57,5 +58,11 @@ def test_the_example_of_sonnet_costs_what_it_says() -> None:
 
 
 def test_the_example_of_the_remedy_is_one() -> None:
-    (block,) = [block for block in PAGE.blocks if block.language == "yaml"]
-    check_affinity(["llama"], yaml.safe_load(block.code)["router_settings"])
+    blocks = [yaml.safe_load(each.code) for each in PAGE.blocks if each.language == "yaml"]
+    (remedy,) = [each["router_settings"] for each in blocks if "router_settings" in each]
+    check_affinity(["llama"], remedy)
+
+
+def test_every_reason_to_hold_or_not_has_its_row() -> None:
+    rows = [code_of(row.cells["`requests.hold`"]) for row in PAGE.under("When a request is held")]
+    assert sorted(map(str, rows)) == sorted(Hold)

@@ -78,3 +78,40 @@ def test_in_a_chat_completion_it_changes_nothing(
         assert answer.headers["x-messplus-model"] == "openai/tiny"
         request_id = answer.headers["x-messplus-request-id"]
         proxy.wait_for_rows("SELECT * FROM calls WHERE request_id = ?", 1, request_id)
+
+
+@pytest.fixture(scope="module")
+def holding(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """A zoo that holds its conversations; two replicas of each model."""
+    folder = tmp_path_factory.mktemp("holding")
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, deadline_seconds=5.0)
+    config["model_list"] *= 2
+    for number, each in enumerate(config["model_list"]):
+        each = {**each, "model_info": {**each["model_info"], "id": f"replica-{number}"}}
+        config["model_list"][number] = each
+    running = Proxy(config, folder).start()
+    yield running
+    running.stop()
+
+
+def test_where_conversations_are_held_a_continued_response_is_held_and_logged(
+    holding: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = lambda model, body: Reply(text=f"from {model}")
+    with holding.client() as client:
+        for _ in range(4):
+            answer = respond(client)
+            given = [answer.headers["x-messplus-request-id"]]
+            for _ in range(3):
+                answer = respond(client, previous_response_id=answer.json()["id"])
+                given.append(answer.headers["x-messplus-request-id"])
+            query = (
+                "SELECT requests.*, calls.deployment_id FROM requests JOIN calls "
+                "ON calls.request_id = requests.request_id WHERE requests.request_id = ?"
+            )
+            rows = [holding.wait_for_rows(query, 1, each)[0] for each in given]
+            assert [row["hold"] for row in rows] == [None, "state", "state", "state"]
+            assert len({row["deployment_id"] for row in rows}) == 1
+            assert len({row["conversation"] for row in rows}) == 1
+        health = client.get("/messplus/health").json()
+    assert not {"identity_failures", "holds_unknown", "routing_failures"} & set(health)

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.inspecting.explain import Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in
 from litellm_messplus.inspecting.public import PublicHistory
-from litellm_messplus.inspecting.render import WORDS, render_explanation, sentences
+from litellm_messplus.inspecting.render import HOLDS, WORDS, render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.history import find, history
@@ -179,6 +180,8 @@ def explained(database: Path, **changed: Any) -> str:
         ({"reason": "none_healthy"}, "no deployment is healthy"),
         ({"encode_seconds": None}, "did not come in time"),
         ({"is_within_reach": False}, "able to hold alpha"),
+        ({"conversation": "c", "line": "l", "turn": 3}, "Turn 3 of line l, in conversation c."),
+        ({"conversation": "c", "hold": "warm"}, "It was held: its prompt cache was warm."),
     ],
 )
 def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:
@@ -206,3 +209,4 @@ async def answer_of(database: Path, request_id: str) -> Any:
 
 def test_every_reason_has_a_sentence() -> None:
     assert set(WORDS) == set(Reason)
+    assert set(HOLDS) == set(Hold)

@@ -63,9 +63,12 @@ class Agent:
         return served
 
     def answer(self) -> dict[str, Any]:
-        function = {"name": "bash", "arguments": f"step {self.asked}"}
+        function = {"name": "bash", "arguments": self.arguments()}
         calls = [{"id": f"c-{id(self)}-{self.asked}", "type": "function", "function": function}]
         return {"content": f"I look, {self.asked}.", "tool_calls": calls}
+
+    def arguments(self) -> str:
+        return f"step {self.asked}"
 
     def result(self, said: str = "done") -> None:
         """Add what the tool gave."""
@@ -209,17 +212,19 @@ async def test_an_open_loop_that_nobody_knows_is_decided_and_counted(tmp_path: P
     assert await logged(tmp_path) == [(1, False, "unknown")]
 
 
-async def test_trouble_breaks_a_hold_once_and_upwards(tmp_path: Path) -> None:
+async def test_trouble_breaks_a_hold_once_and_upwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same tool call over and over: a better model takes over, and keeps the loop."""
     async with holding(tmp_path) as plugin:
         policy = plugin.engines["zoo"].state.policy
-        policy.predict = lambda prompt, names: [0.9 if n == LARGE else 0.5 for n in names]  # type: ignore[method-assign]
+        monkeypatch.setattr(
+            policy,
+            "predict",
+            lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
+        )
         agent = Agent(plugin)
-        agent.answer = lambda: {  # type: ignore[method-assign]
-            "content": None,
-            "tool_calls": [{"id": f"c-{id(agent)}-{agent.asked}", "type": "function",
-                            "function": {"name": "bash", "arguments": "again"}}],
-        }  # fmt: skip
+        monkeypatch.setattr(agent, "arguments", lambda: "again")
         served = [await agent.ask(served_by="small-1")]
         for _ in range(6):
             agent.result()

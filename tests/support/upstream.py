@@ -29,6 +29,9 @@ class Reply:
     with_usage: bool = True
     is_cut: bool = False
     """Whether the connection breaks in the middle of a stream."""
+    tool_call: str | None = None
+    """The id of a call of the tool `look` that a whole answer asks for."""
+    cached_tokens: int = 0
 
 
 Script = Callable[[str, dict[str, Any]], Reply]
@@ -77,7 +80,7 @@ class Upstream:
         return JSONResponse(whole)
 
     async def _answer(
-        self, request: Request, kind: str, choice: Callable[[str], dict[str, Any]]
+        self, request: Request, kind: str, choice: Callable[[Reply], dict[str, Any]]
     ) -> Response:
         body = await request.json()
         self.requests.append(body)
@@ -90,15 +93,16 @@ class Upstream:
             "created": int(time.time()),
             "model": body["model"],
         }
-        usage = {
+        usage: dict[str, Any] = {
             "prompt_tokens": reply.prompt_tokens,
             "completion_tokens": reply.completion_tokens,
             "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
         }
         if body.get("stream"):
             chunks = _chunks({**head, "object": f"{kind}.chunk"}, reply, usage)
             return StreamingResponse(chunks, media_type="text/event-stream")
-        answer = {**head, "object": kind, "choices": [choice(reply.text)]}
+        answer = {**head, "object": kind, "choices": [choice(reply)]}
         return JSONResponse({**answer, "usage": usage} if reply.with_usage else answer)
 
 
@@ -116,7 +120,7 @@ def _response_object(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
         "created_at": int(time.time()),
         "status": "completed",
         "model": body["model"],
-        "output": [{**message, "content": content}],
+        "output": [{**message, "content": content}, *_function_calls(reply)],
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
@@ -124,7 +128,7 @@ def _response_object(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
             "input_tokens": reply.prompt_tokens,
             "output_tokens": reply.completion_tokens,
             "total_tokens": reply.prompt_tokens + reply.completion_tokens,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": reply.cached_tokens},
             "output_tokens_details": {"reasoning_tokens": 0},
         },
     }
@@ -132,7 +136,7 @@ def _response_object(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
 
 def _response_events(whole: dict[str, Any]) -> Iterator[str]:
     """The events that make up a streamed response, its text in one piece."""
-    (message,) = whole["output"]
+    message = whole["output"][0]
     (part,) = message["content"]
     begun = {**whole, "status": "in_progress", "output": [], "usage": None}
     at = {"output_index": 0, "item_id": message["id"], "content_index": 0}
@@ -151,16 +155,31 @@ def _response_events(whole: dict[str, Any]) -> Iterator[str]:
         yield f"event: {kind}\ndata: {data}\n\n"
 
 
-def _chat_choice(text: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text}
-    return {"index": 0, "message": message, "finish_reason": "stop"}
+def _look(reply: Reply) -> dict[str, Any]:
+    return {"name": "look", "arguments": json.dumps({"at": reply.tool_call})}
 
 
-def _text_choice(text: str) -> dict[str, Any]:
-    return {"index": 0, "text": text, "finish_reason": "stop"}
+def _function_calls(reply: Reply) -> list[dict[str, Any]]:
+    if reply.tool_call is None:
+        return []
+    identity = {"id": f"fc_{reply.tool_call}", "call_id": reply.tool_call}
+    return [{"type": "function_call", "status": "completed", **identity, **_look(reply)}]
 
 
-def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, int]) -> Iterator[str]:
+def _chat_choice(reply: Reply) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.tool_call is None:
+        return {"index": 0, "message": message, "finish_reason": "stop"}
+    call = {"id": reply.tool_call, "type": "function", "function": _look(reply)}
+    message["tool_calls"] = [call]
+    return {"index": 0, "message": message, "finish_reason": "tool_calls"}
+
+
+def _text_choice(reply: Reply) -> dict[str, Any]:
+    return {"index": 0, "text": reply.text, "finish_reason": "stop"}
+
+
+def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, Any]) -> Iterator[str]:
     for character in reply.text:
         yield _event({**head, "choices": [_piece(head, character, None)]})
         if reply.is_cut:
