@@ -12,8 +12,9 @@ from examples.agent.session import Bill, Work
 @dataclass(frozen=True, slots=True)
 class Report:
     """The sums over all tasks with one zoo: ``calls`` are requests, ``unrouted`` those of them that
-    the plugin did not decide in time; ``switches`` lie inside tool loops; ``cached`` is the share
-    of the prompts' tokens that a cache had."""
+    the plugin did not decide in time; ``switches`` lie inside tool loops, ``rescues`` are those of
+    them at which a better model took over from one that was held; ``cached`` is the share of the
+    prompts' tokens that a cache had."""
 
     zoo: str
     tasks: int
@@ -21,6 +22,7 @@ class Report:
     calls: int
     unrouted: int
     switches: int
+    rescues: int
     cached: float
     cost: float
 
@@ -36,6 +38,7 @@ class Report:
             calls=calls,
             unrouted=calls - sum(len(work.routed) for work, _ in done),
             switches=sum(work.switches for work, _ in done),
+            rescues=sum(bill.rescues for _, bill in done),
             cached=sum(bill.cached_tokens for _, bill in done) / read if read else 0.0,
             cost=sum(bill.cost for _, bill in done),
         )
@@ -57,6 +60,7 @@ def table(reports: Iterable[Report]) -> Table:
         "calls of models": [str(report.calls) for report in found],
         "not decided in time": [str(report.unrouted) for report in found],
         "switches inside tool loops": [str(report.switches) for report in found],
+        "  of these, a better model's help": [str(report.rescues) for report in found],
         "read from the prompt cache": [f"{report.cached:.0%}" for report in found],
         "cost, dollars per 1,000 tasks": [
             f"{1000 * report.cost / report.tasks:.3f}" for report in found

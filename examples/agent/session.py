@@ -11,6 +11,7 @@ from openai import OpenAI
 from examples.agent.loop import LONGEST_REPLY, Message, attempt
 from examples.agent.tasks import Task, is_solved
 from examples.agent.tools import TOOLS
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.demo.session import look_up
 
 
@@ -33,11 +34,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """The calls for one task as the log has them; ``cost`` in dollars, unseen calls included."""
+    """The requests for one task as the log has them; ``cost`` in dollars, unseen calls included.
+
+    ``rescues`` are the requests at which a better model took over, because the one that was held
+    got no further.
+    """
 
     cost: float
     prompt_tokens: int
     cached_tokens: int
+    rescues: int
 
 
 class Session:
@@ -78,9 +84,11 @@ class Session:
 
     def bill(self, work: Work) -> Bill:
         """Add up what the log says of a task's calls, once they have all ended."""
-        calls = [call for each in work.routed for call in look_up(self._messplus, each)["calls"]]
+        found = [look_up(self._messplus, each) for each in work.routed]
+        calls = [call for outcome in found for call in outcome["calls"]]
         return Bill(
             cost=sum(call["cost"] or 0.0 for call in calls),
             prompt_tokens=sum(call["prompt_tokens"] or 0 for call in calls),
             cached_tokens=sum(call["cached_tokens"] or 0 for call in calls),
+            rescues=sum(outcome["hold"] == Hold.TROUBLE for outcome in found),
         )

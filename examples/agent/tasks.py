@@ -42,7 +42,7 @@ class Task:
 
     @property
     def expression(self) -> str:
-        """What is to be calculated."""
+        """The sum that is to be calculated."""
         products = [f"{quantity}*{self.prices[goods]}" for goods, quantity in self.wanted.items()]
         return "+".join(products) if self.paid is None else "-".join([str(self.paid), *products])
 

@@ -31,7 +31,7 @@ CHAT_TEMPLATE = (
 )
 """A chat as text: ``price,calculate:QUESTION>CALL</s><RESULT>``, and so on."""
 RECIPES = {
-    "agent-small": Recipe(64, 2, 176, hardest=2, step_count=500, learning_rate=1e-2, batch_size=32),
+    "agent-small": Recipe(64, 2, 176, hardest=2, step_count=250, learning_rate=1e-2, batch_size=32),
     "agent-large": Recipe(
         128, 4, 344, hardest=3, step_count=700, learning_rate=5e-3, batch_size=32
     ),

@@ -132,12 +132,13 @@ def test_arguments_that_are_no_json_are_refused(server: TestClient) -> None:
 def test_a_report_adds_up_and_counts_the_switches() -> None:
     held = Work(True, ["a", "b", "c"], ["1", "2"], ["small", "small"])
     changed = Work(False, ["d", "e", "f"], ["3", "4", "5"], ["small", "large", "small"])
-    bills = [Bill(0.5, 100, 80), Bill(1.0, 100, 0)]
+    bills = [Bill(0.5, 100, 80, 0), Bill(1.0, 100, 0, 1)]
 
     report = Report.of("zoo", list(zip([held, changed], bills, strict=True)))
 
     assert (report.tasks, report.solved, report.calls, report.unrouted) == (2, 1, 6, 1)
-    assert (report.switches, report.cached, report.cost) == (2, 0.4, 1.5)
+    assert (report.switches, report.rescues) == (2, 1)
+    assert (report.cached, report.cost) == (0.4, 1.5)
 
 
 @pytest.mark.end_to_end
@@ -150,9 +151,10 @@ def test_a_held_agent_stays_with_its_model_and_solves_tasks() -> None:
     held, unheld = json.loads(ran.stdout)
 
     assert (held["zoo"], unheld["zoo"]) == ("agent-held", "agent-unheld")
-    assert held["switches"] == 0
+    assert held["switches"] == held["rescues"]
+    assert unheld["rescues"] == 0
     for report in (held, unheld):
         assert report["solved"] >= 4
         assert report["calls"] >= 8 * 3
         assert report["cached"] > 0.3
-        assert 0 < report["cost"]
+        assert report["cost"] > 0

@@ -57,8 +57,10 @@ def test_the_calculator_is_right(numbers: list[int], data: st.DataObject) -> Non
 
 @pytest.mark.parametrize(
     "expression",
-    ["", "3*", "figs", "2**9", "1/0", "9.5", "True", "__import__('os')", "(lambda: 1)()", "1," * 9]
-    + ["1" + "+1" * LONGEST, "\0", "08"],
+    [
+        *("", "3*", "figs", "2**9", "1/0", "9.5", "True", "1,1", "08", "\0"),
+        *("__import__('os')", "(lambda: 1)()", "1" + "+1" * LONGEST),
+    ],
 )
 def test_the_calculator_takes_nothing_but_arithmetic(expression: str) -> None:
     assert calculate(expression) == UNKNOWN
