@@ -44,7 +44,7 @@ BUDGET_MILLISECONDS = 0.5
 PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
 
 
-def configuration(folder: Path, models: int, hold: str) -> dict[str, Any]:
+def configuration(folder: Path, models: int, hold: str = "warm") -> dict[str, Any]:
     """Write the configuration of a zoo of so many models, the first of which has two replicas."""
     named = [("model-0", 1e-7), *((f"model-{place}", 1e-7 * 3**place) for place in range(models))]
     return {
@@ -61,6 +61,7 @@ def configuration(folder: Path, models: int, hold: str) -> dict[str, Any]:
             for number, (model, price) in enumerate(named)
         ],
         "messplus": {
+            "deadline_seconds": 5.0,
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
             "zoos": {"zoo": {"alpha": 0.8, "conversations": {"hold": hold}}},
         },
@@ -80,7 +81,7 @@ def asked(number: int, characters: int) -> list[dict[str, Any]]:
     loop, step = divmod(number, LOOP)
     words = "x" * (characters // TURNS)
     prompt: list[dict[str, Any]] = [{"role": "user", "content": f"{words} {loop}"}]
-    for place in range((TURNS + step) // 2):
+    for place in range(TURNS // 2 + step):
         function = {"name": "bash", "arguments": f"{words} {place}"}
         name = f"call-{loop}-{place}"
         call = {"id": name, "type": "function", "function": function}
@@ -145,7 +146,9 @@ async def measure(
         await plugin.async_pre_call_deployment_hook(called, None)
         await asyncio.sleep(0.001)  # lets the journal write, as other requests would
     await plugin.close()
-    failed = {name: count for name, count in plugin.counters.as_dict().items() if count}
+    counted = plugin.counters.as_dict()
+    counted.pop("holds_unknown", None)  # of a loop's first request, which begins in its middle
+    failed = {name: count for name, count in counted.items() if count}
     if failed:
         raise SystemExit(f"not a measurement: {failed}")
     return milliseconds

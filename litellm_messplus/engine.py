@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from litellm_messplus.conversations.habits import Ahead
+from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
 from litellm_messplus.expectations import Expectations
@@ -20,7 +21,14 @@ from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.held import held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Entry, Rule, Settled, Taught
+from litellm_messplus.state.entries import (
+    CandidateChanged,
+    Decided,
+    Entry,
+    Rule,
+    Settled,
+    Taught,
+)
 from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
@@ -74,11 +82,14 @@ class Engine:
 
     ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
     multiplied, 1 unless it has one. So is ``usual_parts``: what part of the cost without a prompt
-    cache its calls cost. Both are no part of the fold.
+    cache its calls cost. Both are no part of the fold, nor are the prices of ``reprice``. ``zoo``
+    has the candidates that the log has told of so far.
     """
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
         self.zoo = zoo
+        self._configured = zoo
+        self._prices: dict[str, Price] = {}
         self.encoder = encoder
         self._seed = seed
         self.newest: dict[str, Decision] = {}
@@ -90,16 +101,32 @@ class Engine:
     def resume(self, state: ZooState) -> None:
         """Go on from a state in place of what was folded in so far."""
         self.state = state
-        self.expectations = Expectations(self.zoo, state)
+        self._see_zoo()
+
+    def reprice(self, prices: Mapping[str, Price]) -> None:
+        """Decide by these prices from now on, where candidates have them."""
+        if prices != self._prices:
+            self._prices = dict(prices)
+            self._see_zoo()
+
+    @property
+    def prices_now(self) -> Mapping[str, Price]:
+        """The prices that were given last, of candidates that are not known yet too."""
+        return self._prices
+
+    @property
+    def logged_prices(self) -> Mapping[str, Price]:
+        """The prices that the configuration and the log say."""
+        return {**self._configured.prices, **self.state.catalog.prices}
 
     def empty_state(self) -> ZooState:
         """Build the state before any request."""
         encoder = self.encoder
         policy = build_policy(
-            self.zoo.settings, self.zoo.candidates, encoder.dimension, is_fast=encoder.is_fast
+            self.zoo.settings, self.zoo.configured, encoder.dimension, is_fast=encoder.is_fast
         )
-        estimators = {name: TokenEstimator() for name in self.zoo.candidates}
-        models = len(self.zoo.candidates)
+        estimators = {name: TokenEstimator() for name in self.zoo.configured}
+        models = len(self.zoo.configured)
         lengths = LengthHeads(models, encoder.dimension)
         rule = Rule(self.zoo.settings.labels.precedence)
         return ZooState(
@@ -153,25 +180,35 @@ class Engine:
             name: counted.get(name) or expectations.tokens(name, question.prompt_characters)
             for name in question.candidates
         }
+        aimed = self._aim(level)
+        estimates = expectations.estimates(
+            question.prompt,
+            prompt_tokens,
+            question.most_completion_tokens,
+            self.price_factors,
+            question.ahead,
+            self.usual_parts,
+        )
+        fresh = self._newcomers(aimed, question.candidates)
+        usual = tuple(name for name in question.candidates if name not in fresh)
         return Situation(
             t=t,
-            alpha=self._aim(level),
+            alpha=aimed,
             queue=self.state.policy.queue(level.name),
             in_flight=sum(unfolded.values()),
-            estimates=expectations.estimates(
-                question.prompt,
-                prompt_tokens,
-                question.most_completion_tokens,
-                self.price_factors,
-                question.ahead,
-                self.usual_parts,
-            ),
+            estimates=tuple(each for each in estimates if each.candidate not in fresh),
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
-            outlook=expectations.outlook(question.candidates, self._usual_factors()),
+            outlook=expectations.outlook(usual, self._usual_factors()),
             is_forced=question.is_forced,
+            newcomers=tuple(each for each in estimates if each.candidate in fresh),
         )
+
+    def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the candidates to try with care; none where nobody else could serve."""
+        fresh = self.state.policy.newcomers(alpha, candidates)
+        return () if len(fresh) == len(candidates) else fresh
 
     def forget(self, request_id: str) -> None:
         """Count it as in flight no longer: it is in the log, or will never be."""
@@ -186,6 +223,8 @@ class Engine:
         self.state.apply(entry)
         if isinstance(entry, Settled | Taught):
             self.expectations.calls_changed()
+        if isinstance(entry, CandidateChanged) or self._is_unsettled:
+            self._see_zoo()
         if self.state.use.version != version:  # not when a request waits for it
             self.expectations.prompts_changed(self._usual_factors())
 
@@ -197,6 +236,20 @@ class Engine:
             name: self.price_factors.get(name, 1.0) * self.usual_parts.get(name, 1.0)
             for name in self.zoo.candidates
         }
+
+    @property
+    def _is_unsettled(self) -> bool:
+        """Whether the log has just told what stands for quality."""
+        return self.state.catalog.anchor is not None and self.zoo.anchor is None
+
+    def _see_zoo(self) -> None:
+        """Take the candidates and prices as they are now."""
+        catalog, known = self.state.catalog, self.state.candidates
+        prices = {**self._configured.prices, **catalog.prices, **self._prices}
+        self.zoo = self._configured.live(
+            {name: prices[name] for name in known}, catalog.absent, catalog.anchor
+        )
+        self.expectations = Expectations(self.zoo, self.state)
 
     def _aim(self, level: ServiceLevel) -> float:
         answered = self.state.policy.answered_requests(level.name)

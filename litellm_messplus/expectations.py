@@ -60,7 +60,7 @@ class Expectations:
     def prompts_changed(self, factors: Factors) -> None:
         """Take the outlook of the whole zoo anew: the recent prompts are others."""
         self._outlooks.clear()
-        self.outlook(self._zoo.candidates, factors)
+        self.outlook(self._zoo.present, factors)
 
     def estimates(
         self,

@@ -107,6 +107,10 @@ class Journal:
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
         self._following.start()
 
+    def follow(self) -> None:
+        """Have the log looked at soon: something was written past this journal."""
+        self._write_now()
+
     def write(self, record: Record) -> None:
         """Hand over a record; it is written within the flush interval."""
         self._add(record)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
@@ -94,7 +96,8 @@ class RequestRecord:
     having them, ``encode_joules`` their energy above idle, where it is measured.
     ``label_probability`` is that of the draw that bought labels of its answers; None where none are
     bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could. ``conversation`` and ``line`` are the ids of the requests that
+    apart; None where all could. ``key_alias`` to ``tags`` say who asked, where that is kept.
+    ``conversation`` and ``line`` are the ids of the requests that
     began them, ``turn`` is its number in the line, and ``prefix`` the digest of its whole prompt;
     all None where conversations are not held. ``hold`` says why it was held, or why no longer.
     """
@@ -137,6 +140,10 @@ class RequestRecord:
     label_probability: float | None = None
     eligible: tuple[str, ...] | None = None
     gated_by: tuple[str, ...] | None = None
+    key_alias: str | None = None
+    user_id: str | None = None
+    end_user: str | None = None
+    tags: tuple[str, ...] | None = None
     conversation: str | None = None
     line: str | None = None
     prefix: str | None = None
@@ -266,7 +273,29 @@ class LessonRecord:
         return request_of(self.lesson_id)
 
 
-Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | EnergyRecord | LessonRecord
+@dataclass(frozen=True, slots=True)
+class CandidateRecord:
+    """A candidate came, changed its price, or went. ``price`` is as JSON has it, None where it
+    went; ``number`` counts the changes of this candidate from 1."""
+
+    event_id: str
+    zoo: str
+    candidate: str
+    created_at: datetime
+    change: Change
+    price: dict[str, Any] | None = None
+    number: int = 1
+
+
+Record = (
+    RequestRecord
+    | CallRecord
+    | LabelRecord
+    | GradingRecord
+    | EnergyRecord
+    | LessonRecord
+    | CandidateRecord
+)
 
 
 def without_text(record: Record) -> Record:

@@ -184,22 +184,47 @@ async def certificate_of(
     Requests younger than ``wait`` are left out: their labels may be under way. Raises
     NoCertificateError, UnreadableDatabaseError and ReadingTakesTooLongError.
     """
-    made_at = datetime.now(UTC) if now is None else now
-    async with reading(database) as engine, engine.connect() as connection:
-        async with one_moment(connection, LONGEST_SECONDS):
-            span = await span_of(connection, zoo, since, made_at - wait)
-            whole = await counted_since(connection, zoo, span)
-            last = await counted_last(connection, zoo, window, whole)
-        return Certificate(
-            zoo=zoo,
+    async with reading(database) as engine:
+        return await certify(
+            engine,
+            zoo,
+            since,
             level=level,
-            made_at=made_at,
-            since=span.since,
-            until=span.until,
+            wait=wait,
             window=window,
-            promises=_promises(whole, last, level, trust_judge),
-            sql=_shown(heard_since(zoo, span), engine),
+            trust_judge=trust_judge,
+            now=now,
         )
+
+
+async def certify(
+    engine: AsyncEngine,
+    zoo: str,
+    since: date | None = None,
+    *,
+    level: float = LEVEL,
+    wait: timedelta = timedelta(),
+    window: int = WINDOW,
+    trust_judge: bool = False,
+    now: datetime | None = None,
+    seconds: float = LONGEST_SECONDS,
+) -> Certificate:
+    """Certify the same from a database that is open, within so many seconds."""
+    made_at = datetime.now(UTC) if now is None else now
+    async with engine.connect() as connection, one_moment(connection, seconds):
+        span = await span_of(connection, zoo, since, made_at - wait)
+        whole = await counted_since(connection, zoo, span)
+        last = await counted_last(connection, zoo, window, whole)
+    return Certificate(
+        zoo=zoo,
+        level=level,
+        made_at=made_at,
+        since=span.since,
+        until=span.until,
+        window=window,
+        promises=_promises(whole, last, level, trust_judge),
+        sql=_shown(heard_since(zoo, span), engine),
+    )
 
 
 def _promises(

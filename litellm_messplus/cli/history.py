@@ -1,4 +1,5 @@
-"""`messplus explain`, `messplus requests` and `messplus feedback`: what became of a request."""
+"""`messplus explain`, `messplus requests`, `messplus feedback`: what became of a request. And how
+Datasette shows them all."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,6 +78,12 @@ def requests(
     unsatisfied: Annotated[
         bool, typer.Option("--unsatisfied", help="List only requests with a verdict below 0.5.")
     ] = False,
+    of_key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", help="List only requests of the key with this alias, or whose hash begins so."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON list in place of the table.")
     ] = False,
@@ -92,7 +99,7 @@ def requests(
     from litellm_messplus.inspecting.render import render_requests
     from litellm_messplus.status.build import default_database
 
-    wanted = Wanted(last, zoo, model, unsatisfied)
+    wanted = Wanted(last, zoo, model, unsatisfied, of_key)
     try:
         found = asyncio.run(requests_in(database or default_database(), wanted))
     except MessplusError as error:
@@ -135,5 +142,22 @@ def feedback(
         raise SystemExit("messplus: no verdict given; allowed: --satisfied or --unsatisfied")
     try:
         print(send_feedback(url, key or keys.find(), given, satisfied, comment))
+    except MessplusError as error:
+        raise SystemExit(f"messplus: {error}") from error
+
+
+# `messplus datasette-metadata`: its options.
+
+
+def datasette_metadata(database: HistoryDatabase = None) -> None:
+    """Print what `datasette` needs to describe the history of a SQLite file."""
+    import json
+
+    from litellm_messplus.errors import MessplusError
+    from litellm_messplus.inspecting.datasette import datasette_metadata as described
+    from litellm_messplus.status.build import default_database
+
+    try:
+        print(json.dumps(described(database or default_database()), indent=2))
     except MessplusError as error:
         raise SystemExit(f"messplus: {error}") from error

@@ -7,7 +7,7 @@ import typer
 
 from litellm_messplus.cli import keys, labels, simulate
 from litellm_messplus.cli.certificate import certificate
-from litellm_messplus.cli.history import explain, feedback, requests
+from litellm_messplus.cli.history import datasette_metadata, explain, feedback, requests
 from litellm_messplus.cli.labels import teach
 from litellm_messplus.cli.profile import profile
 from litellm_messplus.cli.replay import encoders, replay
@@ -61,6 +61,7 @@ app.command()(certificate)
 app.command()(check)
 app.command()(replay)
 app.command()(encoders)
+app.command()(datasette_metadata)
 app.command()(explain)
 app.command()(feedback)
 app.command()(profile)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, column, select, table, true
+from sqlalchemy import ColumnElement, column, or_, select, table, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
@@ -18,6 +18,12 @@ PAGE = 500
 HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
 CALLED = table("calls_per_model", column("candidate"), column("zoo"))
+
+
+def of_key(given: str) -> ColumnElement[bool]:
+    """Return the condition of a request by a key, known by its alias or how its hash begins."""
+    asked = requests.c
+    return or_(asked.key_alias == given, asked.key_hash.startswith(given, autoescape=True))
 
 
 class NotAllowedError(MessplusError):
@@ -46,12 +52,21 @@ class Listed:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The requests to list: the newest ``last`` of a zoo, that a model was chosen for or served,
-    and that did not satisfy. None is any."""
+    of a key (its alias, or how its hash begins), and that did not satisfy. None is any."""
 
     last: int = 20
     zoo: str | None = None
     model: str | None = None
     is_unsatisfied: bool = False
+    key: str | None = None
+
+    def asked(self) -> list[ColumnElement[bool]]:
+        """Return what a query asks of the requests themselves."""
+        of = requests.c
+        return [
+            *([] if self.zoo is None else [of.zoo == self.zoo]),
+            *([] if self.key is None else [of_key(self.key)]),
+        ]
 
     def takes(self, found: Listed) -> bool:
         is_of_model = self.model in (None, found.chosen, found.served)
@@ -80,7 +95,7 @@ async def _newest(engine: AsyncEngine, wanted: Wanted) -> list[Listed]:
     before: int | None = None
     async with engine.connect() as connection:
         while len(found) < wanted.last:
-            page = await _page(connection, wanted.zoo, before)
+            page = await _page(connection, wanted, before)
             if not page:
                 break
             before = page[-1].position
@@ -89,12 +104,12 @@ async def _newest(engine: AsyncEngine, wanted: Wanted) -> list[Listed]:
     return found[: wanted.last]
 
 
-async def _page(connection: AsyncConnection, zoo: str | None, before: int | None) -> Sequence[Any]:
+async def _page(connection: AsyncConnection, wanted: Wanted, before: int | None) -> Sequence[Any]:
     columns = ("request_id", "position", "created_at", "zoo", "service_level", "chosen", "reason")
     is_before: ColumnElement[bool] = true() if before is None else requests.c.position < before
     query = (
         select(*(requests.c[name] for name in columns))
-        .where(is_before, true() if zoo is None else requests.c.zoo == zoo)
+        .where(is_before, *wanted.asked())
         .order_by(requests.c.position.desc())
         .limit(PAGE)
     )

@@ -117,6 +117,10 @@ class PublicRequest(PublicRow):
     expected_t: int | None
     eligible: list[str] | None
     gated_by: list[str] | None
+    key_alias: str | None
+    user_id: str | None
+    end_user: str | None
+    tags: list[str] | None
     conversation: str | None
     line: str | None
     turn: int | None

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
-from litellm_messplus.inspecting.logged import UNKNOWN, exact, plain, rounded
+from litellm_messplus.inspecting.logged import UNKNOWN, Row, exact, plain, rounded
 from litellm_messplus.routing.decision import Reason
 
 WORDS: dict[str, str] = {
@@ -18,6 +18,8 @@ WORDS: dict[str, str] = {
     Reason.UNLABELLED: "no label has come yet: the largest",
     Reason.PROBE: "probe",
     Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.NEWCOMER: "a new model is tried",
+    Reason.UNSEEN_NEWCOMER: "a new model is tried beside the choice, unseen",
     Reason.FIRST_REQUEST: "first request",
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",
@@ -30,7 +32,7 @@ WORDS: dict[str, str] = {
 """What each reason says to a person."""
 
 
-HOLDS = {
+HOLDS: dict[str, str] = {
     "tool_loop": "It was held: a tool loop was open.",
     "state": "It was held: no other model can read its prompt.",
     "warm": "It was held: its prompt cache was warm.",
@@ -61,6 +63,7 @@ def _who(found: Explanation) -> Iterator[str]:
         f"Request {row['request_id']} of {row['created_at']}, to zoo {row['zoo']}, service level "
         f"{row['service_level']}, number {row['t']}, decided by policy {row['policy']}."
     )
+    yield from _asked_by(row)
     if outcome["status"] is None:
         yield "It is under way: the log has no end of its served call."
     elif outcome["status"] == "failure":
@@ -70,6 +73,19 @@ def _who(found: Explanation) -> Iterator[str]:
     else:
         served = outcome["served"] or "a fallback outside the zoo (or an unknown writer)"
         yield f"{served} served; {row['chosen']} had been chosen."
+
+
+def _asked_by(row: Row) -> Iterator[str]:
+    named = (
+        ("key", row["key_alias"]),
+        ("team", row["team_id"]),
+        ("user", row["user_id"]),
+        ("end user", row["end_user"]),
+        ("tags", ", ".join(row["tags"] or ())),
+    )
+    told = [f"{what} {name}" for what, name in named if name]
+    if told:
+        yield f"Asked by {', '.join(told)}."
 
 
 def _why(found: Explanation) -> Iterator[str]:
@@ -100,7 +116,7 @@ def _conversation(found: Explanation) -> Iterator[str]:
         return
     yield f"Turn {row['turn']} of line {row['line']}, in conversation {row['conversation']}."
     if row["hold"] is not None:
-        yield HOLDS.get(row["hold"], row["hold"])
+        yield HOLDS.get(row["hold"], str(row["hold"]))
 
 
 def _promise(found: Explanation) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.certificate.claim import Certificate, certify
+from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_from
 from litellm_messplus.inspecting.render import reason_in_words, sentences
@@ -23,6 +25,9 @@ LONGEST_SECONDS = 10.0
 """Of a reading for the page: who looks at it does not wait longer."""
 OF_NEWEST_DAYS = 7
 """Of which the cost of labels is shown beside the newest requests."""
+
+CERTIFIED_DAYS = 30
+"""That the page's certificate goes back: it reads every labelled request of them."""
 
 T = TypeVar("T")
 
@@ -52,6 +57,14 @@ class PageData:
         """Compare the predictions with the verdicts, by zoo."""
         return await self.share("calibration", self._calibration)
 
+    async def certificate(self, zoo: str) -> dict[str, Any]:
+        """Certify a zoo over the last days. Raises NoCertificateError."""
+
+        async def read() -> Certificate:
+            return await self._certificate(zoo)
+
+        return (await self.share(("certificate", zoo), read)).as_dict()
+
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         """Read one promise over so many days; without, over its newest requests."""
 
@@ -74,6 +87,13 @@ class PageData:
         told = found.as_dict()
         reason = reason_in_words(told["request"]["reason"])
         return {"sentences": sentences(found), "reason": reason, **told}
+
+    async def _certificate(self, zoo: str) -> Certificate:
+        since = datetime.now(UTC).date() - timedelta(days=CERTIFIED_DAYS)
+        try:
+            return await certify(self.database, zoo, since, seconds=LONGEST_SECONDS)
+        except NoCertificateError:  # less than these days are left of a pruned log
+            return await certify(self.database, zoo, seconds=LONGEST_SECONDS)
 
     async def _calibration(self) -> dict[str, Any]:
         prequential = Prequential()

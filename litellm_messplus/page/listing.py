@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.inspecting.listing import of_key
 from litellm_messplus.inspecting.render import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.tables import log_head, requests
@@ -20,7 +21,7 @@ HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
 LISTED = (
     *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
-    *("is_exploration", "reason"),
+    *("key_alias", "is_exploration", "reason"),
 )
 OUTCOME = table(
     "request_outcomes",
@@ -38,8 +39,8 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The requests of a promise that are asked for; None is any. ``key`` is how the hash of a key
-    begins."""
+    """The requests of a promise that are asked for; None is any. ``key`` is its alias, or how its
+    hash begins."""
 
     zoo: str
     service_level: str
@@ -55,7 +56,7 @@ class Wanted:
         return [
             asked.zoo == self.zoo,
             asked.service_level == self.service_level,
-            *([] if self.key is None else [asked.key_hash.startswith(self.key, autoescape=True)]),
+            *([] if self.key is None else [of_key(self.key)]),
             *([] if self.is_exploration is None else [asked.is_exploration == self.is_exploration]),
             *(
                 []

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.inspecting.logged import NotFoundError
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, files
@@ -120,6 +121,12 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
         with _refusals(counters):
             return _json(await data.calibration())
 
+    @router.get("/data/certificate", dependencies=allowed)
+    async def certificate(zoo: Name) -> JSONResponse:
+        """Show what the labels of the last days prove of a zoo's promises."""
+        with _refusals(counters):
+            return _json(await data.certificate(zoo))
+
     @router.get("/data/series", dependencies=allowed)
     async def series(
         zoo: Name,
@@ -157,6 +164,8 @@ def _refusals(counters: Counters) -> Iterator[None]:
     """Turn our errors into answers that the page can show."""
     try:
         yield
+    except NoCertificateError as error:
+        raise HTTPException(404, str(error)) from error
     except NotFoundError as error:
         raise HTTPException(404, "no request is known by this id, or it is pruned") from error
     except ReadingTakesTooLongError as error:

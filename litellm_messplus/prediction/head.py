@@ -51,6 +51,14 @@ class Head(Protocol):
         """Replace a label that was learned before, as well as that can be done later."""
         ...
 
+    def add(self, candidate: str) -> None:
+        """Add a candidate of which nothing is known, behind the others, which stay as they are."""
+        ...
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; the others stay as they are."""
+        ...
+
     def own(self, candidate: str) -> Arrays:
         """Return what no other candidate's label may change. Layers that all share are not part of
         it."""
@@ -153,6 +161,19 @@ class LinearHeads:
         error = previous.residual(predicted) - label.residual(predicted)
         self._step(self._row[candidate], self._cross_entropy_gradient(features, error))
 
+    def add(self, candidate: str) -> None:
+        """Add a candidate whose head starts at zero, behind the others."""
+        row = np.zeros((1, self.dimension + 1))
+        self.weights = np.vstack([self.weights, row])
+        self.velocity = np.vstack([self.velocity, row])
+        self._name((*self.candidates, candidate))
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; those behind it move up."""
+        self.weights = np.delete(self.weights, self._row[candidate], axis=0)
+        self.velocity = np.delete(self.velocity, self._row[candidate], axis=0)
+        self._name(tuple(name for name in self.candidates if name != candidate))
+
     def own(self, candidate: str) -> Arrays:
         """Return the candidate's row of ``arrays``."""
         row = self._row[candidate]
@@ -166,6 +187,10 @@ class LinearHeads:
         """Take over what ``arrays`` of such heads gave. Raises KeyError or ValueError where they
         do not fit."""
         fill(self.arrays(), arrays)
+
+    def _name(self, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        self._row = {name: row for row, name in enumerate(candidates)}
 
     def _cross_entropy_gradient(self, features: Features, error: float) -> Weights:
         return np.append(features, 1.0) * (error / len(self.candidates))

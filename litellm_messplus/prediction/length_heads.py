@@ -71,6 +71,18 @@ class LengthHeads:
         self.noise[model] = noise
         self._combine()
 
+    def add(self) -> None:
+        """Add a model of which nothing is known, behind the others."""
+        self.own.append(Belief(WIDTH, OWN))
+        self.noise = np.append(self.noise, NOISE)
+        self._combine()
+
+    def remove(self, model: int) -> None:
+        """Forget a model; those behind it move up."""
+        del self.own[model]
+        self.noise = np.delete(self.noise, model)
+        self._combine()
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         beliefs = {f"length_{place}": each.numbers() for place, each in enumerate(self._beliefs())}
         average = {f"length_{name}": array for name, array in self.average.arrays().items()}
@@ -88,7 +100,8 @@ class LengthHeads:
 
     def _combine(self) -> None:
         """Combine shared and own heads into one."""
-        weights: Vector = np.stack([self.shared.mean + own.mean for own in self.own])
+        rows = [self.shared.mean + own.mean for own in self.own]
+        weights: Vector = np.stack(rows) if rows else np.zeros((0, WIDTH), np.float32)
         self._combined = Combined(weights, self.words.mean.copy(), self.average)
 
     def _shift(self, model: int, rows: Rows) -> float:

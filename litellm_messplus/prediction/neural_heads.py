@@ -54,6 +54,7 @@ class NeuralHeads:
         self.candidates = tuple(candidates)
         self.dimension = dimension
         self._weight_decay = weight_decay
+        self._hidden = hidden
         self._row = {name: row for row, name in enumerate(self.candidates)}
         self._steps = np.zeros(1, dtype=np.int64)
         self._masks = torch.Generator()
@@ -105,6 +106,29 @@ class NeuralHeads:
             (logit,) = self._logits_in_training(features, [candidate])
             difference = _cross_entropy(logit, label) - _cross_entropy(logit, previous)
             self._descend(difference, 0.0, 1)
+
+    def add(self, candidate: str) -> None:
+        """Add a candidate whose row starts at zero, behind the others."""
+        row = _zero_row(self._hidden)
+        self._rows.append(row)
+        for parameter in row.parameters():
+            self._sgd.param_groups[1]["params"].append(parameter)
+            self._sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+        self._name((*self.candidates, candidate))
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; those behind it move up."""
+        row = self._rows.pop(self._row[candidate])
+        gone = {id(parameter) for parameter in row.parameters()}
+        group = self._sgd.param_groups[1]
+        group["params"] = [each for each in group["params"] if id(each) not in gone]
+        for parameter in row.parameters():
+            del self._sgd.state[parameter]
+        self._name(tuple(name for name in self.candidates if name != candidate))
+
+    def _name(self, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        self._row = {name: row for row, name in enumerate(candidates)}
 
     def own(self, candidate: str) -> Arrays:
         """Return the candidate's row, and its momentum."""

@@ -88,6 +88,27 @@ class RecentPrompts:
             self.hope = np.array(hope)
             self.version += 1
 
+    def add_model(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
+        """Add a model, and predict anew for all."""
+        self.offsets, self.means = np.append(self.offsets, 0.0), np.append(self.means, 0.0)
+        self._models_changed(heads, rates, hope)
+
+    def remove_model(
+        self, model: int, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]
+    ) -> None:
+        """Forget a model, and predict anew for the others."""
+        self.offsets, self.means = np.delete(self.offsets, model), np.delete(self.means, model)
+        self._models_changed(heads, rates, hope)
+
+    def _models_changed(
+        self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]
+    ) -> None:
+        self.hope = np.array(hope)
+        self.satisfaction = np.zeros((0, len(rates)))
+        if self.version > 0:
+            self._predict(heads, rates)
+            self.version += 1
+
     def _predict(self, heads: PromptHeads, rates: Sequence[float]) -> None:
         kept = len(self)
         surface = self.ramps[:kept] - heads.average.surface
@@ -196,6 +217,26 @@ class Predictor:
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
+        self._refresh()
+
+    def add(self, candidate: str) -> None:
+        """Add a candidate of which nothing is known, behind the others."""
+        self.means.append(FadingRate())
+        self.heads.add()
+        self._name((*self.candidates, candidate))
+        self.recent.add_model(self.heads, self.rate, self._hope())
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; those behind it move up."""
+        place = self.index[candidate]
+        del self.means[place]
+        self.heads.remove(place)
+        self._name(tuple(name for name in self.candidates if name != candidate))
+        self.recent.remove_model(place, self.heads, self.rate, self._hope())
+
+    def _name(self, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        self.index = {name: place for place, name in enumerate(candidates)}
         self._refresh()
 
     def plain(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ more begins with a charge, so that a stream on which prompts tell nothing never 
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -68,6 +67,11 @@ class Reader:
     def __init__(self, models: int, shared: float, own: float) -> None:
         self.shared = Belief(WIDTH, shared)
         self.own = [Belief(WIDTH, own) for _ in range(models)]
+        self._variance = own
+
+    def add(self) -> None:
+        """Add a model's own head, which knows nothing."""
+        self.own.append(Belief(WIDTH, self._variance))
 
     def says(self, model: int, row: Vector) -> tuple[float, float]:
         """Return what the shared head and the model's own add."""
@@ -161,6 +165,20 @@ class PromptHeads:
             correct(reader.parts(model, rows.surface), difference)
         self._combine()
 
+    def add(self) -> None:
+        """Add a model of which nothing is known, behind the others."""
+        self.models += 1
+        for reader in self.readers:
+            reader.add()
+        self._combine()
+
+    def remove(self, model: int) -> None:
+        """Forget a model; those behind it move up. What it taught the shared heads stays."""
+        self.models -= 1
+        for reader in self.readers:
+            del reader.own[model]
+        self._combine()
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything learned; loading it continues exactly."""
         beliefs = {f"belief_{place}": each.numbers() for place, each in enumerate(self._beliefs)}
@@ -174,7 +192,7 @@ class PromptHeads:
         self.trust.load(arrays["losses"])
         self._combine()
 
-    @cached_property
+    @property
     def _beliefs(self) -> Sequence[Belief]:
         return [self.words, *(belief for reader in self.readers for belief in reader.beliefs)]
 

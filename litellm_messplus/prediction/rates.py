@@ -154,6 +154,16 @@ class LabelMeans:
         means: list[float] = ((rows[:, 1] + 0.5) / (rows[:, 0] + 1.0)).tolist()
         return means
 
+    def add(self, candidate: str) -> None:
+        """Add a candidate without a label, behind the others."""
+        self._row[candidate] = len(self._row)
+        self.counts = np.vstack([self.counts, np.zeros((1, 2))])
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; those behind it move up."""
+        self.counts = np.delete(self.counts, self._row.pop(candidate), axis=0)
+        self._row = {name: row for row, name in enumerate(self._row)}
+
     def learn(self, candidate: str, label: Label) -> None:
         self.counts[self._row[candidate]] += _counted(label)
 

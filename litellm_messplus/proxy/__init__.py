@@ -10,6 +10,7 @@ buying            whether labels of its answers are bought, and by whose unseen 
 label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
 judge_calls       one call to a judge, charged to nobody
+visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
 line_log          the lines of conversations that the log tells of, for other workers
@@ -37,7 +38,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holds,
-    standing, engine, feedback, journal, distributions, explorer
+    standing, engine, feedback, journal, distributions, explorer, visibility
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
     journal, distributions, holds
 """

@@ -12,7 +12,7 @@ from litellm_messplus import parquet
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
-from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.proxy.deployments.index import configured_zoos
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
@@ -79,7 +79,7 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     """
     settings = load_settings(config)
     model_list = config.get("model_list") or []
-    zoos = build_zoos(settings, model_list)
+    zoos = configured_zoos(settings, config)
     check_judges(settings, model_list)
     _check_archive(settings)
     check_affinity(list(zoos), config.get("router_settings") or {})

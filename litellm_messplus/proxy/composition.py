@@ -16,6 +16,7 @@ from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
@@ -36,9 +37,11 @@ from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
+from litellm_messplus.proxy.visibility.attempts import Visibility
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.zoo import Zoos
 
 COUNTING_SHARE = 0.4
 """Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
@@ -81,6 +84,7 @@ class Parts:
             snapshot_every=settings.snapshot_every,
             position=position,
         )
+        self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
         self._other_workers = OtherWorkers(database, position)
         self._energy = EnergyService(
             measured, index, engines, self.journal, self._other_workers, counters
@@ -103,6 +107,7 @@ class Parts:
             concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
         )
+        self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
         self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)
@@ -110,7 +115,7 @@ class Parts:
         self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
         self.router = RequestRouter(
             settings,
-            index,
+            self.live,
             RequestReader(
                 self._features,
                 prompt_tokens or PromptTokens(list(engines), []),
@@ -140,8 +145,7 @@ class Parts:
         self.joining = Background()
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
-        zoos = {name: engine.zoo for name, engine in self.engines.items()}
-        meter = Meter(zoos, index.prices, self.counters)
+        meter = Meter(Zoos(self.engines), index.prices, self.counters)
         return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
@@ -182,6 +186,7 @@ class Parts:
         self._features.start()
         self.line_log.start()
         self.journal.start()
+        self.live.start()
         self._shared_counters.start()
         self.watch.start()
         self._judges.start()
@@ -196,6 +201,7 @@ class Parts:
             await self.joining.close()
             await self._retention.close()
             await self.line_log.close()
+            await self.live.close()
             await self.watch.close()
             await self._page.close()
             await self._judges.close()

@@ -140,7 +140,9 @@ class EnergyService:
 
     def _correct(self, zoo: str, candidate: str) -> None:
         """Tell the engine, whose price of a candidate is the mean over its deployments."""
-        replicas = self._index.replicas[zoo, candidate]
+        replicas = self._index.replicas.get((zoo, candidate))
+        if not replicas:  # LiteLLM serves none of them any more
+            return
         factor = fmean(map(self.price_factor, replicas))
         self._engines[zoo].price_factors[candidate] = factor
 

@@ -34,6 +34,8 @@ exploration_barred: ContextVar[frozenset[str]] = ContextVar(
 """Ids of deployments that cannot take the request, which an exploration call passes by."""
 
 CLOSE_SECONDS = 10.0
+ORIGIN = "messplus_exploration"
+"""By it LiteLLM's logs tell the call from a user's, and count it in no savings."""
 NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
 """Not part of an exploration call: it is never streamed, and leaves nothing behind upstream."""
 
@@ -120,9 +122,8 @@ class Explorer:
 
     def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
         """Say whose the call is: nobody's, or the caller's as an internal call of the proxy."""
-        if not self._charge_caller:
-            return {}
-        return internal_call_metadata(request.metadata, "messplus_exploration")
+        whose = request.metadata if self._charge_caller else {}
+        return internal_call_metadata(whose, ORIGIN)
 
 
 def _answered(

@@ -7,6 +7,7 @@ issue or a pull request of BerriAI/litellm.
 The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
 """
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -61,6 +62,27 @@ def proxy_configuration() -> Mapping[str, Any]:
 
     config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
     return config
+
+
+def deployments_of(router: Any) -> Sequence[Mapping[str, Any]]:
+    """Return all deployments of the proxy's router; an edited one is another object."""
+    found: Sequence[Mapping[str, Any]] = router.model_list or ()
+    return found
+
+
+def routing_groups_of(router: Any) -> dict[str, tuple[str, ...]]:
+    """Return the model names of each routing group of the proxy's router."""
+    groups = getattr(router, "routing_groups", None) or {}  # since LiteLLM 1.100
+    return {name: tuple(group.models) for name, group in groups.items()}
+
+
+def stores_models(config: Mapping[str, Any]) -> bool:
+    """Return whether LiteLLM has models in its database too, as a configuration and the environment
+    say."""
+    stated = (config.get("general_settings") or {}).get("store_model_in_db")
+    if stated is None:
+        stated = os.environ.get("STORE_MODEL_IN_DB", "")
+    return stated is True or str(stated).lower() == "true"
 
 
 def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
@@ -123,7 +145,7 @@ def target_order(kwargs: Mapping[str, Any]) -> int | None:
 
 
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the metadata by which an internal call is charged to the caller's key."""
+    """Return the metadata of an internal call of that name: whose key is charged, if any is."""
     from litellm.litellm_core_utils.internal_call_metadata import (
         sanitized_forwardable_call_metadata,
     )
@@ -132,6 +154,22 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
 
 
 # What LiteLLM's router does with the deployments that a filter returns.
+
+
+TAG_FILTERING = "enable_tag_filtering"
+"""LiteLLM's switch, in a request and in `model_info`."""
+
+
+def may_filter_by_tags(
+    router: Any, deployments: Sequence[Mapping[str, Any]], kwargs: Mapping[str, Any]
+) -> bool:
+    """Return whether LiteLLM's filter by tags may look at a request: switched on for all, for the
+    request, or by one of the deployments."""
+    if router is None:
+        return False
+    if router.enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
+        return True
+    return any(TAG_FILTERING in (each.get("model_info") or ()) for each in deployments)
 
 
 async def kept_by_tags(

@@ -224,4 +224,5 @@ def _live_level(engine: Engine, level: str) -> LiveLevel:
         alpha=engine.zoo.levels[level].alpha,
         cost_unit=engine.zoo.settings.cost_unit.value,
         least_agreement=judge.least_agreement if judge else None,
+        concern=engine.zoo.concern,
     )

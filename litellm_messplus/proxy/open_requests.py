@@ -94,8 +94,9 @@ class OpenRequest:
     """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
     there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
     known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
-    the ids of the deployments that cannot take it. ``place`` is where it stands in a conversation,
-    None where those are not held, and ``pin`` who holds it. ``secret`` is told to no client."""
+    the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
+    ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
+    holds it. ``secret`` is told to no client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -105,6 +106,7 @@ class OpenRequest:
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None
+    attempts: int = 0
     place: Place | None = None
     pin: Pin | None = None
     secret: str = field(default_factory=new_id)

@@ -46,9 +46,11 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             engine = self.engines.get(model)
             if engine is None:
                 return healthy_deployments
-            return list(
+            ranking = list(
                 await self.parts.router.route(engine, healthy_deployments, messages, request_kwargs)
             )
+            self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
+            return ranking
         except MissedDeadlineError as missed:
             self.counters.failure("deadlines_missed", f"a decision took {missed}")
             if missed.pin is not None:

@@ -111,13 +111,15 @@ class RequestReader:
         encode_seconds = time.perf_counter() - waiting
         needs = self._gates.needs(request) if zoo.settings.gates else None
         admission = await self._gates.admit(request, needs, deployments)
-        able = admission.eligible or frozenset(map(candidate_of, deployments))
+        there = frozenset(zoo.present)
+        healthy = there.intersection(map(candidate_of, deployments))
+        able = there.intersection(admission.eligible or ()) or healthy
         question = Question(
             request_id,
             level,
             Prompt(None if encoding is None else encoding.features, read_surface(conversation)),
             length,
-            tuple(name for name in zoo.candidates if name in able or not able),
+            tuple(name for name in zoo.present if name in able or not able),
             request.most_completion_tokens,
             self._prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,

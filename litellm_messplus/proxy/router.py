@@ -16,7 +16,7 @@ from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.proxy.deployments.gates import Gates
-from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.holds import Holds
@@ -26,6 +26,7 @@ from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
+from litellm_messplus.proxy.surfaces.people import identities
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -68,7 +69,7 @@ class RequestRouter:
     def __init__(
         self,
         settings: MessplusSettings,
-        index: DeploymentIndex,
+        live: LiveZoos,
         reader: RequestReader,
         journal: Journal,
         open_requests: OpenRequests,
@@ -84,7 +85,7 @@ class RequestRouter:
         self._holds = holds
         self._buyers = buyers
         self._settings = settings
-        self._index = index
+        self._live = live
         self._reader = reader
         self._journal = journal
         self._open = open_requests
@@ -107,10 +108,12 @@ class RequestRouter:
         Where there are none, LiteLLM refuses the request: it is logged all the same. Raises
         MissedDeadlineError when the decision took too long; then nothing was changed.
         """
-        self._index.see(deployments, engine.zoo.settings)
+        self._live.notice(engine, deployments)
         target = exploration_target.get()
         if target is not None:
             return deployment.only(deployments, target, exploration_barred.get())
+        if self._live.passes(engine, deployments):
+            return deployments
         request = read_request(messages, kwargs)
         if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
@@ -206,8 +209,8 @@ class RequestRouter:
             encoder=engine.encoder.name,
             features=read.features,
             prompt_characters=question.prompt_characters,
-            estimated_cost={e.candidate: e.cost for e in situation.estimates},
-            estimated_satisfaction={e.candidate: e.satisfaction for e in situation.estimates},
+            estimated_cost={e.candidate: e.cost for e in situation.everyone},
+            estimated_satisfaction={e.candidate: e.satisfaction for e in situation.everyone},
             queue=situation.queue,
             chosen=decision.chosen,
             largest=baseline(situation) if question.is_gated else engine.zoo.largest,
@@ -229,6 +232,7 @@ class RequestRouter:
             label_probability=decided.bought,
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
+            **identities(request.metadata, are_kept=self._settings.store_identities),
         )
         if decided.standing is not None:
             record = decided.standing.logged(record)

@@ -18,6 +18,8 @@ class Reason(StrEnum):
     UNLABELLED = "unlabelled"
     PROBE = "probe"
     UNSEEN_PROBE = "unseen_probe"
+    NEWCOMER = "newcomer"
+    UNSEEN_NEWCOMER = "unseen_newcomer"
     FIRST_REQUEST = "first_request"
     EXPLORATION = "exploration"
     NO_DEBT = "no_debt"
@@ -53,6 +55,7 @@ class Situation:
     ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
     label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
+    ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
     """
 
     t: int
@@ -66,6 +69,12 @@ class Situation:
     outlook: Outlook | None = None
     is_labelled: bool | None = None
     is_forced: bool = False
+    newcomers: tuple[Estimate, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[Estimate, ...]:
+        """The estimates of all healthy candidates."""
+        return (*self.estimates, *self.newcomers)
 
 
 @dataclass(frozen=True, slots=True)

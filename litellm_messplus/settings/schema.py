@@ -1,5 +1,6 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -82,6 +83,13 @@ class ElectricitySettings(Settings):
         return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
 
 
+class TeamModels(StrEnum):
+    """The ways to treat models that LiteLLM serves to one team alone."""
+
+    PASS = "pass"
+    INCLUDE = "include"
+
+
 class ZooSettings(PolicySettings):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
@@ -113,6 +121,12 @@ class ZooSettings(PolicySettings):
     conversations: ConversationsSettings = Field(
         default_factory=ConversationsSettings,
         description="Whether a conversation stays with the model that serves it.",
+    )
+    teams: TeamModels = Field(
+        default=TeamModels.PASS,
+        description="What becomes of models that a team has of its own under the zoo's name. "
+        "`pass`: its requests are left to LiteLLM, and counted as `team_requests`. `include`: they "
+        "are candidates too.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
@@ -300,6 +314,12 @@ class MessplusSettings(Settings):
         default=False,
         description="Whether prompts, answers and a judge's reasons are kept in the database. "
         "Without it, the features of a prompt are, but not its words.",
+    )
+    store_identities: bool = Field(
+        default=True,
+        description="Whether the key's alias and user, the end user and tags are kept with each "
+        "request. The hash of the key and the team's id always are: feedback and its limits need "
+        "them.",
     )
     concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
         default=16,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing import adaptive, gates
+from litellm_messplus.routing import adaptive, gates, newcomers
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
@@ -175,6 +175,12 @@ class UnseenCalls:
         due = self.made - waiting
         return 1.0 if due <= self.labelled else self.labelled / due
 
+    @property
+    def told_share(self) -> float:
+        """The labelled share of all that were made, without patience; 1 before there are a few.
+        Calls of a model that nobody knows wait for nobody."""
+        return 1.0 if self.made < FEW else self.labelled / self.made
+
     def decided(self, unseen: int) -> None:
         """Note that a request went out, with so many calls beside the served one."""
         keep = math.exp(-1.0 / MEMORY)
@@ -195,6 +201,8 @@ class AdaptivePolicy:
         self.predictor = predictor
         self.accounts: dict[str, Account] = {}
         self.unseen = UnseenCalls()
+        self.trials: dict[str, int] = {}
+        """Labelled calls so far of each candidate that came while the zoo served."""
 
     def account(self, level: str) -> Account:
         """Return the account of a service level; a new one owes nothing, and is opened by its first
@@ -222,7 +230,10 @@ class AdaptivePolicy:
             return gates.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
         aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
-        return adaptive.decide(aimed, known, account.answered_share)
+        decision = adaptive.decide(aimed, known, account.answered_share)
+        if not situation.newcomers:
+            return decision
+        return newcomers.tried(decision, aimed, self.unseen.told_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -254,8 +265,37 @@ class AdaptivePolicy:
         if previous is None:
             self.unseen.answered()
 
+    def add(self, candidate: str) -> None:
+        self.predictor.add(candidate)
+
+    def remove(self, candidate: str) -> None:
+        self.predictor.remove(candidate)
+        self.trials.pop(candidate, None)
+
+    def bring_in(self, candidate: str) -> None:
+        self.trials[candidate] = 0
+
+    def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
+        known = self.predictor
+        places = {name: known.index[name] for name in candidates if name in self.trials}
+        return tuple(
+            name
+            for name, place in places.items()
+            if not newcomers.is_settled(
+                self.trials[name],
+                alpha,
+                known.rate[place],
+                known.deviation[place],
+                known.optimism[place],
+            )
+        )
+
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         candidate, prompt = example.candidate, example.prompt
+        if previous is None and candidate in self.trials:
+            self.trials[candidate] += 1
+            if self.trials[candidate] >= newcomers.ENOUGH:
+                del self.trials[candidate]
         if previous is None:
             self.predictor.learn(candidate, call_id, example.request_id, prompt, verdict)
         else:
@@ -264,7 +304,12 @@ class AdaptivePolicy:
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}
         unseen = [self.unseen.made, self.unseen.labelled, self.unseen.requests]
-        return {"accounts": accounts, "unseen": unseen, "predictor": self.predictor.plain()}
+        trials = {"trials": dict(self.trials)} if self.trials else {}
+        return trials | {
+            "accounts": accounts,
+            "unseen": unseen,
+            "predictor": self.predictor.plain(),
+        }
 
     def arrays(self) -> Arrays:
         return self.predictor.arrays()
@@ -272,6 +317,7 @@ class AdaptivePolicy:
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
         self.unseen = UnseenCalls(*plain["unseen"])
+        self.trials = dict(plain.get("trials", {}))
         self.predictor.load(plain["predictor"], arrays)
 
     def _knowledge(self, candidates: Sequence[str]) -> Knowledge:

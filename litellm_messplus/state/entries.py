@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from litellm_messplus.candidate_change import Change
+from litellm_messplus.costs.price import Price
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label
@@ -166,4 +168,18 @@ class Taught:
     value: float
 
 
-Entry = Decided | Settled | Labelled | Taught
+@dataclass(frozen=True, slots=True)
+class CandidateChanged:
+    """A candidate came, changed its price, or went, ``at`` a time in seconds since 1970. ``price``
+    is None where it went; ``number`` counts the changes of this candidate from 1."""
+
+    position: int
+    zoo: str
+    candidate: str
+    change: Change
+    price: Price | None
+    at: float
+    number: int = 1
+
+
+Entry = Decided | Settled | Labelled | Taught | CandidateChanged

@@ -69,6 +69,11 @@ class WaitingExplorations:
         del self._waiting[request_id]
         return Lesson(features, exploration.labels)
 
+    def forget(self, candidate: str) -> None:
+        """Drop the labels of a candidate that nothing can be learned of any more."""
+        for each in self._waiting.values():
+            each.labels.pop(candidate, None)
+
     def overdue(self, at: float) -> Iterator[Lesson]:
         """Close what has waited for longer than the set time; the lessons of what it has."""
         while self._waiting:
@@ -183,6 +188,21 @@ class PaperPolicy:
             self.heads.learn(features, {candidate: verdict})
         else:
             self.heads.revise(features, candidate, previous, verdict)
+
+    def add(self, candidate: str) -> None:
+        self.heads.add(candidate)
+        self.means.add(candidate)
+
+    def remove(self, candidate: str) -> None:
+        self.heads.remove(candidate)
+        self.means.remove(candidate)
+        self.waiting.forget(candidate)
+
+    def bring_in(self, candidate: str) -> None:
+        """Do nothing: to Algorithm 1 a new model is one more model to explore."""
+
+    def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
+        return ()
 
     def plain(self) -> dict[str, Any]:
         return {"queues": dict(self.queues), "waiting": self.waiting.plain()}

@@ -58,6 +58,23 @@ class Policy(Protocol):
         replaced."""
         ...
 
+    def add(self, candidate: str) -> None:
+        """Add a candidate of which nothing is known, behind the others."""
+        ...
+
+    def remove(self, candidate: str) -> None:
+        """Forget a candidate; those behind it move up."""
+        ...
+
+    def bring_in(self, candidate: str) -> None:
+        """Try an added candidate with care: the zoo serves already."""
+        ...
+
+    def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the candidates that are tried with care still, at a level that aims at
+        ``alpha``."""
+        ...
+
     def plain(self) -> dict[str, Any]:
         """Return all of the state that is not arrays, as JSON."""
         ...

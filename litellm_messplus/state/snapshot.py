@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.state.catalog import Catalog
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
 
@@ -31,7 +32,7 @@ def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
         "format": FORMAT,
         "surface": VERSION,
         "encoder": encoder,
-        "candidates": list(zoo.candidates),
+        "candidates": list(zoo.configured),
         "policy": settings.policy,
         "labels.precedence": list(settings.labels.precedence),
         "learning_rate": settings.learning_rate,
@@ -63,6 +64,8 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
         },
         "policy": state.policy.plain(),
     }
+    if not state.catalog.is_empty:  # else it is what it always was
+        plain["catalog"] = state.catalog.plain()
     arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
     return plain, {name: array.copy() for name, array in arrays.items()}
 
@@ -113,6 +116,9 @@ def load(data: bytes, empty: ZooState) -> ZooState:
     Raises ValueError for bytes that are no such state.
     """
     plain, arrays = _read(data)
+    if "catalog" in plain:
+        empty.catalog = Catalog.of(plain["catalog"])
+        empty.become(list(plain["estimators"]))
     if set(plain["estimators"]) != set(empty.estimators):
         raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
     empty.requests.update(plain["requests"])

@@ -8,13 +8,24 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.surface import CHARACTERS
-from litellm_messplus.state.entries import Decided, Entry, Example, Labelled, Rule, Settled, Taught
+from litellm_messplus.state.catalog import MOST, Catalog
+from litellm_messplus.state.entries import (
+    CandidateChanged,
+    Decided,
+    Entry,
+    Example,
+    Labelled,
+    Rule,
+    Settled,
+    Taught,
+)
 from litellm_messplus.state.policy import Policy
 
 # What each model would use for the recent prompts: tokens read and written, and seconds.
@@ -96,7 +107,7 @@ class ZooState:
 
     ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
     level, ``taught`` the lessons of each batch; ``use`` is of the recent prompts. ``estimators``
-    are in the order of the candidates.
+    are in the order of the candidates; ``catalog`` says which of them are there.
     """
 
     encoder: str
@@ -107,12 +118,20 @@ class ZooState:
     use: ExpectedUse
     requests: Counter[str] = field(default_factory=Counter)
     taught: Counter[str] = field(default_factory=Counter)
+    catalog: Catalog = field(default_factory=Catalog)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Every candidate that something is learned of."""
+        return tuple(self.estimators)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
         match entry:
             case Decided():
                 self.requests[entry.service_level] += 1
+                if self.catalog.standings and self.catalog.anchor is None:
+                    self.catalog.settle()
                 self.policy.decided(entry)
             case Settled():
                 self._settle(entry)
@@ -120,6 +139,57 @@ class ZooState:
                 self._label(entry)
             case Taught():
                 self._teach(entry)
+            case CandidateChanged():
+                self._change(entry)
+
+    def become(self, candidates: Sequence[str]) -> None:
+        """Have these candidates: the others are forgotten, and new ones come last, knowing
+        nothing."""
+        for name in [each for each in self.estimators if each not in candidates]:
+            self._forget(name)
+        for name in candidates:
+            if name not in self.estimators:
+                self._add(name)
+        self._see_use()
+
+    def _change(self, entry: CandidateChanged) -> None:
+        """Fold in that a candidate came or went. One that comes anew knows what it knew."""
+        is_known = entry.candidate in self.estimators
+        if entry.change is Change.GONE and not is_known:
+            return
+        self.catalog.apply(entry)
+        if is_known:
+            return
+        if len(self.estimators) >= MOST:
+            forgotten = self.catalog.room_for_one(self.candidates)
+            if forgotten is None:
+                self.catalog.leave_out(entry.candidate)
+                return
+            self._forget(forgotten)
+            del self.catalog.standings[forgotten]
+        self._add(entry.candidate)
+        if self.requests.total() > 0:
+            self.policy.bring_in(entry.candidate)
+        self._see_use()
+
+    def _add(self, candidate: str) -> None:
+        self.estimators[candidate] = TokenEstimator()
+        self.lengths.add()
+        self.policy.add(candidate)
+
+    def _forget(self, candidate: str) -> None:
+        place = self._places[candidate]
+        del self.estimators[candidate]
+        self.lengths.remove(place)
+        self.policy.remove(candidate)
+
+    def _see_use(self) -> None:
+        """Expect anew what the recent prompts would use: of other candidates."""
+        recent = self.policy.recent
+        if recent is None or recent.version == 0:
+            self.use = ExpectedUse.none_yet(len(self.estimators))
+        else:
+            self.use = ExpectedUse.of(recent, self.lengths, list(self.estimators.values()))
 
     def _teach(self, entry: Taught) -> None:
         """Fold a lesson in as a call that ended and its label, of no request."""

@@ -26,6 +26,7 @@ class AlertKind(StrEnum):
     THIN_EVIDENCE = "thin_evidence"
     JUDGE_STOPPED = "judge_stopped"
     KEY_HELD = "key_held"
+    CANDIDATES = "candidates"
     JOURNAL = "journal"
 
 

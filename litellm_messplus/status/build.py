@@ -11,6 +11,7 @@ from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
+from litellm_messplus.status.candidates import candidate_alerts, candidate_status
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
 from litellm_messplus.status.labels import (
     Grading,
@@ -38,6 +39,7 @@ from litellm_messplus.status.report import (
 )
 from litellm_messplus.status.windows import best_single, overheads, window_status
 from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
+from litellm_messplus.store.candidates import LoggedChange, newest_changes
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 
@@ -131,6 +133,7 @@ class Rows:
     calibration: Sequence[ZooCalibration] = ()
     keys: Sequence[KeyVerdicts] = ()
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
+    changes: Sequence[LoggedChange] = ()
 
 
 async def read_status(
@@ -168,6 +171,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             calibration=await _calibration(connection) if with_calibration else (),
             keys=await heaviest_keys(connection, HEAVIEST_KEYS),
             label_costs=await label_costs(connection, today, today - timedelta(days=1)),
+            changes=await newest_changes(connection),
         )
 
 
@@ -222,13 +226,15 @@ def build_status(
         *journal_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
+        *candidate_alerts(live or {}),
         *(a for level in levels for a in level_alerts(level)),
     ]
     calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
     costs = tuple(
         _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
     )
-    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs)
+    changes = tuple(candidate_status(each) for each in rows.changes if each.zoo in zoos)
+    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs, changes)
 
 
 def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.status.alerts import Alert, AlertKind
+from litellm_messplus.status.candidates import candidate_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
     BestSingleState,
@@ -155,6 +156,7 @@ def render(status: Status) -> RenderableType:
         *judge_tables(status.judges),
         *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
+        *candidate_tables(status.candidates),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 

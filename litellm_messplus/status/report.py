@@ -4,11 +4,13 @@ Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero."
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
@@ -24,7 +26,7 @@ class LiveLevel:
     ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
     ``price`` or ``is_within_reach`` None, the newest decisions in the log are asked. With
     ``alpha``, the level is shown before its first request. ``least_agreement`` is the kappa below
-    which the zoo's judge stops counting.
+    which the zoo's judge stops counting; ``concern`` says what is wrong with the zoo's candidates.
     """
 
     queue: float
@@ -33,6 +35,7 @@ class LiveLevel:
     alpha: float | None = None
     cost_unit: str | None = None
     least_agreement: float | None = None
+    concern: str | None = None
 
 
 LiveLevels = Mapping[tuple[str, str], LiveLevel]
@@ -316,10 +319,21 @@ class LabelCostStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateStatus:
+    """A change of a model of a zoo; ``at`` is UTC."""
+
+    zoo: str
+    candidate: str
+    change: Change
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
-    most; ``label_costs`` are of every zoo with a request."""
+    most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
+    changed their price or went, the newest first."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -328,6 +342,7 @@ class Status:
     judges: tuple[JudgeStatus, ...]
     keys: tuple[KeyStatus, ...]
     label_costs: tuple[LabelCostStatus, ...] = ()
+    candidates: tuple[CandidateStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

@@ -19,6 +19,7 @@ from litellm_messplus.records import (
     CallRecord,
     CallRole,
     CallStatus,
+    CandidateRecord,
     EnergyRecord,
     GradingRecord,
     LabelRecord,
@@ -29,6 +30,7 @@ from litellm_messplus.records import (
     request_of,
 )
 from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
+from litellm_messplus.store.candidates import changes_in
 from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
@@ -39,7 +41,7 @@ loop is kept: with 2,000 it was 40 ms."""
 
 
 Kinds = Collection[type[Record]]
-EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord)
+EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord, CandidateRecord)
 
 
 async def read_entries(
@@ -62,6 +64,8 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
         in_page = (lessons.c.position > after, lessons.c.position <= upto)
         found = await connection.execute(select(lessons).where(*in_page))
         entries += [_taught(row) for row in found]
+    if CandidateRecord in kinds:
+        entries += await changes_in(connection, after, upto)
     entries += await _judged(connection, after, upto, kinds)
     entries.sort(key=lambda entry: entry.position)
     return entries

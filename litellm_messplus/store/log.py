@@ -15,6 +15,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
+    CandidateRecord,
     EnergyRecord,
     GradingRecord,
     LabelRecord,
@@ -23,6 +24,7 @@ from litellm_messplus.records import (
     RequestRecord,
 )
 from litellm_messplus.store import database, notices, summaries, tables
+from litellm_messplus.store.candidate_table import candidate_events
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.summaries import remembered
 from litellm_messplus.store.tables import log_head, requests
@@ -38,6 +40,7 @@ TABLE_OF = {
     GradingRecord: tables.gradings,
     EnergyRecord: tables.call_energy,
     LessonRecord: tables.lessons,
+    CandidateRecord: candidate_events,
 }
 
 COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}
@@ -193,7 +196,7 @@ async def _append(
         file = _file(connection)
         if connection.dialect.name == "sqlite":
             await _synchronize(connection, is_durable)
-        ends = await _advance(connection, len(records))
+        ends = await advance(connection, len(records))
         before = ends.head - len(records)
         is_pruned = ends.start > 0
         if is_pruned:
@@ -223,7 +226,8 @@ async def _refuse_pruned(
     moves the start under the same lock as the head, so a record is refused or kept, and never
     lost."""
     new = {record.request_id for record in records if isinstance(record, RequestRecord)}
-    told = {record.request_id for record in records if not isinstance(record, LessonRecord)} - new
+    of_no_request = LessonRecord | CandidateRecord
+    told = {each.request_id for each in records if not isinstance(each, of_no_request)} - new
     if not told:
         return
     query = select(requests.c.request_id).where(
@@ -234,7 +238,7 @@ async def _refuse_pruned(
         raise RequestGoneError(min(gone))
 
 
-async def _advance(connection: AsyncConnection, count: int) -> Ends:
+async def advance(connection: AsyncConnection, count: int) -> Ends:
     """Move the head of the log and lock it; others are told of it with the commit."""
     told = [notices.notice()] if connection.dialect.name == "postgresql" else []
     found = await connection.execute(

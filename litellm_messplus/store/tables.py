@@ -15,7 +15,10 @@ from sqlalchemy import (
     true,
 )
 
-from litellm_messplus.store import sum_tables  # noqa: F401 - ``metadata`` knows these tables too
+from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
+    candidate_table,
+    sum_tables,
+)
 from litellm_messplus.store.columns import (
     Position,
     TheirId,
@@ -160,6 +163,18 @@ requests = Table(
         "gated_by",
         JSON(none_as_null=True),
         "What told them apart, in words, such as `images`; NULL where all could.",
+    ),
+    optional("key_alias", String(255), "The key's alias, where `store_identities` is on."),
+    optional("user_id", String(255), "The key's user, where `store_identities` is on."),
+    optional(
+        "end_user",
+        String(255),
+        "The end user that the client named, where `store_identities` is on.",
+    ),
+    optional(
+        "tags",
+        JSON(none_as_null=True),
+        "Tags of the request, its key and team, where `store_identities` is on.",
     ),
     optional(
         "conversation",

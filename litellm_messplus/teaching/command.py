@@ -69,11 +69,11 @@ def forget(sources: Sequence[str], config: Path, zoo_name: str, *, dry_run: bool
 
 
 def _configured(config: Path, zoo_name: str) -> tuple[MessplusSettings, Zoo]:
-    from litellm_messplus.proxy.deployments.index import build_zoos
+    from litellm_messplus.proxy.deployments.index import configured_zoos
 
     given = read_config(config)
     settings = load_settings(given)
-    zoos = build_zoos(settings, given.get("model_list") or [])
+    zoos = configured_zoos(settings, given)
     if zoo_name not in zoos:
         raise TeachingError(f"--zoo: given {zoo_name!r}; allowed: {' or '.join(zoos)}")
     zoo = zoos[zoo_name]

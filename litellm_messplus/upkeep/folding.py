@@ -34,13 +34,13 @@ class Configured:
 def read_configured(path: Path) -> Configured:
     """Read the configuration as the proxy starts with it. Raises ConfigurationError where it could
     not."""
-    from litellm_messplus.proxy.deployments.index import build_zoos
+    from litellm_messplus.proxy.deployments.index import configured_zoos
 
     # As the proxy does: with more threads, sums round otherwise.
     threadpool_limits(limits=1, user_api="blas")
     config = read_config(path)
     settings = load_settings(config)
-    zoos = build_zoos(settings, config.get("model_list") or [])
+    zoos = configured_zoos(settings, config)
     encoder = load_encoder(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     return Configured(settings.database, engines)

@@ -15,15 +15,23 @@ ALLOWED = {
     "prediction": set(),
     "costs": set(),
     "conversations": {"costs", "prediction"},
-    "state": {"routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"},
+    "state": {
+        *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
+        "candidate_change",
+    },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind"},
-    "store": {"state", "labels", "prediction", "records", "errors", "label_kind"},
+    "store": {
+        *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
+    },
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
-    "status": {"store", "labels", "state", "prediction", "routing", "errors", "label_kind"},
+    "status": {
+        *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
+        "candidate_change",
+    },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
         *("certificate", "status"),
@@ -45,7 +53,7 @@ ALLOWED = {
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "routing", "errors"},
-    "page": {"inspecting", "records", "runtime", "status", "store"},
+    "page": {"certificate", "inspecting", "records", "runtime", "status", "store"},
     "cli": {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
@@ -59,6 +67,7 @@ ALLOWED = {
 
 SPINE = {
     "arrivals": {"errors", "records", "store"},
+    "candidate_change": set(),
     "draws": set(),
     "engine": {
         *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
@@ -74,7 +83,7 @@ SPINE = {
     "label_kind": set(),
     "parquet": {"errors"},
     "plugin": {"proxy"},
-    "records": {"label_kind", "prediction", "routing"},
+    "records": {"candidate_change", "label_kind", "prediction", "routing"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
     "zoo": {"costs", "settings"},

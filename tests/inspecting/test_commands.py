@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
 from tests.inspecting.test_explanations import answer_of
+from tests.support.builders import request
 from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.support.http_server import Answer, serving
 
@@ -158,6 +159,24 @@ def test_requests_are_narrowed(database: Path) -> None:
     assert of_small
     assert len(narrowed("--model", LARGEST, "--last", "3")) == 3
     assert len(narrowed()) == 20
+
+
+@pytest.mark.parametrize(("given", "expected"), [("ke", 3), ("key-b", 1), ("chat", 2), ("cha", 0)])
+def test_the_requests_of_a_key_are_found_by_its_alias_or_how_its_hash_begins(
+    elsewhere: Path, given: str, expected: int
+) -> None:
+    of_keys = [
+        request("r1", key_hash="key-a", key_alias="chat", expected_t=1),
+        request("r2", key_hash="key-a", key_alias="chat", expected_t=2),
+        request("r3", key_hash="key-b", expected_t=3),
+    ]
+    history = History()
+    history.requests = of_keys
+    migrated(elsewhere / "messplus.db", history)
+
+    found = json.loads(shown("requests", "--key", given, "--json"))
+
+    assert len(found) == expected
 
 
 def test_the_table_of_requests(database: Path) -> None:

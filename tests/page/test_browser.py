@@ -99,6 +99,8 @@ def test_hostile_words_are_shown_as_words(desktop: Opened) -> None:
         prompt, answer = dialog.locator("pre").all_text_contents()
         assert (prompt, answer) == (words, words)
         assert words in dialog.locator("td.words").all_text_contents()
+        assert words in dialog.locator("dl.summary").inner_text()  # who asked
+        assert words in dialog.locator("p.reason").nth(1).inner_text()  # who could take it
         page.keyboard.press("Escape")
     assert page.evaluate("window.hacked") is None
     assert (
@@ -205,6 +207,37 @@ def test_filters_and_ranges_ask_for_what_they_name(desktop: Opened) -> None:
         page.get_by_label("7 days").check()
     assert answered.value.ok
     assert "range=7" in page.url
+
+
+@pytest.mark.parametrize(
+    ("queue", "shown"),
+    [(-2.22e-14, "0"), (3.123456, "3.12"), (-3.2, "\u22123.2"), (None, "unknown")],
+)
+def test_a_queue_is_shown_without_the_digits_that_sums_leave(
+    desktop: Opened, queue: float | None, shown: str
+) -> None:
+    script = """async (queue) => {
+        const link = document.querySelector("link[href*='format.js']");
+        return (await import(link.href)).owed(queue);
+    }"""
+
+    assert desktop.page.evaluate(script, queue) == shown
+
+
+def test_what_is_proved_and_what_labels_cost_are_shown(desktop: Opened) -> None:
+    page = desktop.sign_in()
+    assert page.locator("#certificate table").count() == 0  # read when it is opened
+
+    page.locator("#certificate summary").click()
+
+    page.locator("#certificate tbody tr").nth(1).wait_for()
+    shown = page.locator("#certificate").inner_text()
+    assert "the last 500 requests" in shown
+    assert "response_bias" in shown or "users" in shown
+    costs = page.locator("#labels").inner_text()
+    assert "calls that no user saw" in costs
+    assert "saved by routing" in costs
+    assert desktop.complaints == []
 
 
 def test_a_chart_has_its_data_as_a_table(desktop: Opened) -> None:

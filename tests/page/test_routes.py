@@ -1,7 +1,9 @@
 """The page's routes: who gets what, and with which headers."""
 
+import asyncio
 import re
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,12 @@ import httpx
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from litellm_messplus.certificate.claim import certificate_of
 from litellm_messplus.page import routes
-from litellm_messplus.page.data import PageData
+from litellm_messplus.page.data import CERTIFIED_DAYS, PageData
 from litellm_messplus.page.files import HEADERS, KINDS, files
 from litellm_messplus.page.routes import COOKIE
+from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
 
 STATIC = Path(routes.__file__).parent / "static"
@@ -30,6 +34,7 @@ POLICY = {
 PROMISE = "zoo=llama&service_level=default"
 DATA = (
     *("overview", "calibration", f"series?{PROMISE}", f"series?{PROMISE}&days=7"),
+    f"certificate?{PROMISE.partition('&')[0]}",
     *(f"requests?{PROMISE}", "requests/nobodys"),
 )
 
@@ -181,6 +186,17 @@ def test_a_request_is_explained_by_its_id(signed_in: httpx.Client) -> None:
 )
 def test_what_is_out_of_bounds_is_refused(signed_in: httpx.Client, wrong: str) -> None:
     assert signed_in.get(f"data/{wrong}").status_code == 422
+
+
+def test_the_certificate_is_that_of_the_command(signed_in: httpx.Client, database_url: str) -> None:
+    found = signed_in.get(f"data/certificate?zoo={ZOO}").json()
+    since = date.fromisoformat(found["since"])
+    until = datetime.fromisoformat(found["until"])
+    same = asyncio.run(certificate_of(database_url, ZOO, since, now=until)).as_dict()
+
+    assert found["promises"] == same["promises"]
+    assert until.date() - since == timedelta(days=CERTIFIED_DAYS)
+    assert signed_in.get("data/certificate?zoo=nobodys").status_code == 404
 
 
 def test_a_code_is_made_for_a_key_alone(client: httpx.Client) -> None:

@@ -91,7 +91,7 @@ class Service:
         ]
         self.engine = build_engine(build_zoo(**zoo))
         self.index = DeploymentIndex()
-        self.index.see(self.deployments, self.engine.zoo.settings)
+        self.index.see("zoo", self.deployments, self.engine.zoo.settings)
         self.log, self.counters = Log(), Counters()
         found = [measured_deployment(each) for each in self.deployments]
         self.service = EnergyService(
@@ -241,7 +241,7 @@ async def test_a_deployment_that_comes_later_is_followed_from_its_first_call(
     told.service.start()
     profile = str(tmp_path / "mine.yaml")
     later = _deployment("e", SMALL, energy_profile=profile, zeusd="gpu-2", gpus=[0])
-    told.index.see([later], told.engine.zoo.settings)
+    told.index.see("zoo", [later], told.engine.zoo.settings)
 
     told.service.ended("zoo", ended("e"))
 

@@ -184,6 +184,26 @@ def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str)
     assert load_paper({"service_levels": levels}).zoos["llama"].level("batch")
 
 
+def test_conversations_are_held_unless_the_paper_decides() -> None:
+    assert load({}).zoos["llama"].hold == "warm"
+    assert load({"conversations": {"hold": "tool_loop"}}).zoos["llama"].hold == "tool_loop"
+    assert load_paper({}).zoos["llama"].hold == "never"
+    assert load_paper({"conversations": {"hold": "never"}}).zoos["llama"].hold == "never"
+
+
+@pytest.mark.parametrize("hold", ["warm", "tool_loop"])
+def test_the_paper_holds_nothing(hold: str) -> None:
+    error = refusal_of({"policy": "paper", "conversations": {"hold": hold}})
+    assert error.key == "messplus.zoos.llama"
+    assert error.allowed.startswith(f"without `conversations.hold: {hold}`, which only")
+
+
+def test_another_way_to_hold_is_refused() -> None:
+    error = refusal_of({"conversations": {"hold": "always"}})
+    assert error.key == "messplus.zoos.llama.conversations.hold"
+    assert (error.given, error.allowed) == ("always", "'never', 'tool_loop' or 'warm'")
+
+
 def test_every_setting_that_is_not_read_is_named_at_once() -> None:
     error = refusal_of({"momentum": 0.1, "c": 0.5, "service_levels": {"gold": {"V": 2}}})
     assert error.allowed.startswith("without V and c and momentum, which")

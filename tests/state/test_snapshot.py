@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.state.entries import Entry
@@ -28,6 +29,7 @@ from tests.support.builders import (
     adaptive_of,
     build_state,
     build_zoo,
+    changed,
     decided,
     example,
     labelled,
@@ -37,7 +39,7 @@ from tests.support.builders import (
 
 ENCODER = PairEncoder.name
 
-names = st.sampled_from([SMALL, MEDIUM, LARGE])
+names = st.sampled_from([SMALL, MEDIUM, LARGE, "new"])
 levels = st.sampled_from(["default", "gold", "ünï cødé", ""])
 requests = st.sampled_from(["r1", "r2", "ünï-3", "4"])
 calls = st.builds("{}.{}".format, requests, st.integers(0, 2))
@@ -106,6 +108,7 @@ entries: st.SearchStrategy[list[Entry]] = st.lists(
             st.floats(0.1, 1.0),
             st.none() | examples,
         ),
+        st.builds(changed, names, st.sampled_from(Change)),
     ),
     max_size=30,
 )
@@ -123,6 +126,7 @@ def same(one: ZooState, other: ZooState) -> bool:
         one.requests == other.requests
         and one.estimators == other.estimators
         and one.taught == other.taught
+        and one.catalog == other.catalog
         and inside(one.policy) == inside(other.policy)
         and inside(one.lengths) == inside(other.lengths)
         and inside(one.use) == inside(other.use)

@@ -331,6 +331,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "judges": [],
         "keys": [],
         "label_costs": [],
+        "candidates": [],
     }
 
 

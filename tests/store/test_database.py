@@ -30,8 +30,13 @@ from litellm_messplus.store.tables import metadata
 from tests.support.builders import pair, request, traffic
 
 SURFACE = ("surface", "surface_version")
-LATER = ("expected_t", "label_probability", "eligible", "gated_by")
+IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
+HELD = ("conversation", "line", "prefix", "turn", "hold")
+LATER = ("expected_t", "label_probability", "eligible", "gated_by", *HELD, *IDENTITIES)
 """Columns that came to the requests after their surfaces."""
+HOLDING = {Reason.HELD, Reason.TROUBLE}
+YOUNGER = {Reason.FORCED, Reason.NEWCOMER, Reason.UNSEEN_NEWCOMER, *HOLDING}
+"""Reasons that no old log has."""
 NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
 
 
@@ -217,11 +222,13 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
 
 def without_numbers(rows: list[dict[str, Any]]) -> None:
     """Take out the numbers that one worker expected, which were those that it got, the
-    probabilities of draws, of which there were none, and what the gates said."""
+    probabilities of draws, of which there were none, what the gates said, and who asked."""
     assert all(row.pop("expected_t") == row["t"] for row in rows)
     assert all(row.pop("label_probability") is None for row in rows)
     for row in rows:
         del row["eligible"], row["gated_by"]
+        for name in (*IDENTITIES, *HELD):
+            del row[name]
 
 
 async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
@@ -331,7 +338,7 @@ async def test_sentences_become_reasons_and_reach_is_told_apart_from_them(
         (row["reason"], bool(row["is_within_reach"])) for row in await everything(database, query)
     ]
     assert found == list(sentences.values())
-    assert {reason for reason, _ in found} == set(Reason) - {Reason.FORCED}  # which is younger
+    assert {reason for reason, _ in found} == set(Reason) - YOUNGER
     await revision_of(database, "0016")
     for row in await everything(database, "SELECT request_id, reason FROM requests"):
         assert row["request_id"].startswith(row["reason"])

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.label_kind import LabelKind
@@ -31,7 +32,14 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled
+from litellm_messplus.state.entries import (
+    CandidateChanged,
+    Decided,
+    Example,
+    Given,
+    Labelled,
+    Settled,
+)
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
@@ -249,6 +257,14 @@ def settled(
         given=() if satisfaction is None else (given(satisfaction),),
     )
     return replace(entry, **changed)
+
+
+def changed(
+    candidate: str, change: Change = Change.APPEARED, price: float = 0.002, **other: Any
+) -> CandidateChanged:
+    """What became of a candidate; ``price`` is of a completion token."""
+    found = None if change is Change.GONE else Price(0.0, price)
+    return replace(CandidateChanged(1, "zoo", candidate, change, found, 0.0), **other)
 
 
 def given(

@@ -15,6 +15,7 @@ from litellm_messplus.state.entries import Labelled
 from tests.support.builders import (
     build_engine,
     build_zoo,
+    changed,
     decided,
     example,
     labelled,
@@ -46,6 +47,14 @@ class Forced:
 
     share: float
     rate: float
+
+
+@dataclass(frozen=True)
+class Joining:
+    """A model that comes to the zoo with the request of that number."""
+
+    model: Model
+    at: int
 
 
 FREE = Forced(0.0, 0.0)
@@ -84,8 +93,11 @@ def run(
     unit: float = 1.0,
     answered: float = 1.0,
     forced: Forced = FREE,
+    joining: Joining | None = None,
+    unseen_labels: bool = True,
 ) -> Run:
-    """Serve ``requests`` prompts; labels come ``delay`` requests late, to a share ``answered``.
+    """Serve ``requests`` prompts; labels come ``delay`` requests late, to a share ``answered``;
+    where there are no ``unseen_labels``, to what users see alone.
 
     Costs are counted in ``unit``.
     """
@@ -95,25 +107,37 @@ def run(
     differ = any(model.on_long is not None for model in models)
     random, forcing = Random(f"closed loop {seed}"), Random(f"forced {seed}")
     outcome, waiting = Run(engine), deque[list[Labelled]]()
+    everyone = [*models, joining.model] if joining else list(models)
     for number in range(1, requests + 1):
+        if joining is not None and number == joining.at:
+            name, cost = joining.model.name, unit * joining.model.cost / TOKENS
+            engine.apply(changed(name, price=cost))
+            known[name] = joining.model
         # What each would answer does not depend on who is asked.
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
         is_long = differ and random.random() < 0.5
         surface = SURFACES[is_long] if differ else None
-        verdicts = {model.name: model.satisfies(random.random(), is_long) for model in models}
+        verdicts = {model.name: model.satisfies(random.random(), is_long) for model in everyone}
         answers = random.random() < answered
         is_forced = forcing.random() < forced.share
         if is_forced:
             verdicts[models[-1].name] = float(forcing.random() < forced.rate)
-        able = [model.name for model in models[-1:]] if is_forced else engine.zoo.candidates
+        able = [model.name for model in models[-1:]] if is_forced else engine.zoo.present
         request_id, decision = _decide(
-            engine, Prompt(features, surface), number, able, is_forced=is_forced
+            engine,
+            Prompt(features, surface),
+            number,
+            able,
+            is_forced=is_forced,
+            counts_unseen=not unseen_labels,
         )
         labels = []
         for place, name in enumerate((decision.chosen, *decision.explored)):
             call_id = f"{request_id}.{place}"
             engine.apply(settled(name, call_id=call_id, completion_tokens=TOKENS))
             outcome.cost += known[name].cost
+            if place > 0 and not unseen_labels:
+                continue
             seen = example(
                 name,
                 request_id=request_id,
@@ -144,12 +168,19 @@ def run(
 
 
 def _decide(
-    engine: Engine, prompt: Prompt, number: int, candidates: Sequence[str], *, is_forced: bool
+    engine: Engine,
+    prompt: Prompt,
+    number: int,
+    candidates: Sequence[str],
+    *,
+    is_forced: bool,
+    counts_unseen: bool,
 ) -> tuple[str, Decision]:
     level = engine.zoo.levels["default"]
     request_id = f"r{number}"
     question = Question(request_id, level, prompt, 40, tuple(candidates), is_gated=is_forced)
     decision = engine.decide(question).decision
     shortfall = level.alpha - decision.expected_satisfaction
-    engine.apply(decided(request_id=request_id, expected_shortfall=shortfall))
+    calls = 1 + len(decision.explored) if counts_unseen else 1
+    engine.apply(decided(request_id=request_id, expected_shortfall=shortfall, calls=calls))
     return request_id, decision

@@ -33,6 +33,7 @@ function query(values) {
 
 export const overview = () => ask("data/overview");
 export const calibration = () => ask("data/calibration");
+export const certificate = (zoo) => ask(`data/certificate?${query({ zoo })}`);
 export const series = (level, days) =>
   ask(`data/series?${query({ zoo: level.zoo, service_level: level.service_level, days })}`);
 export const requests = (wanted) => ask(`data/requests?${query(wanted)}`);

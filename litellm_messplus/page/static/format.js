@@ -24,6 +24,11 @@ export function compact(value) {
   return isKnown(value) ? short.format(value) : UNKNOWN;
 }
 
+/** A queue, in requests: sums of shares leave a last digit behind that says nothing. */
+export function owed(value) {
+  return number(isKnown(value) ? Math.round(100 * value) / 100 + 0 : value);
+}
+
 export function number(value) {
   return isKnown(value) ? exact.format(value).replace("-", "−") : UNKNOWN;
 }

@@ -6,6 +6,7 @@ import { moment, promiseName } from "./format.js";
 import { alertsPanel } from "./panel_alerts.js";
 import { calibrationPanel } from "./panel_calibration.js";
 import { callsPanel } from "./panel_calls.js";
+import { certificatePanel } from "./panel_certificate.js";
 import { costPanel } from "./panel_cost.js";
 import { explanationDialog } from "./panel_explanation.js";
 import { labelsPanel } from "./panel_labels.js";
@@ -26,7 +27,7 @@ const state = { status: null, level: null, range: null, calibration: [], shown: 
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), calibration: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
 
@@ -80,7 +81,7 @@ function setSignedIn(isIn) {
 function arrange() {
   setSignedIn(true);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, charts, slots.labels, slots.calibration, list.card] : [];
+  const parts = state.level ? [slots.head, charts, slots.labels, slots.certificate, slots.calibration, list.card] : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -120,6 +121,7 @@ function showStatus() {
   if (state.level !== null && slots.head.dataset.of !== `${promiseName(state.level)} ${state.range}`) {
     slots.head.dataset.of = `${promiseName(state.level)} ${state.range}`;
     replace(slots.head, head());
+    replace(slots.certificate, certificatePanel(state.level, trouble));
   }
 }
 
@@ -146,8 +148,9 @@ function showSeries(found) {
   for (const panel of Object.values(panels)) {
     panel.show(given, state.level);
   }
+  const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
   const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
-  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs));
+  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent));
 }
 
 /** How the places along a chart are named: by request, by hour or by day. */

@@ -2,7 +2,7 @@
 
 import { request } from "./api.js";
 import { el, replace, table } from "./dom.js";
-import { candidateName, cost, isKnown, modelName, moment, number, percent, promiseName } from "./format.js";
+import { candidateName, cost, isKnown, modelName, moment, number, owed, percent, promiseName } from "./format.js";
 
 /** A dialog that is opened with an id; `trouble` is told where it could not be. */
 export function explanationDialog(trouble) {
@@ -39,6 +39,7 @@ function content(found, unit) {
   return [
     summary(found, unit),
     el("p", { class: "reason" }, el("b", {}, "Reason: "), found.reason),
+    able(found.request),
     found.candidates.length ? candidates(found, unit) : null,
     words("Prompt", found.request.prompt),
     found.calls.length ? calls(found, unit) : null,
@@ -62,14 +63,24 @@ function summary({ request: asked, outcome }, unit) {
     ["verdict", isKnown(outcome.satisfaction) ? `${percent(outcome.satisfaction, 0)}, by ${outcome.satisfaction_kind}` : "none"],
     ["cost", cost(outcome.cost, unit)],
     ["price", number(asked.price)],
-    ["queue", number(asked.queue)],
+    ["queue", owed(asked.queue)],
     ["exploration", asked.is_exploration ? "yes" : "no"],
+    ["asked by", [asked.key_alias, asked.team_id, asked.user_id, asked.end_user, ...(asked.tags ?? [])].filter(isKnown).join(", ") || "not logged"],
   ];
   return el(
     "dl",
     { class: "summary" },
     ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
   );
+}
+
+/** Who could take it, where the gates told the models apart. */
+function able({ eligible, gated_by: why }) {
+  if (!eligible) {
+    return null;
+  }
+  const names = eligible.map(modelName).join(", ");
+  return el("p", { class: "reason" }, el("b", {}, "Could take it: "), `only ${names}, by ${(why ?? []).join(", ")}`);
 }
 
 function words(title, text) {

@@ -3,7 +3,7 @@
 import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, moment, percent } from "./format.js";
 
-export function labelsPanel(level, judges, labelCosts) {
+export function labelsPanel(level, judges, labelCosts, spent) {
   return el(
     "section",
     { id: "labels", class: "card", "aria-labelledby": "labels-title" },
@@ -13,7 +13,7 @@ export function labelsPanel(level, judges, labelCosts) {
       { class: "note" },
       `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.answered_share)} a verdict.`,
     ),
-    el("div", { class: "columns" }, sources(level), el("div", {}, judgesTable(judges), costs(labelCosts))),
+    el("div", { class: "columns" }, sources(level), el("div", {}, judgesTable(judges), spent ? whole(spent, level) : null, costs(labelCosts))),
   );
 }
 
@@ -37,7 +37,7 @@ function sources(level) {
 
 function judgesTable(judges) {
   if (judges.length === 0) {
-    return el("p", { class: "empty" }, "No judge has graded: these labels cost nothing.");
+    return el("p", { class: "empty" }, "No judge has graded.");
   }
   return table(
     "Judges, over the whole time",
@@ -49,6 +49,20 @@ function judgesTable(judges) {
       judge.graded && isKnown(judge.cost) ? cost(judge.cost / judge.graded, "usd") : "unknown",
       judge.note,
     ]),
+  );
+}
+
+/** What the zoo's labels cost, and what it saved: is learning worth its price? */
+function whole(spent, level) {
+  const unit = level.cost_unit;
+  return table(
+    "What labels cost, of the whole zoo",
+    [{ name: "what" }, { name: "today", number: true }, { name: "whole time", number: true }],
+    [
+      ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
+      ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
+      ["saved by routing, labels not counted", "", cost(spent.saved, unit)],
+    ],
   );
 }
 

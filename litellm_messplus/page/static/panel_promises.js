@@ -2,7 +2,7 @@
 // saved, what is owed. A card is a radio button: the panels below show the one that is chosen.
 
 import { el, svg } from "./dom.js";
-import { compact, cost, count, interval, isKnown, modelName, number, percent, promiseName } from "./format.js";
+import { compact, cost, count, interval, isKnown, modelName, owed, percent, promiseName } from "./format.js";
 
 const STANDS = {
   kept: ["good", "kept"],
@@ -84,7 +84,7 @@ function inUse(level) {
       { class: "facts" },
       fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
-      fact("queue", isKnown(level.queue) ? number(level.queue) : "–", level.queue > 0 ? "requests owed" : "nothing owed"),
+      fact("queue", isKnown(level.queue) ? owed(level.queue) : "–", level.queue >= 0.005 ? "requests owed" : "nothing owed"),
       fact("requests", compact(satisfaction.requests), level.is_within_reach ? "" : "out of reach"),
     ),
   ];

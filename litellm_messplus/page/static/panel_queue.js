@@ -1,7 +1,7 @@
 // The virtual queue: what is owed to the promise, in requests.
 
 import { chartCard } from "./chart.js";
-import { count, isKnown, number } from "./format.js";
+import { count, isKnown, number, owed } from "./format.js";
 import { niceDomain } from "./plot.js";
 
 export function queuePanel() {
@@ -18,7 +18,7 @@ function model({ points, axis }, level) {
     ...axis,
     isEmpty: values.every((value) => value === null),
     empty: "No decisions in this range yet.",
-    figure: isKnown(level.queue) ? [`${number(level.queue)} now`] : null,
+    figure: isKnown(level.queue) ? [`${owed(level.queue)} now`] : null,
     domain: niceDomain(values),
     format: number,
     lines: [{ colour: "c7", values }],
@@ -26,13 +26,13 @@ function model({ points, axis }, level) {
     read: (place) => ({
       title: axis.long(place),
       lines: [
-        ["queue", number(values[place]), "c7"],
+        ["queue", owed(values[place]), "c7"],
         ["requests", count(points[place].requests), null],
       ],
     }),
     table: {
       columns: [{ name: axis.name }, { name: "queue", number: true }, { name: "requests", number: true }],
-      rows: points.map((point, place) => [axis.long(place), number(values[place]), count(point.requests)]),
+      rows: points.map((point, place) => [axis.long(place), owed(values[place]), count(point.requests)]),
     },
   };
 }

@@ -29,7 +29,7 @@ export function requestsPanel({ trouble, explain }) {
     field("Model", filters.model),
     field("Verdict", filters.verdict),
     field("Exploration", filters.exploration),
-    field("Key, by its hash", filters.key),
+    field("Key, by alias or hash", filters.key),
     el("button", { type: "submit", class: "secondary" }, "Show"),
   );
   for (const each of [filters.verdict, filters.exploration]) {
@@ -112,14 +112,15 @@ function listing(state, explain, filterKey) {
       verdict(row),
       cost(row.cost, state.level.cost_unit),
       row.reason,
-      row.key_hash ? keyButton(row.key_hash, filterKey) : "none",
+      row.key_hash ? keyButton(row, filterKey) : "none",
     ]),
     { unseenCaption: true },
   );
 }
 
-function keyButton(key, filterKey) {
-  return el("button", { type: "button", class: "link", title: "Show this key's requests", on: { click: () => filterKey(key) } }, shortId(key));
+function keyButton(row, filterKey) {
+  const key = row.key_alias ?? row.key_hash;
+  return el("button", { type: "button", class: "link", title: "Show this key's requests", on: { click: () => filterKey(key) } }, row.key_alias ?? shortId(key));
 }
 
 function model(row) {

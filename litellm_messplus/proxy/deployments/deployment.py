@@ -140,6 +140,11 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     return found or deployments
 
 
+def first(deployments: Sequence[Deployment]) -> Deployment:
+    """Return the one that LiteLLM tries first, by `order`, as far as its own filters keep it."""
+    return min(deployments, key=_user_order)
+
+
 def _user_order(deployment: Deployment) -> int:
     params: Mapping[str, Any] = deployment.get("litellm_params") or {}
     info: Mapping[str, Any] = deployment.get("model_info") or {}

@@ -30,7 +30,12 @@ from litellm_messplus.proxy.deployments.deployment import (
     deployment_id,
     place_of,
 )
-from litellm_messplus.proxy.litellm_seam import counted_tokens, kept_by_tags, running_router
+from litellm_messplus.proxy.litellm_seam import (
+    counted_tokens,
+    kept_by_tags,
+    may_filter_by_tags,
+    running_router,
+)
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.requirements import (
     MODALITIES,
@@ -108,6 +113,8 @@ class Gates:
         if needs is None or len(deployments) < 2:
             return OPEN
         try:
+            if self._takes_all(request, needs, deployments):
+                return OPEN
             return await self._admit(request, needs, deployments)
         except Exception:
             self._counters.failure("gate_failures", "a request was ranked without gates")
@@ -152,6 +159,18 @@ class Gates:
             said["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
             found[identity] = said
         return found
+
+    def _takes_all(
+        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+    ) -> bool:
+        """Return whether nothing can tell the deployments apart, as for most requests: so they do
+        not pay for being asked."""
+        required, router = needs.requirements, self._router()
+        return (
+            required.are_words_alone
+            and not may_filter_by_tags(router, deployments, request.kwargs)
+            and _fit(needs, [self._capabilities.of(each, router) for each in deployments])
+        )
 
     async def _admit(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
@@ -202,10 +221,7 @@ class Gates:
         LiteLLM does, in a thread."""
         if needs.tokens is not None:
             return needs.tokens
-        answer_tokens = needs.requirements.answer_tokens
-        if all(
-            fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES for each in stated
-        ):
+        if _fit(needs, stated):
             return needs.most_tokens
         has_attachments = not MODALITIES.isdisjoint(needs.requirements.capabilities)
         if has_attachments and not router.enable_pre_call_checks:  # counting would fetch them
@@ -219,6 +235,15 @@ class Gates:
             self._counters.add("prompts_uncounted")
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         return needs.tokens
+
+
+def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
+    """Return whether the prompt fits everywhere, however many tokens it comes to."""
+    answer_tokens = needs.requirements.answer_tokens
+    return all(
+        each.window is None or fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES
+        for each in stated
+    )
 
 
 def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> frozenset[str] | None:

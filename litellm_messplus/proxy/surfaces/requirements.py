@@ -40,6 +40,11 @@ class Requirements:
     region: str | None = None
     has_answer_format: bool = False
 
+    @property
+    def are_words_alone(self) -> bool:
+        """Whether nothing is asked for that a model could lack, but room for it."""
+        return not (self.capabilities or self.region is not None or self.has_answer_format)
+
 
 def read_requirements(request: IncomingRequest) -> Requirements:
     """Read them from a request."""

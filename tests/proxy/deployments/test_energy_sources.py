@@ -131,7 +131,7 @@ def test_a_deployment_that_comes_later_with_a_wrong_daemon_does_not_stop_routing
 ) -> None:
     index = DeploymentIndex()
 
-    index.see([deployment(energy_profile=profile, zeusd="gpu-1", gpus=[0, 1])], ZOO)
+    index.see("zoo", [deployment(energy_profile=profile, zeusd="gpu-1", gpus=[0, 1])], ZOO)
 
     assert set(index.candidates_of["zoo"]) == {"an id"}
     assert index.measured == {}

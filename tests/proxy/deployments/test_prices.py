@@ -175,7 +175,7 @@ def test_energy_below_zero_or_no_number_is_refused(wrong: Any) -> None:
 def test_a_deployment_that_comes_later_without_a_price_does_not_stop_routing() -> None:
     """Operators may add deployments while the proxy runs."""
     index = DeploymentIndex()
-    index.see([deployment(id="priced", **DOLLARS), deployment(id="unpriced")], zoo("usd"))
+    index.see("zoo", [deployment(id="priced", **DOLLARS), deployment(id="unpriced")], zoo("usd"))
     assert set(index.candidates_of["zoo"]) == {"priced", "unpriced"}
     assert set(index.prices) == {"priced"}
 
@@ -183,7 +183,7 @@ def test_a_deployment_that_comes_later_without_a_price_does_not_stop_routing() -
 def test_a_deployment_is_a_candidate_of_its_own_zoo_alone() -> None:
     """A fallback may go to another zoo, which counts in another unit."""
     index = DeploymentIndex()
-    index.see([deployment(id="own", **DOLLARS)], zoo("usd"))
-    index.see([{**deployment(id="others", **ENERGY), "model_name": "another"}], zoo("joule"))
+    index.see("zoo", [deployment(id="own", **DOLLARS)], zoo("usd"))
+    index.see("another", [deployment(id="others", **ENERGY)], zoo("joule"))
     assert index.candidates_of["zoo"] == {"own": "hosted_vllm/mine"}
     assert index.candidates_of["another"] == {"others": "hosted_vllm/mine"}

@@ -6,7 +6,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.proxy.deployments.deployment import best_of_order, only, pinned, ranked
+from litellm_messplus.proxy.deployments.deployment import (
+    best_of_order,
+    led_by,
+    only,
+    pinned,
+    ranked,
+)
 
 
 def deployment(identity: str, candidate: str, order: int | None = None) -> dict[str, Any]:
@@ -30,6 +36,13 @@ ZOO = [deployment("1", "a"), deployment("2", "b"), deployment("3", "c")]
 
 def test_the_order_follows_the_ranking() -> None:
     assert by_order(ranked(ZOO, ["b", "c", "a"], tried=())) == ["2", "3", "1"]
+
+
+def test_the_one_that_leads_comes_first_whatever_the_users_order() -> None:
+    own = [deployment("1", "a", 1), deployment("2", "b", 2), deployment("3", "a", 1)]
+    found = led_by(ranked(own, ["a", "b"], tried=()), "2")
+    assert by_order([dict(each) for each in found]) == ["2", "1", "3"]
+    assert led_by([], "2") == []
 
 
 def test_replicas_share_an_order_so_that_litellm_balances_their_load() -> None:

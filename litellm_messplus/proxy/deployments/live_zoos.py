@@ -1,0 +1,168 @@
+"""The zoos as LiteLLM's router shows them: models come, change their price and go while it serves.
+
+Prices count at once. Who is a candidate is told by the log alone: what this worker sees is reported
+there, and folded in as any entry, so that all workers have the same candidates.
+"""
+
+import asyncio
+import operator
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.candidate_change import Change
+from litellm_messplus.costs.price import Price
+from litellm_messplus.engine import Engine
+from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.membership import is_a_teams, members
+from litellm_messplus.proxy.deployments.reports import Reports
+from litellm_messplus.proxy.litellm_seam import (
+    deployments_of,
+    routing_groups_of,
+    running_router,
+)
+from litellm_messplus.records import CandidateRecord, new_id
+from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.settings.schema import TeamModels
+from litellm_messplus.state.catalog import plain_price
+from litellm_messplus.store import candidates
+
+SWEEP_SECONDS = 2.0
+"""Between two looks at LiteLLM's router; one that finds the deployments of before takes 20 us."""
+
+FAILURE = "models that came to a zoo, or went, are not known yet"
+
+
+class LiveZoos:
+    """The watch over the models of all zoos, one a worker. ``follow`` has the log looked at."""
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        index: DeploymentIndex,
+        database: AsyncEngine,
+        counters: Counters,
+        follow: Callable[[], None],
+        *,
+        router: Callable[[], Any] = running_router,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engines = engines
+        self._index = index
+        self._database = database
+        self._counters = counters
+        self._follow = follow
+        self._router = router
+        self._clock = clock
+        self._reports = {name: Reports() for name in engines}
+        self._seen: list[Deployment] = []
+        self._groups: dict[str, tuple[str, ...]] = {}
+        self._unpriced: set[tuple[str, str]] = set()
+        self._background = Background()
+        self._due = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin looking, in the running event loop."""
+        self._background.start(self._run(), "messplus-live-zoos")
+
+    async def close(self) -> None:
+        """Stop looking."""
+        await self._background.close()
+
+    def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
+        """Look at the deployments of a request: where one is new or another than before, look at
+        all, and report soon."""
+        if not self._index.see(engine.zoo.name, deployments, engine.zoo.settings):
+            return
+        try:
+            self._look()
+        except Exception:
+            self._counters.failure("live_zoo_failures", FAILURE)
+        self._due.set()
+
+    def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
+        """Tell whether a request is left to LiteLLM, and count why."""
+        zoo = engine.zoo
+        if not deployments:
+            return False
+        if zoo.settings.teams is TeamModels.PASS and all(map(is_a_teams, deployments)):
+            self._counters.add("team_requests")
+            return True
+        if zoo.is_waiting:
+            self._counters.add("zoos_waiting")
+            return True
+        if not any(candidate_of(each) in zoo.present for each in deployments):
+            self._counters.add("candidates_unknown")
+            return True
+        return False
+
+    async def sweep(self) -> None:
+        """Look at the router, and report what this worker has to tell. Raises SQLAlchemyError."""
+        self._look()
+        has_reported = False
+        for name, engine in self._engines.items():
+            due = self._reports[name].due(
+                engine.zoo, engine.state.catalog, engine.logged_prices, self._clock()
+            )
+            for candidate, change in due.items():
+                has_reported |= await self._report(engine, candidate, change)
+        if has_reported:
+            self._follow()
+
+    def _look(self) -> None:
+        """Take the models and prices of all zoos from the router, where they are others."""
+        router = self._router()
+        if router is None:
+            return
+        found, groups = deployments_of(router), routing_groups_of(router)
+        is_as_before = len(found) == len(self._seen) and all(map(operator.is_, found, self._seen))
+        if is_as_before and groups == self._groups:
+            return
+        self._seen, self._groups = list(found), groups
+        for name, engine in self._engines.items():
+            own = members(name, engine.zoo.settings, self._seen, groups)
+            self._index.see(name, own, engine.zoo.settings)
+            self._index.gone(name, {deployment_id(each) for each in own})
+            self._take(engine, self._index.candidate_prices(name, own), set(map(candidate_of, own)))
+
+    def _take(self, engine: Engine, prices: Mapping[str, Price], there: set[str]) -> None:
+        name = engine.zoo.name
+        engine.reprice(prices)
+        for candidate in there - prices.keys() - set(engine.zoo.candidates):
+            if (name, candidate) not in self._unpriced:
+                self._unpriced.add((name, candidate))
+                self._counters.failure(
+                    "candidates_unpriced", f"{candidate} came to {name} without a price: left out"
+                )
+        self._unpriced = {each for each in self._unpriced if each[0] != name or each[1] in there}
+        known = {each: engine.zoo.prices[each] for each in there & set(engine.zoo.candidates)}
+        self._reports[name].saw({**known, **prices})
+
+    async def _report(self, engine: Engine, candidate: str, change: Change) -> bool:
+        price = None if change is Change.GONE else engine.prices_now.get(candidate)
+        standing = engine.state.catalog.standings.get(candidate)
+        record = CandidateRecord(
+            new_id(), engine.zoo.name, candidate, datetime.now(UTC), change, plain_price(price)
+        )
+        if standing is None and candidate in engine.zoo.configured:
+            after: int | None = 0
+        else:
+            after = None if standing is None else standing.changes
+        return await candidates.report(self._database, record, after) is not None
+
+    async def _run(self) -> None:
+        while True:
+            self._due.clear()
+            try:
+                await self.sweep()
+            except Exception:
+                self._counters.failure("live_zoo_failures", FAILURE)
+            try:
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._due.wait()
+            except TimeoutError:
+                continue

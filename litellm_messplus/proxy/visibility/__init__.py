@@ -1,0 +1,1 @@
+"""What LiteLLM's own pages, logs and traces show of a decision."""

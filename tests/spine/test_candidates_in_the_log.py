@@ -1,0 +1,101 @@
+"""What became of the candidates is in the log once, and every start folds the same zoo of it."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.candidate_change import Change
+from litellm_messplus.costs.price import Price
+from litellm_messplus.records import CandidateRecord, new_id
+from litellm_messplus.restore import keep
+from litellm_messplus.state.catalog import plain_price
+from litellm_messplus.store import candidates, log
+from litellm_messplus.store.candidate_table import candidate_events
+from litellm_messplus.zoo import Zoo
+from tests.spine.test_restore import restored
+from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
+from tests.support.folding import bits, fold_all
+
+
+def record(
+    candidate: str = "new", change: Change = Change.APPEARED, at: float = 0.0
+) -> CandidateRecord:
+    price = None if change is Change.GONE else plain_price(Price(0.0, 0.002))
+    return CandidateRecord(new_id(), "zoo", candidate, NOW + timedelta(seconds=at), change, price)
+
+
+async def rows(database: AsyncEngine) -> int:
+    async with database.connect() as connection:
+        query = select(func.count()).select_from(candidate_events)
+        return int((await connection.execute(query)).scalar_one())
+
+
+async def test_of_two_workers_that_report_the_same_one_writes_it(database: AsyncEngine) -> None:
+    assert await candidates.report(database, record(), None) == 1
+    assert await candidates.report(database, record(), None) is None
+    assert await candidates.report(database, record(change=Change.GONE), 1) == 2
+    assert await candidates.report(database, record(change=Change.GONE), 1) is None
+    assert await rows(database) == 2
+    assert await log.head(database) == 2
+
+
+async def test_one_who_knows_none_of_the_changes_reports_what_is_gone_as_there_again(
+    database: AsyncEngine,
+) -> None:
+    """As of a candidate that was forgotten, so that no number of it is known any more."""
+    await candidates.report(database, record(), None)
+    await candidates.report(database, record(change=Change.GONE), 1)
+    assert await candidates.report(database, record(), None) == 3
+
+
+async def written(database: AsyncEngine) -> None:
+    """A log in which a model comes, is judged, goes and comes again."""
+    await log.append(database, traffic(20))
+    await candidates.report(database, record(), None)
+    await log.append(database, traffic(20, prefix="s"))
+    for number in range(12):
+        asked = f"s{number + 1}"
+        await log.append(
+            database,
+            [
+                exploration_call(asked, 7, candidate="new"),
+                label(asked, float(number % 3 > 0), 7),
+            ],
+        )
+    await candidates.report(database, record(SMALL, Change.GONE), 0)
+    await log.append(database, traffic(20, prefix="t"))
+    await candidates.report(database, record(change=Change.PRICED), 1)
+
+
+async def test_a_start_without_a_snapshot_folds_the_zoo_of_the_log(
+    database: AsyncEngine, zoo: Zoo
+) -> None:
+    await written(database)
+    engine = await restored(database, zoo)
+    assert engine.zoo.candidates == (*zoo.candidates, "new")
+    assert engine.zoo.present == tuple(name for name in engine.zoo.candidates if name != SMALL)
+    assert engine.zoo.largest == LARGE
+    assert bits(engine) == bits(await fold_all(database, zoo))
+
+
+@pytest.mark.parametrize("further", [0, 10])
+async def test_a_start_from_a_snapshot_goes_on_exactly(
+    database: AsyncEngine, zoo: Zoo, further: int
+) -> None:
+    await written(database)
+    await keep(database, await fold_all(database, zoo), await log.head(database))
+    await log.append(database, traffic(further, prefix="u"))
+    await candidates.report(database, record("newest"), None)
+    assert bits(await restored(database, zoo)) == bits(await fold_all(database, zoo))
+
+
+async def test_the_newest_changes_are_shown_first(database: AsyncEngine) -> None:
+    await candidates.report(database, record("a"), None)
+    await candidates.report(database, record("b", at=1.0), None)
+    async with database.connect() as connection:
+        found = await candidates.newest_changes(connection)
+        (newest,) = await candidates.newest_changes(connection, limit=1)
+    assert [each.candidate for each in found] == ["b", "a"]
+    assert newest == found[0]
