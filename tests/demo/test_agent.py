@@ -13,10 +13,12 @@ from fastapi.testclient import TestClient
 
 from examples.agent.evaluate import MODELS_DIRECTORY, evaluate
 from examples.agent.report import Report
+from examples.agent.run import compare
 from examples.agent.session import Bill, Work
 from examples.agent.tasks import Task, generate
 from examples.agent.tools import TOOLS
 from examples.tiny_zoo.server import build_app
+from tests.support.ports import free_port
 
 NAMES = ["agent-small", "agent-large"]
 REPOSITORY = Path(__file__).parents[2]
@@ -158,3 +160,10 @@ def test_a_held_agent_stays_with_its_model_and_solves_tasks() -> None:
         assert report["calls"] >= 8 * 3
         assert report["cached"] > 0.3
         assert report["cost"] > 0
+
+
+def test_without_a_proxy_one_line_says_so() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+
+    with pytest.raises(SystemExit, match=f"no proxy answers on {url}"):
+        compare(url, "sk-any", [TASK])
