@@ -1,6 +1,6 @@
 """Requests of the tiny zoo's server and the models that answer them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +8,9 @@ from typing import Any, Literal
 import torch
 from pydantic import BaseModel, Field
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+
+from examples.tiny_zoo.prefixes import Prefixes
+from examples.tiny_zoo.tool_calls import Tool, ToolCall
 
 
 class TextPart(BaseModel):
@@ -22,12 +25,18 @@ class Message(BaseModel):
 
     role: str
     content: str | list[TextPart] | None = None
+    tool_calls: list[ToolCall] | None = None
 
     def text(self) -> str:
         """Return the content as one string."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
         return self.content or ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the message as chat templates take it."""
+        calls = [call.model_dump() for call in self.tool_calls or []]
+        return {"role": self.role, "content": self.text(), "tool_calls": calls}
 
 
 class StreamOptions(BaseModel):
@@ -57,6 +66,7 @@ class ChatRequest(Sampling):
     """Body of POST /v1/chat/completions."""
 
     messages: list[Message]
+    tools: list[Tool] | None = None
 
 
 class CompletionRequest(Sampling):
@@ -85,18 +95,22 @@ class TinyModel:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         self.network.eval()
+        self.prefixes = Prefixes()
 
     def parameter_count(self) -> int:
         """Count the model's parameters."""
         count: int = self.network.num_parameters()
         return count
 
-    def chat_prompt(self, messages: list[Message]) -> str:
+    def chat_prompt(self, messages: list[Message], tools: Sequence[Tool] = ()) -> str:
         """Write the text that a chat is turned into; raises RequestError without a user message."""
         if not any(message.role == "user" for message in messages):
             raise bad_request("messages must hold a user message")
-        plain = [{"role": message.role, "content": message.text()} for message in messages]
-        prompt: str = self.tokenizer.apply_chat_template(plain, tokenize=False)
+        prompt: str = self.tokenizer.apply_chat_template(
+            [message.plain() for message in messages],
+            tools=[tool.model_dump() for tool in tools] or None,
+            tokenize=False,
+        )
         return prompt
 
     @torch.inference_mode()
@@ -127,6 +141,7 @@ class Generation:
             raise bad_request(f"the prompt has {len(self.prompt_tokens)} tokens; 1 to 511 fit")
         self.limit = min(request.token_limit(), room)
         self.completion_count = 0
+        self.cached_count = 0
         self.finish_reason = "length"
 
     def __iter__(self) -> Iterator[str]:
@@ -135,15 +150,20 @@ class Generation:
             source.seed()
         else:
             source.manual_seed(self.request.seed)
-        cache, tokens = DynamicCache(config=self.model.network.config), self.prompt_tokens
+        self.cached_count, known = self.model.prefixes.take(self.prompt_tokens)
+        cache = known or DynamicCache(config=self.model.network.config)
+        read, tokens = list(self.prompt_tokens), self.prompt_tokens[self.cached_count :]
         while self.completion_count < self.limit:
             token = self._choose(self.model.next_scores(tokens, cache), source)
             self.completion_count += 1
             if token == self.model.tokenizer.eos_token_id:
                 self.finish_reason = "stop"
-                return
+                break
             yield self.model.tokenizer.decode([token], skip_special_tokens=True)
             tokens = [token]
+            if self.completion_count < self.limit:
+                read.append(token)
+        self.model.prefixes.keep(read, cache)
 
     def _choose(self, scores: torch.Tensor, source: torch.Generator) -> int:
         if not self.request.temperature:
@@ -151,11 +171,12 @@ class Generation:
         chances = torch.softmax(scores / self.request.temperature, dim=-1)
         return int(torch.multinomial(chances, 1, generator=source))
 
-    def usage(self) -> dict[str, int]:
+    def usage(self) -> dict[str, Any]:
         """Count the tokens in OpenAI's form."""
         prompt_count = len(self.prompt_tokens)
         return {
             "prompt_tokens": prompt_count,
             "completion_tokens": self.completion_count,
             "total_tokens": prompt_count + self.completion_count,
+            "prompt_tokens_details": {"cached_tokens": self.cached_count},
         }

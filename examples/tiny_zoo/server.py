@@ -2,9 +2,11 @@
 
 ``python -m examples.tiny_zoo.server --port 8001`` serves every model below ``--models-dir`` by its
 folder's name: GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/completions,
-streaming or not.  A chat answers its last user message only; request fields the server does not
-know are ignored.  Two judges (``judges.py``) take chats that ask for a grading.  Failures carry an
-OpenAI-shaped ``{"error": {...}}`` body: 404 for an unknown model, 400 for a malformed request.
+streaming or not.  A model's chat template decides what it reads of a chat: in the tiny zoo, the
+last user message only.  Where a request offers tools, a reply that calls one of them by its name
+becomes a tool call.  Request fields that the server does not know are ignored.  Two judges
+(``judges.py``) take chats that ask for a grading.  Failures carry an OpenAI-shaped
+``{"error": {...}}`` body: 404 for an unknown model, 400 for a malformed request.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from examples.tiny_zoo.generation import (
     TinyModel,
 )
 from examples.tiny_zoo.judges import Grading, Judge, LargestJudge, scripted_judge
+from examples.tiny_zoo.tool_calls import read_call
 
 MODELS_DIRECTORY = Path(__file__).parent / "models"
 WORKER_COUNT = 2
@@ -51,7 +54,7 @@ class Writing(Protocol):
 
     def __iter__(self) -> Iterator[str]: ...
 
-    def usage(self) -> dict[str, int]: ...
+    def usage(self) -> dict[str, Any]: ...
 
 
 class Answer:
@@ -62,6 +65,8 @@ class Answer:
         self.kind = "chat.completion" if chat else "text_completion"
         self.identity = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self.created = int(time.time())
+        request = generation.request
+        self.tools = (request.tools or []) if isinstance(request, ChatRequest) else []
 
     def _body(self, kind: str, choices: list[Body], **more: Any) -> Body:
         head = {"id": self.identity, "object": kind, "created": self.created}
@@ -70,14 +75,23 @@ class Answer:
     def whole(self) -> Body:
         """Generate to the end and give the non-streaming body."""
         text = "".join(self.generation)
-        content: Body = {"message": {"role": "assistant", "content": text}}
+        said, finish_reason = self._said(text)
+        content: Body = {"message": {"role": "assistant", **said}}
         choice = {
             "index": 0,
             **(content if self.chat else {"text": text}),
             "logprobs": None,
-            "finish_reason": self.generation.finish_reason,
+            "finish_reason": finish_reason,
         }
         return self._body(self.kind, [choice], usage=self.generation.usage())
+
+    def _said(self, text: str) -> tuple[Body, str]:
+        """Return what a message says, words or the call of a tool, and why it ends there."""
+        finish_reason = self.generation.finish_reason
+        call = read_call(text, self.tools) if finish_reason == "stop" else None
+        if call is None:
+            return {"content": text}, finish_reason
+        return {"content": None, "tool_calls": [call]}, "tool_calls"
 
     def _chunk(self, delta: Body, finish_reason: str | None = None) -> Body:
         content: Body = {"delta": delta} if self.chat else {"text": delta.get("content", "")}
@@ -86,12 +100,20 @@ class Answer:
         return self._body(kind, [choice])
 
     def chunks(self) -> Iterator[Body]:
-        """Yield the streaming bodies, each as soon as its token is generated."""
+        """Yield the streaming bodies, each as soon as its token is generated; where tools are
+        offered, all at the end, when it is known whether one is called."""
         if self.chat:
             yield self._chunk({"role": "assistant", "content": ""})
-        for piece in self.generation:
-            yield self._chunk({"content": piece})
-        last = self._chunk({}, self.generation.finish_reason)
+        if self.tools:
+            said, finish_reason = self._said("".join(self.generation))
+            for place, call in enumerate(said.get("tool_calls", [])):
+                call["index"] = place
+            yield self._chunk(said)
+        else:
+            for piece in self.generation:
+                yield self._chunk({"content": piece})
+            finish_reason = self.generation.finish_reason
+        last = self._chunk({}, finish_reason)
         yield last
         options = self.generation.request.stream_options
         if options and options.include_usage:
@@ -131,7 +153,7 @@ class Zoo:
         if request.model in self.judges:
             return Grading(self.judges[request.model], request)
         model = self.model(request.model)
-        return Generation(model, model.chat_prompt(request.messages), request)
+        return Generation(model, model.chat_prompt(request.messages, request.tools or ()), request)
 
     def complete(self, request: CompletionRequest) -> Writing:
         """Return the model's continuation of the prompt."""

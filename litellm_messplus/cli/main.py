@@ -48,7 +48,7 @@ def messplus(
 def up(
     port: Annotated[int, typer.Option(help="The port of the LiteLLM proxy.")] = 4000,
     zoo_port: Annotated[int, typer.Option(help="The port of the tiny zoo's server.")] = 8001,
-    folder: Annotated[Path, typer.Option(help="The folder of the tiny zoo.")] = Path(
+    folder: Annotated[Path, typer.Option(help="The folder of the example.")] = Path(
         "examples/tiny_zoo"
     ),
 ) -> None:

@@ -55,6 +55,8 @@ START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 DEFAULT_URL = f"http://{HOST}:4000"
 """Where `messplus demo` looks."""
+DEMO = "tiny_zoo"
+"""The folder of what `messplus demo` asks."""
 
 console = Console(stderr=True, highlight=False)
 
@@ -80,7 +82,7 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
     Path("var").mkdir(exist_ok=True)
     signal.signal(signal.SIGTERM, _interrupt)
     zoo = [sys.executable, "-m", "examples.tiny_zoo.server", "--port", str(zoo_port)]
-    zoo += ["--instance", instance]
+    zoo += ["--models-dir", str(folder.resolve() / "models"), "--instance", instance]
     proxy = [str(Path(sys.executable).parent / "litellm"), "--config", str(config)]
     try:
         with _running(zoo, environment) as zoo_process:
@@ -93,7 +95,7 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
                 _wait(proxy_process, f"{url}/health/liveliness", "the proxy")
                 if not _takes(url, key):
                     raise _another(port, "--port")
-                _greet(url)
+                _greet(url, folder)
                 return _until_one_ends(zoo_process, proxy_process)
     except KeyboardInterrupt:
         return 0
@@ -126,13 +128,16 @@ def _another(port: int, option: str) -> SystemExit:
     )
 
 
-def _greet(url: str) -> None:
+def _greet(url: str, folder: Path) -> None:
     where = "" if url == DEFAULT_URL else f" --url {url}"
+    asked = f".venv/bin/messplus demo{where}   (in a second terminal)"
+    if folder.name != DEMO:
+        asked = f"see {folder}/README.md"
     console.print(
-        f"\n[bold]The proxy serves [cyan]tiny-zoo[/cyan] on {url}[/bold]\n"
+        f"\n[bold]The proxy serves [cyan]{folder.name}[/cyan] on {url}[/bold]\n"
         f"  master key  {keys.VARIABLE if os.environ.get(keys.VARIABLE) else keys.FILE}\n"
         "  database    var/messplus.db\n"
-        f"  try it      .venv/bin/messplus demo{where}   (in a second terminal)\n"
+        f"  try it      {asked}\n"
         f"  page        {url}/messplus/ui\n"
         f"  sign in     .venv/bin/messplus ui{where}   (prints a link to the page)\n"
         "  stop        Ctrl-C\n"

@@ -188,6 +188,17 @@ class Reported:
     cost_unit: str | None = None
 
 
+def look_up(messplus: httpx.Client, request_id: str) -> Outcome:
+    """Read a request as logged, once all its calls have ended or that takes too long."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        found = messplus.get(f"/requests/{request_id}").raise_for_status().json()
+        expected = 1 + found["exploration_calls"]
+        if len(found["calls"]) >= expected or time.monotonic() > deadline:
+            return dict(found)
+        time.sleep(0.02)
+
+
 class Session:
     """A client that sends tasks, from any number of threads, and labels them as ``labelling`` says.
 
@@ -227,13 +238,7 @@ class Session:
 
     def look_up(self, request_id: str) -> Outcome:
         """Read the request as logged, once all its calls have ended or that takes too long."""
-        deadline = time.monotonic() + SETTLE_SECONDS
-        while True:
-            found = self._messplus.get(f"/requests/{request_id}").raise_for_status().json()
-            expected = 1 + found["exploration_calls"]
-            if len(found["calls"]) >= expected or time.monotonic() > deadline:
-                return dict(found)
-            time.sleep(0.02)
+        return look_up(self._messplus, request_id)
 
     def reported(self, like: Outcome, requests: int) -> Reported:
         """Return what the proxy reports of the newest ``requests`` under the same promise as

@@ -127,6 +127,7 @@ def test_answers_a_chat(server: httpx.Client, name: str) -> None:
         "prompt_tokens": len(task.prompt) + 1,
         "completion_tokens": len(task.answer) + 1,
         "total_tokens": len(task.prompt) + len(task.answer) + 2,
+        "prompt_tokens_details": {"cached_tokens": 0},
     }
 
 
