@@ -207,11 +207,13 @@ async def certify(
     window: int = WINDOW,
     trust_judge: bool = False,
     now: datetime | None = None,
-    seconds: float = LONGEST_SECONDS,
+    seconds: float | None = None,
 ) -> Certificate:
-    """Certify the same from a database that is open, within so many seconds."""
+    """Certify the same from a database that is open, within so many ``seconds``, the longest unless
+    given."""
+    longest = LONGEST_SECONDS if seconds is None else seconds
     made_at = datetime.now(UTC) if now is None else now
-    async with engine.connect() as connection, one_moment(connection, seconds):
+    async with engine.connect() as connection, one_moment(connection, longest):
         span = await span_of(connection, zoo, since, made_at - wait)
         whole = await counted_since(connection, zoo, span)
         last = await counted_last(connection, zoo, window, whole)

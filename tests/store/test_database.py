@@ -4,11 +4,9 @@ import asyncio
 import io
 import re
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -22,22 +20,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.surface import NUMBERS
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate, migrations_folder
 from litellm_messplus.store.tables import metadata
-from tests.support.builders import pair, request, traffic
-
-SURFACE = ("surface", "surface_version")
-IDENTITIES = ("key_alias", "user_id", "end_user", "tags")
-HELD = ("conversation", "line", "prefix", "turn", "hold")
-LATER = ("expected_t", "label_probability", "eligible", "gated_by", *HELD, *IDENTITIES)
-"""Columns that came to the requests after their surfaces."""
-HOLDING = {Reason.HELD, Reason.TROUBLE}
-YOUNGER = {Reason.FORCED, Reason.NEWCOMER, Reason.UNSEEN_NEWCOMER, *HOLDING}
-"""Reasons that no old log has."""
-NUMBERED = "SELECT request_id, t, expected_t FROM requests ORDER BY position"
+from tests.support.builders import request
 
 
 async def refusal(url: str) -> ConfigurationError:
@@ -111,10 +97,10 @@ def test_postgres_has_room_for_ids_that_others_make_as_long_as_they_like(
     """LiteLLM takes call ids of 256 characters, and gives responses ids of 425 and more; Postgres
     refuses the whole row of one that is too long."""
     known = metadata.tables[table].c[column].type.compile(postgresql.dialect())  # type: ignore[no-untyped-call]
-    sent = sent_to_postgres()
-    widened = re.search(rf"ALTER TABLE {table} ALTER COLUMN {column} TYPE (.*);", sent)
-    assert widened is not None
-    assert known == widened[1] == "VARCHAR(1024)"
+    made = re.search(rf"CREATE TABLE {table} \(.*?\n\);", sent_to_postgres(), re.DOTALL)
+    assert made is not None
+    assert known == "VARCHAR(1024)"
+    assert re.search(rf"\b{column} VARCHAR\(1024\)", made[0])
 
 
 async def test_migrating_again_changes_nothing(database: AsyncEngine) -> None:
@@ -201,15 +187,14 @@ def test_a_refused_url_does_not_show_its_password() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-async def revision_of(engine: AsyncEngine, revision: str) -> None:
-    """Bring the database up or down to that migration."""
+async def down_to_nothing(engine: AsyncEngine) -> None:
+    """Undo every migration."""
 
     def move(connection: Connection) -> None:
         config = Config()
         config.set_main_option("script_location", str(migrations_folder()))
         config.attributes["connection"] = connection
-        current = MigrationContext.configure(connection).get_current_revision() or ""
-        (command.upgrade if current < revision else command.downgrade)(config, revision)
+        command.downgrade(config, "base")
 
     async with engine.begin() as connection:
         await connection.run_sync(move)
@@ -220,153 +205,27 @@ async def everything(database: AsyncEngine, query: str) -> list[dict[str, Any]]:
         return [dict(row) for row in (await connection.execute(text(query))).mappings()]
 
 
-def without_numbers(rows: list[dict[str, Any]]) -> None:
-    """Take out the numbers that one worker expected, which were those that it got, the
-    probabilities of draws, of which there were none, what the gates said, and who asked."""
-    assert all(row.pop("expected_t") == row["t"] for row in rows)
-    assert all(row.pop("label_probability") is None for row in rows)
-    for row in rows:
-        del row["eligible"], row["gated_by"]
-        for name in (*IDENTITIES, *HELD):
-            del row[name]
-
-
-async def test_a_log_survives_the_migrations_up_and_down(database: AsyncEngine) -> None:
-    """SQLite writes the table anew to let features be NULL: nothing may be lost on the way."""
-    schema = "SELECT name, sql FROM sqlite_master WHERE type != 'table' ORDER BY name"
+async def test_the_schema_goes_down_to_nothing_and_comes_up_the_same(database: AsyncEngine) -> None:
+    schema = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE '%alembic%' ORDER BY name"
     before = await everything(database, schema)
-    await log.append(database, traffic(20))
-    await revision_of(database, "0002")
-    old = await everything(database, "SELECT * FROM requests ORDER BY position")
-    assert len(old) == 20
-    assert "encode_seconds" not in old[0]
 
+    await down_to_nothing(database)
+    assert await everything(database, schema) == []
     await migrate(database)
-    new = await everything(database, "SELECT * FROM requests ORDER BY position")
-    added = ("encode_seconds", "encode_joules", *SURFACE, *LATER)
-    assert new == [in_words(row, added) for row in old]
-    assert len(await everything(database, "SELECT * FROM request_outcomes")) == 20
     assert await everything(database, schema) == before
 
-    await log.append(database, [request("late", features=None)])
-    await revision_of(database, "0002")
-    assert len(await everything(database, "SELECT * FROM request_outcomes")) == 21
-    (late,) = await everything(database, "SELECT * FROM requests WHERE request_id = 'late'")
-    assert late["features"] == b""
 
+async def test_every_history_has_a_key_of_its_own(database: AsyncEngine) -> None:
+    """By which prompts are digested: whoever knows one cannot guess at another history's."""
+    drawn = "SELECT key FROM conversation_key"
+    before = await everything(database, drawn)
 
-async def test_joules_of_encoding_come_to_a_log_that_has_none_and_leave_it_again(
-    database: AsyncEngine,
-) -> None:
-    everyone = "SELECT * FROM requests ORDER BY position"
-    metered = request("metered", encode_joules=0.25, service_level="metered")
-    await log.append(database, [*traffic(5), metered])
-    new = await everything(database, everyone)
-    without_numbers(new)
-    await revision_of(database, "0005")
-    old = await everything(database, everyone)
+    await down_to_nothing(database)
     await migrate(database)
+    after = await everything(database, drawn)
 
-    assert [row.pop("encode_joules") for row in new] == [None] * (len(new) - 1) + [0.25]
-    added = ("encode_joules", *SURFACE, *LATER)
-    assert await everything(database, everyone) == [in_words(row, added) for row in old]
-    kept = [in_words(row) for row in old]
-    assert [{name: row[name] for name in row if name not in SURFACE} for row in new] == kept
-    assert len(await everything(database, "SELECT * FROM request_outcomes")) == len(old)
-
-
-async def test_surfaces_come_to_a_log_that_has_none_and_leave_it_again(
-    database: AsyncEngine,
-) -> None:
-    everyone = "SELECT * FROM requests ORDER BY position"
-    seen = np.arange(len(NUMBERS), dtype=np.float32)
-    second = request("seen", surface=seen, surface_version="surface-1", expected_t=2)
-    await log.append(database, [request("unseen"), second])
-    new = await everything(database, everyone)
-    without_numbers(new)
-    await revision_of(database, "0008")
-    old = await everything(database, everyone)
-    await migrate(database)
-
-    kept = [tuple(row.pop(name) for name in SURFACE) for row in new]
-    assert kept == [(None, None), (seen.tobytes(), "surface-1")]
-    assert new == [in_words(row) for row in old]
-    added = (*SURFACE, *LATER)
-    assert await everything(database, everyone) == [in_words(row, added) for row in old]
-
-
-async def test_sentences_become_reasons_and_reach_is_told_apart_from_them(
-    database: AsyncEngine,
-) -> None:
-    """Also where a sentence that the features came too late stood before the other."""
-    sentences = {
-        "ahead of alpha": ("ahead", True),
-        "no features in time: behind alpha": ("behind", True),
-        "no candidate is expected to hold alpha: best value": ("out_of_reach", False),
-        "no features in time: no candidate is expected to hold alpha: best value": (
-            "out_of_reach",
-            False,
-        ),
-        "no deployment is healthy: no candidate is expected to hold alpha: best value": (
-            "none_healthy",
-            False,
-        ),
-        "probe": ("probe", True),
-        "probe beside the choice, unseen": ("unseen_probe", True),
-        "no label has come yet: the largest": ("unlabelled", True),
-        "first request": ("first_request", True),
-        "exploration": ("exploration", True),
-        "cheapest: no debt": ("no_debt", True),
-        "least V*E - Q*s = 0.1*2 - 0.5*0.2500": ("least_penalty", True),
-    }
-    await log.append(
-        database,
-        [
-            request(
-                sentence, features=None if sentence.startswith("no features") else pair(1.0, 0.0)
-            )
-            for sentence in sentences
-        ],
-    )
-    await revision_of(database, "0016")
-    async with database.begin() as connection:
-        await connection.execute(text("UPDATE requests SET reason = request_id"))
-    await migrate(database)
-
-    query = "SELECT reason, is_within_reach FROM requests ORDER BY position"
-    found = [
-        (row["reason"], bool(row["is_within_reach"])) for row in await everything(database, query)
-    ]
-    assert found == list(sentences.values())
-    assert {reason for reason, _ in found} == set(Reason) - YOUNGER
-    await revision_of(database, "0016")
-    for row in await everything(database, "SELECT request_id, reason FROM requests"):
-        assert row["request_id"].startswith(row["reason"])
-
-
-def in_words(old: dict[str, Any], added: Sequence[str] = ()) -> dict[str, Any]:
-    """The row of a log before the ``added`` columns, and before reasons were words."""
-    reason = Reason.FIRST_REQUEST if old["reason"] == "first request" else old["reason"]
-    return {**old, **dict.fromkeys(added), "reason": reason, "is_within_reach": 1}
-
-
-async def test_numbers_that_workers_gave_twice_are_told_apart_and_kept(
-    database: AsyncEngine,
-) -> None:
-    """Of a log from before they were unique; a log that one worker wrote stays as it is."""
-    numbered = [request(name, expected_t=n) for n, name in enumerate("abcd", start=1)]
-    await log.append(database, [*numbered, request("gold", service_level="gold")])
-    await revision_of(database, "0014")
-    async with database.begin() as connection:
-        await connection.execute(text("UPDATE requests SET t = 2 WHERE request_id IN ('c', 'd')"))
-    old = await everything(database, "SELECT * FROM requests ORDER BY position")
-    await migrate(database)
-
-    assert [tuple(row.values()) for row in await everything(database, NUMBERED)] == [
-        *(("a", 1, None), ("b", 2, None), ("c", 3, 2), ("d", 4, 2), ("gold", 1, None)),
-    ]
-    await revision_of(database, "0014")
-    assert await everything(database, "SELECT * FROM requests ORDER BY position") == old
+    assert len(before) == len(after) == 1
+    assert before != after
 
 
 async def test_a_number_that_is_taken_is_refused_by_the_database(database: AsyncEngine) -> None:

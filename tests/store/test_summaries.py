@@ -35,10 +35,9 @@ from litellm_messplus.store.tables import (
     labels,
     requests,
 )
-from tests.store.test_database import revision_of
 from tests.support.builders import energy, label, request, served_call
 from tests.support.markdown import ROOT, Document
-from tests.support.summing import assert_sums_are_the_logs, eventful, rows, write
+from tests.support.summing import assert_sums_are_the_logs, eventful, write
 
 POSTGRES = "MESSPLUS_TEST_POSTGRES"
 """Names a URL of an empty Postgres database, where there is one to test on."""
@@ -118,20 +117,6 @@ async def test_the_sums_are_the_logs_after_any_sequence(summed: AsyncEngine, see
     await other.dispose()
 
     await assert_sums_are_the_logs(summed)
-
-
-async def test_the_migration_adds_up_the_log_that_is_there(summed: AsyncEngine) -> None:
-    await write([summed], eventful(25, 3), Random(3))
-    async with summed.connect() as connection:
-        before = [await rows(connection, table, table.name) for table in SUMS]
-
-    await revision_of(summed, "0012")
-    await migrate(summed)
-
-    await assert_sums_are_the_logs(summed)
-    async with summed.connect() as connection:
-        after = [await rows(connection, table, table.name) for table in SUMS]
-    assert [found.keys() for found in after] == [found.keys() for found in before]
 
 
 RULES = (
