@@ -135,7 +135,7 @@ async def test_a_newcomer_without_a_price_is_left_out_and_counted(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     async with proxy(tmp_path, monkeypatch) as live:
-        unpriced = {**NEW, "model_info": {"id": "new"}}
+        unpriced = {**deployment("nobody-knows", 0.0), "model_info": {"id": "unpriced"}}
         live.put(unpriced)
         await live.swept()
         await live.choose()
