@@ -17,7 +17,6 @@ judge_calls       one call to a judge, charged to nobody
 visibility/       a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 served_call       LiteLLM's log event becomes the end of the call that the user saw
-line_log          the lines of conversations that the log tells of, for other workers
 call_sink         the record of an ended call, and everyone who is told of it
 labelling         the ended call is shown to the sources of labels
 energy_service    the joules of ended calls, where they are measured
@@ -26,8 +25,7 @@ page              the page of `page/` on this proxy, and who may see it
 feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
-holds             who serves a conversation: asked before a decision, told of calls and ends
-standing          where a request stands in its conversation, and who holds it
+holding/          who serves a conversation: asked before a decision, told of calls and ends
 modes             whether a zoo watches, routes a share, or routes all, as it is now
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
@@ -42,8 +40,8 @@ litellm_seam      every name of LiteLLM that it does not document
 The road of a chat request from the hook to the log, by the rooms in the order of their first call,
 and that of its answer:
 
-decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holds,
-    standing, engine, feedback, journal, distributions, explorer, visibility
+decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holding,
+    engine, feedback, journal, distributions, explorer, visibility
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
-    journal, distributions, holds
+    journal, distributions, holding
 """

@@ -22,8 +22,7 @@ from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, service_level
 from litellm_messplus.proxy.samples import SamplePurses
-from litellm_messplus.proxy.surfaces.opening import conversation_of
-from litellm_messplus.proxy.surfaces.people import identities
+from litellm_messplus.proxy.surfaces.askers import conversation_of, identities
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason

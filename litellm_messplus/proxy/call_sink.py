@@ -13,7 +13,7 @@ from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.proxy.deployments.gates import Gates, Needs
 from litellm_messplus.proxy.deployments.metering import Meter, Metered, ReportedCall, Served
 from litellm_messplus.proxy.energy_service import EnergyService
-from litellm_messplus.proxy.holds import Holds
+from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import Author
 from litellm_messplus.records import (

@@ -23,12 +23,12 @@ from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
-from litellm_messplus.proxy.holds import Holds
+from litellm_messplus.proxy.holding.holds import Holds
+from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
-from litellm_messplus.proxy.line_log import LineLog
 from litellm_messplus.proxy.litellm_seam import flush_log_events
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import StatusWatch

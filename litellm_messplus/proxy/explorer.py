@@ -4,12 +4,15 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
+from litellm_messplus.proxy.deployments.deployment import (
+    exploration_barred,
+    exploration_target,
+)
 from litellm_messplus.proxy.deployments.metering import ReportedCall
 from litellm_messplus.proxy.litellm_seam import (
     OWN_PARAMETERS,
@@ -25,13 +28,6 @@ from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import PLAIN_METADATA, Surface
 from litellm_messplus.records import CallRole, exploration_call_id
 from litellm_messplus.runtime import Counters
-
-exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
-"""Set in the context of an exploration call: our own filter then keeps that candidate only."""
-exploration_barred: ContextVar[frozenset[str]] = ContextVar(
-    "exploration_barred", default=frozenset()
-)
-"""Ids of deployments that cannot take the request, which an exploration call passes by."""
 
 CLOSE_SECONDS = 10.0
 ORIGIN = "messplus_exploration"

@@ -13,7 +13,7 @@ from litellm_messplus.labels.judge.grader import (
     Reply,
 )
 from litellm_messplus.labels.judge.prompt import Message
-from litellm_messplus.proxy.explorer import exploration_target
+from litellm_messplus.proxy.deployments.deployment import exploration_target
 from litellm_messplus.proxy.litellm_seam import hidden_params, llm_router
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage

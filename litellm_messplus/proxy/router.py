@@ -18,17 +18,17 @@ from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
-from litellm_messplus.proxy.explorer import Explorer, exploration_barred, exploration_target
+from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.holds import Holds
+from litellm_messplus.proxy.holding.holds import Holds
+from litellm_messplus.proxy.holding.standing import Pin, Standing
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
-from litellm_messplus.proxy.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.people import identities
+from litellm_messplus.proxy.surfaces.askers import identities
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -115,9 +115,9 @@ class RequestRouter:
         MissedDeadlineError when the decision took too long; then nothing was changed.
         """
         self._live.notice(engine, deployments)
-        target = exploration_target.get()
+        target = deployment.exploration_target.get()
         if target is not None:
-            return deployment.only(deployments, target, exploration_barred.get())
+            return deployment.only(deployments, target, deployment.exploration_barred.get())
         if self._live.passes(engine, deployments):
             return deployments
         request = read_request(messages, kwargs)

@@ -15,7 +15,7 @@ from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.authentication import Caller, administrator
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.modes import CanaryShare
+from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
-from litellm_messplus.settings.conversations import ConversationsSettings, HoldMode
 from litellm_messplus.settings.labels import (
     Alpha,
     LabelsSettings,
@@ -15,17 +14,19 @@ from litellm_messplus.settings.labels import (
     Settings,
     Share,
 )
-from litellm_messplus.settings.modes import (
-    AlertsSettings,
-    CanaryShare,
-    ModeName,
-    WatchSettings,
-)
 from litellm_messplus.settings.policies import (
     PolicyName,
     PolicyPromise,
     PolicySettings,
     read_by_others,
+)
+from litellm_messplus.settings.serving import (
+    AlertsSettings,
+    CanaryShare,
+    ConversationsSettings,
+    HoldMode,
+    ModeName,
+    WatchSettings,
 )
 from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
 

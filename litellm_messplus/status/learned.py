@@ -24,8 +24,9 @@ from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
+from litellm_messplus.store.side_tables import snapshots
 from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.tables import requests, snapshots
+from litellm_messplus.store.tables import requests
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""

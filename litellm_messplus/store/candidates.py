@@ -14,7 +14,7 @@ from litellm_messplus.records import CandidateRecord
 from litellm_messplus.state.catalog import price_of
 from litellm_messplus.state.entries import CandidateChanged
 from litellm_messplus.store import log
-from litellm_messplus.store.candidate_table import candidate_events
+from litellm_messplus.store.tables import candidate_events
 
 SHOWN = 100
 """Changes of a zoo that are shown, the newest."""

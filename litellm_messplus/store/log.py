@@ -24,10 +24,9 @@ from litellm_messplus.records import (
     RequestRecord,
 )
 from litellm_messplus.store import database, notices, summaries, tables
-from litellm_messplus.store.candidate_table import candidate_events
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.summaries import remembered
-from litellm_messplus.store.tables import log_head, requests
+from litellm_messplus.store.tables import candidate_events, log_head, requests
 
 # Records to table rows.
 

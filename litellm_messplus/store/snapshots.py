@@ -10,7 +10,8 @@ from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.tables import log_base, log_head, snapshots
+from litellm_messplus.store.side_tables import log_base, snapshots
+from litellm_messplus.store.tables import log_head
 
 KEPT = 3
 """Snapshots kept of each zoo."""

@@ -34,13 +34,7 @@ from litellm_messplus.store.sum_tables import (
     label_sums,
     request_sums,
 )
-from litellm_messplus.store.tables import (
-    call_energy,
-    calls,
-    gradings,
-    labels,
-    requests,
-)
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 # What this process has just written about requests, so that the next batch need not read it.
 #

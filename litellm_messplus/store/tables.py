@@ -12,11 +12,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     true,
 )
 
 from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
-    candidate_table,
+    side_tables,
     sum_tables,
     zoo_modes,
 )
@@ -362,66 +363,19 @@ lessons = Table(
     comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
 )
 
-page_sign_ins = Table(
-    "page_sign_ins",
-    metadata,
-    Column(
-        "token_hash", String(64), primary_key=True, comment="SHA-256 of what the browser holds."
-    ),
-    required("kind", String(16), "`code` (opens one session) or `session`."),
-    required("expires_at", UtcDateTime, "Until when it is taken, UTC."),
-    comment="Who may see the page: one-time codes and the sessions that they opened.",
-)
 
-SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
-
-snapshots = Table(
-    "snapshots",
+candidate_events = Table(
+    "candidate_events",
     metadata,
-    Column("zoo", String(255), primary_key=True, comment="The zoo whose state it is."),
-    Column("position", Position, primary_key=True, comment="The log is folded up to here."),
-    required("fingerprint", String(64), "Of the settings that the fold depends on."),
-    required("created_at", UtcDateTime, "When it was taken, UTC."),
-    required("state", LargeBinary, "Predictor, queues and running means."),
-    optional("settings", JSON, SETTINGS),
-    comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
-)
-
-log_base = Table(
-    "log_base",
-    metadata,
-    Column("zoo", String(255), primary_key=True, comment="The zoo whose state it is."),
-    required("position", Position, "The log is folded up to here."),
-    required("fingerprint", String(64), "Of the settings that the fold depends on."),
-    optional("settings", JSON, SETTINGS),
-    required("taught", JSON, "How many lessons of each batch are in the state."),
-    required("created_at", UtcDateTime, "When it was kept, UTC."),
-    required("state", LargeBinary, "Predictor, queues and running means."),
-    comment="What pruned rows have left behind: the fold of a zoo goes on from here, for the rows "
-    "before it are not all there any more.",
-)
-
-worker_counters = Table(
-    "worker_counters",
-    metadata,
-    Column(
-        "worker",
-        String(64),
-        primary_key=True,
-        comment="The id of a worker process; `ended` stands for all that are gone.",
-    ),
-    required("started_at", UtcDateTime, "When it began to count, UTC."),
-    required("updated_at", UtcDateTime, "When it was last heard of, UTC."),
-    required("counts", JSON, "What it counted, by name."),
-    comment="What the workers of all proxies on this database counted; a worker that is gone is "
-    "added to the row `ended`, which begins anew when none runs.",
-)
-
-conversation_key = Table(
-    "conversation_key",
-    metadata,
-    Column("id", Integer, primary_key=True, comment="Always 1."),
-    required("key", String(64), "32 random bytes, in hexadecimal digits."),
-    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
-    "Whoever does not know it cannot guess a prompt from its digest.",
+    Column("event_id", String(64), primary_key=True, comment="Our own id of the change."),
+    required("position", Position, "Place in the log.", unique=True),
+    required("zoo", String(255), "The zoo that the candidate is one of."),
+    required("candidate", String(255), "The candidate."),
+    required("number", Integer, "Number of the change among those of the candidate, from 1."),
+    required("created_at", UtcDateTime, "When a worker saw it, UTC."),
+    required("change", String(16), "`appeared`, `priced` or `gone`."),
+    optional("price", JSON(none_as_null=True), "What it costs, by part; NULL where it is gone."),
+    UniqueConstraint("zoo", "candidate", "number", name="uq_candidate_events_number"),
+    comment="One row a time that a model came to a zoo, changed its price, or went, as LiteLLM's "
+    "router showed it; models of the configuration that did neither have none.",
 )

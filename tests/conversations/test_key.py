@@ -5,8 +5,8 @@ from pathlib import Path
 from litellm_messplus.conversations.line import Asked
 from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.store.conversation_key import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.lines import read_conversation_key
 
 PROMPT = Asked("1", "zoo", "alice", Conversation.of_text("Hello"))
 

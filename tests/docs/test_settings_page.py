@@ -21,7 +21,6 @@ from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
 from litellm_messplus.proxy.reading import NAME_KEY
-from litellm_messplus.settings.conversations import ConversationsSettings
 from litellm_messplus.settings.labels import (
     RUBRIC,
     AutoSettings,
@@ -32,7 +31,6 @@ from litellm_messplus.settings.labels import (
     LabelsSettings,
     ParitySettings,
 )
-from litellm_messplus.settings.modes import AlertsSettings, WatchSettings
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
     MessplusSettings,
@@ -40,6 +38,7 @@ from litellm_messplus.settings.schema import (
     ServiceLevelSettings,
     ZooSettings,
 )
+from litellm_messplus.settings.serving import AlertsSettings, ConversationsSettings, WatchSettings
 from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")

@@ -26,7 +26,8 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.tables import labels, snapshots
+from litellm_messplus.store.side_tables import snapshots
+from litellm_messplus.store.tables import labels
 from tests.support.builders import exploration_call, label, request, served_call
 
 TIME = "2026-02-03T04:05:06Z"

@@ -1,6 +1,7 @@
 """Reading one of LiteLLM's deployments: an entry of `model_list`, or what its router shows."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import litellm
@@ -121,6 +122,16 @@ def best_of_order(
         if own:
             return own
     return list(deployments)
+
+
+# A call of our own is for one candidate: an exploration, or a judge.
+
+exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
+"""Set in the context of an exploration call: our own filter then keeps that candidate only."""
+exploration_barred: ContextVar[frozenset[str]] = ContextVar(
+    "exploration_barred", default=frozenset()
+)
+"""Ids of deployments that cannot take the request, which an exploration call passes by."""
 
 
 def only(

@@ -12,11 +12,10 @@ from litellm_messplus.conversations.lines import UNUSED_SECONDS, Lines
 from litellm_messplus.conversations.warmth import Warm, warm_after
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.engine import Engine
-from litellm_messplus.proxy.holds import Holds
+from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.conversation_key import read_conversation_key
+from litellm_messplus.store.lines import ToldLine, read_conversation_key, told_lines
 from litellm_messplus.store.log import head
-from litellm_messplus.store.told_lines import ToldLine, told_lines
 
 LOOKED_BACK = 20_000
 """Positions in the log that a start looks back."""

@@ -1,6 +1,6 @@
-"""How a zoo takes over from what served before: its mode, and what watching may cost."""
+"""How a zoo serves: how far it has taken over, and whether conversations stay where they are."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -37,4 +37,18 @@ class AlertsSettings(Settings):
     webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
         default=None,
         description="An address that is sent each return as JSON, by POST.",
+    )
+
+
+HoldMode = Literal["never", "tool_loop", "warm"]
+
+
+class ConversationsSettings(Settings):
+    """The settings of conversations. What is left out depends on the policy."""
+
+    hold: HoldMode | None = Field(
+        default=None,
+        description="When a request stays with the deployment that answered before it: `never`; "
+        "`tool_loop`, while a tool loop is open or the prompt holds what no other model can read; "
+        "`warm`, also while its prompt cache is warm and that saves money.",
     )

@@ -33,7 +33,7 @@ from litellm_messplus.proxy.deployments.deployment import (
     deployment_id,
 )
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.standing import Pin, Standing
+from litellm_messplus.proxy.holding.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.identity import (
     answer_as_asked,

@@ -1,4 +1,4 @@
-"""Reading the lines of conversations from the log: who answered their newest requests."""
+"""Lines of conversations: the key of their digests, and who answered their newest requests."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import CallRole, CallStatus
+from litellm_messplus.store.side_tables import conversation_key
 from litellm_messplus.store.tables import calls, requests
 
 MOST = 2_000
@@ -64,3 +65,13 @@ async def told_lines(engine: AsyncEngine, after: int, upto: int) -> list[ToldLin
     async with engine.connect() as connection:
         found: list[Any] = list((await connection.execute(query)).all())
     return [ToldLine(*row) for row in reversed(found)]
+
+
+async def read_conversation_key(database: AsyncEngine) -> bytes:
+    """Read the key that the migration drew.
+
+    Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer, or has none.
+    """
+    async with database.connect() as connection:
+        found = (await connection.execute(select(conversation_key.c.key))).scalar_one()
+    return bytes.fromhex(found)
