@@ -40,7 +40,7 @@ async def settle(plugin: MessplusPlugin) -> None:
 
 
 async def test_litellms_own_choice_gets_its_list_back_untouched(tmp_path: Path) -> None:
-    async with running(tmp_path, {"mode": "watch", "before": "litellm"}) as plugin:
+    async with running(tmp_path, {**WATCH, "before": "litellm"}) as plugin:
         found = await route(plugin, call("1"))
         assert all(one is own for one, own in zip(found, DEPLOYMENTS, strict=True))
         await settle(plugin)
