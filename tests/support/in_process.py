@@ -57,10 +57,12 @@ async def running(
     await migrate(database)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
     plugin.start()
-    if any(engine.zoo.settings.hold != "never" for engine in engines.values()):
-        await plugin.parts.line_log.begun.wait()
-    yield plugin
-    await plugin.close()
+    try:
+        if any(engine.zoo.settings.hold != "never" for engine in engines.values()):
+            await plugin.parts.line_log.begun.wait()
+        yield plugin
+    finally:  # else the connections of a test that fails fail others
+        await plugin.close()
 
 
 def call(call_id: str, call_type: str = "acompletion", **kwargs: Any) -> dict[str, Any]:
