@@ -175,6 +175,28 @@ def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
     assert same, "a loaded head must predict as before"
 
 
+def takes_candidates_in_and_out(make_head: MakeHead) -> None:
+    """Check that a candidate that comes stands behind the others and learns, that one that goes is
+    unknown, and that what is the others' own stays."""
+    head, (gone, *others) = _taught(make_head), CANDIDATES
+    before = [_own(head, name) for name in CANDIDATES]
+    head.add("newcomer")
+    known = tuple(head.candidates)
+    assert known == (*CANDIDATES, "newcomer"), f"a newcomer stands behind the others, in {known}"
+    after = [_own(head, name) for name in CANDIDATES]
+    assert after == before, "a newcomer must not change the others"
+    for _ in range(REPEATED):
+        head.learn(_prompt(0), {"newcomer": Label(0.0)})
+    assert _one(head, "newcomer") < 0.5, "a newcomer must follow its labels"
+
+    head.remove(gone)
+    assert tuple(head.candidates) == (*others, "newcomer"), "who goes is no candidate"
+    after = [_own(head, name) for name in others]
+    assert after == before[1:], "who goes must not change the others"
+    with _refused(head, KeyError, "predicting for one that went"):
+        head.predict(_prompt(7), [gone])
+
+
 def survives_extreme_features(make_head: MakeHead) -> None:
     """Check that with zeros, and with the largest and smallest numbers there are, probabilities
     stay probabilities, and the head can still learn."""
@@ -214,6 +236,7 @@ CHECKS: tuple[Callable[[MakeHead], None], ...] = (
     predicting_changes_nothing,
     is_deterministic,
     goes_on_where_it_was_saved,
+    takes_candidates_in_and_out,
     survives_extreme_features,
     refuses_unsound_features,
 )
@@ -263,6 +286,11 @@ def _probabilities(head: Head, features: Features, named: Sequence[str]) -> list
 
 def _bits(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
     return {name: (str(a.dtype), a.shape, a.tobytes()) for name, a in arrays.items()}
+
+
+def _own(head: Head, name: str) -> list[tuple[str, tuple[int, ...], bytes]]:
+    """Read what is a candidate's own, by whatever name: that may hold its place."""
+    return sorted(_bits(head.own(name)).values())
 
 
 def _through_a_file(arrays: Arrays) -> Arrays:

@@ -79,6 +79,11 @@ class Broken(LinearHeads):
             previous, label = label, previous
         super().revise(features, candidate, previous, label)
 
+    def remove(self, candidate: str) -> None:
+        super().remove(candidate)
+        if self.fault == "takes_candidates_in_and_out":
+            self.weights = self.weights[::-1].copy()
+
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         super().load(arrays)
         if self.fault == "goes_on_where_it_was_saved":
