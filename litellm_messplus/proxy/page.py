@@ -18,7 +18,7 @@ from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.proxy.authentication import Caller, administrator, shows_a_key, with_key
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import SharedReadings, StatusWatch
-from litellm_messplus.proxy.zoos import ZooDesk, build_page_zoo_routes
+from litellm_messplus.proxy.zoos import ZooDesk, add_one_zoo
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine
 
@@ -74,8 +74,8 @@ class Page:
 def zoo_routes(desk: ZooDesk, sign_ins: SignIns, counters: Counters) -> APIRouter:
     """Build the routes of the modes for those who are signed in to the page."""
     viewer, editor = Viewer(sign_ins), Viewer(sign_ins, is_surely_of_this_origin)
-    routes = APIRouter(dependencies=[Depends(_not_kept)])
-    routes.include_router(build_page_zoo_routes(ZOOS, desk, counters, viewer=viewer, editor=editor))
+    routes = APIRouter(tags=["messplus"], dependencies=[Depends(_not_kept)])
+    add_one_zoo(routes, ZOOS, desk, counters, viewer, editor)
     return routes
 
 

@@ -29,7 +29,7 @@ SHOWN = 20
 SHOWING_SECONDS = 10.0
 """How long the reading of a zoo may take."""
 ADMINISTRATOR = "administrator"
-"""Who changed it, where no hash of a key is known: LiteLLM's master key, or a session of the page."""
+"""Who changed it, where no hash of a key is known: a master key, or a session of the page."""
 Check = Callable[[Request], Awaitable[Caller]]
 """Raises an HTTPException where the one who asks may not."""
 
@@ -196,20 +196,11 @@ def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
         with _refusals(counters):
             return [await desk.show(name) for name in desk.names()]
 
-    _add_one_zoo(router, "/messplus/zoos", desk, counters, administrator, administrator)
+    add_one_zoo(router, "/messplus/zoos", desk, counters, administrator, administrator)
     return router
 
 
-def build_page_zoo_routes(
-    path: str, desk: ZooDesk, counters: Counters, *, viewer: Check, editor: Check
-) -> APIRouter:
-    """Build the routes by which the page shows one zoo and changes it, under its own path."""
-    router = APIRouter(tags=["messplus"])
-    _add_one_zoo(router, path, desk, counters, viewer, editor)
-    return router
-
-
-def _add_one_zoo(
+def add_one_zoo(
     router: APIRouter,
     path: str,
     desk: ZooDesk,
@@ -217,6 +208,8 @@ def _add_one_zoo(
     viewer: Check,
     editor: Check,
 ) -> None:
+    """Add the routes that show a zoo to a ``viewer``, and change it for an ``editor``."""
+
     @router.get(f"{path}/{{zoo:path}}", dependencies=[Depends(viewer)])
     async def zoo(zoo: str) -> ZooSwitch:
         """Show one zoo, with the history of its changes."""
