@@ -59,9 +59,11 @@ class Page:
             return APIRouter()
         data = PageData(self._database, self._watch.figures, self._readings.get)
         sign_ins = SignIns(self._database)
-        routes = build_page_routes(
+        shown = build_page_routes(
             data, sign_ins, self._counters, administrator=administrator, viewer=Viewer(sign_ins)
         )
+        routes = APIRouter()
+        routes.include_router(shown)
         routes.include_router(zoo_routes(self._zoos, sign_ins, self._counters))
         return routes
 
