@@ -29,6 +29,8 @@ HEADERS = {
 
 KEPT_LONG = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
 """Of a file under the address of its version, which never changes: it is asked for once."""
+NOT_KEPT = {**HEADERS, "cache-control": "no-store"}
+"""Of what may hold users' words, or lets somebody in: no cache keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

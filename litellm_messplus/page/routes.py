@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.inspecting.logged import NotFoundError
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, files
+from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, NOT_KEPT, files
 from litellm_messplus.page.listing import Given, Wanted
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
 from litellm_messplus.page.span import LONGEST_DAYS
@@ -177,8 +177,8 @@ def _refusals(counters: Counters) -> Iterator[None]:
 
 
 def _json(content: dict[str, Any]) -> JSONResponse:
-    """Answer with what may hold users' words: no cache keeps it."""
-    return JSONResponse(content, headers={**HEADERS, "cache-control": "no-store"})
+    """Answer with what may hold users' words."""
+    return JSONResponse(content, headers=NOT_KEPT)
 
 
 def _file(name: str, headers: Mapping[str, str]) -> Response:
@@ -190,7 +190,7 @@ def _file(name: str, headers: Mapping[str, str]) -> Response:
 
 def _signed_in(session: str, request: Request) -> Response:
     """Give the session as a cookie that scripts cannot read and other sites cannot send."""
-    answer = Response(status_code=204, headers={**HEADERS, "cache-control": "no-store"})
+    answer = Response(status_code=204, headers=NOT_KEPT)
     answer.set_cookie(
         COOKIE,
         session,

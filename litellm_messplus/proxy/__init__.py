@@ -6,6 +6,7 @@ plugin            the hooks that LiteLLM calls; whatever happens here, the reque
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
 way_back          returns zoos to what served before, where the promise or the service suffers
+page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 asides            requests that are served as before, and decided in a task beside them
 reading           its promise, its words and its features, before it is decided
@@ -21,7 +22,6 @@ call_sink         the record of an ended call, and everyone who is told of it
 labelling         the ended call is shown to the sources of labels
 energy_service    the joules of ended calls, where they are measured
 http              the routes and headers of our own
-page              the page of `page/` on this proxy, and who may see it
 feedback          what clients say of answers, found by any id and made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer

@@ -167,7 +167,7 @@ class Parts:
             database, counters, self._encoder_did, self._distributions.counts
         )
         self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
-        self._page = Page(database, self.watch, counters)
+        self._page = Page(database, engines, self.modes, self.watch, counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
 

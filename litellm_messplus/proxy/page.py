@@ -4,16 +4,21 @@ import binascii
 import json
 import os
 from base64 import urlsafe_b64decode
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.engine import Engine
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.routes import COOKIE, build_page_routes
+from litellm_messplus.page.files import NOT_KEPT
+from litellm_messplus.page.routes import COOKIE, PATH, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
-from litellm_messplus.proxy.authentication import administrator, shows_a_key, with_key
+from litellm_messplus.proxy.authentication import Caller, administrator, shows_a_key, with_key
+from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import SharedReadings, StatusWatch
+from litellm_messplus.proxy.zoos import ZooDesk, add_one_zoo
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine
 
@@ -22,6 +27,8 @@ CONNECTIONS = 3
 LITELLM_COOKIE = "token"
 """Of LiteLLM's dashboard: a JWT that holds the key of whoever has signed in there."""
 LONGEST_COOKIE = 8192
+ZOOS = f"{PATH}/data/zoos"
+"""Where the page shows and changes a zoo: its cookie goes no higher than the page."""
 SWITCH = "DISABLE_ADMIN_UI"
 """LiteLLM's own variable: where its dashboard is switched off, so is the page."""
 
@@ -29,10 +36,19 @@ SWITCH = "DISABLE_ADMIN_UI"
 class Page:
     """One a worker."""
 
-    def __init__(self, database: AsyncEngine, watch: StatusWatch, counters: Counters) -> None:
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        modes: LiveModes,
+        watch: StatusWatch,
+        counters: Counters,
+    ) -> None:
         self._database = create_engine(
             database.url.render_as_string(hide_password=False), connections=CONNECTIONS
         )
+        changes = ModeChanges(self._database, modes, counters)
+        self._zoos = ZooDesk(self._database, engines, modes, changes)
         self._readings = SharedReadings()
         self._watch = watch
         self._counters = counters
@@ -43,9 +59,13 @@ class Page:
             return APIRouter()
         data = PageData(self._database, self._watch.figures, self._readings.get)
         sign_ins = SignIns(self._database)
-        return build_page_routes(
+        shown = build_page_routes(
             data, sign_ins, self._counters, administrator=administrator, viewer=Viewer(sign_ins)
         )
+        routes = APIRouter()
+        routes.include_router(shown)
+        routes.include_router(zoo_routes(self._zoos, sign_ins, self._counters))
+        return routes
 
     async def close(self) -> None:
         """Stop reading."""
@@ -53,31 +73,21 @@ class Page:
         await self._database.dispose()
 
 
+def zoo_routes(desk: ZooDesk, sign_ins: SignIns, counters: Counters) -> APIRouter:
+    """Build the routes of the modes for those who are signed in to the page."""
+    viewer, editor = Viewer(sign_ins), Viewer(sign_ins, is_surely_of_this_origin)
+    routes = APIRouter(tags=["messplus"], dependencies=[Depends(_not_kept)])
+    add_one_zoo(routes, ZOOS, desk, counters, viewer, editor)
+    return routes
+
+
+def _not_kept(response: Response) -> None:
+    response.headers.update(NOT_KEPT)
+
+
 def is_switched_off() -> bool:
     """Tell whether the operator wants no page for people on this proxy."""
     return os.environ.get(SWITCH, "").strip().lower() in ("1", "true", "t", "yes", "on")
-
-
-class Viewer:
-    """Lets those see the page's data who run the proxy: by a key, by a session of the page, or by
-    LiteLLM's own session, whose key LiteLLM checks each time."""
-
-    def __init__(self, sign_ins: SignIns) -> None:
-        self._sign_ins = sign_ins
-
-    async def __call__(self, request: Request) -> None:
-        """Raise an HTTPException for anybody else."""
-        if shows_a_key(request):
-            await administrator(request)
-            return
-        if is_of_this_origin(request):
-            if await self._sign_ins.is_open(request.cookies.get(COOKIE, "")):
-                return
-            key = key_of_dashboard(request.cookies.get(LITELLM_COOKIE, ""))
-            if key is not None:
-                await administrator(with_key(request, key))
-                return
-        raise HTTPException(401, "nobody is signed in to the page")
 
 
 def is_of_this_origin(request: Request) -> bool:
@@ -87,6 +97,41 @@ def is_of_this_origin(request: Request) -> bool:
         return False
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+
+
+def is_surely_of_this_origin(request: Request) -> bool:
+    """Tell whether the browser says that a page of this origin asks: for a change it is not enough
+    that nothing speaks against it. No script can set these headers; over plain HTTP there is only
+    the second."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+class Viewer:
+    """Lets those in who run the proxy: by a key, by a session of the page, or by
+    LiteLLM's own session, whose key LiteLLM checks each time."""
+
+    def __init__(
+        self, sign_ins: SignIns, is_own: Callable[[Request], bool] = is_of_this_origin
+    ) -> None:
+        self._sign_ins = sign_ins
+        self._is_own = is_own
+
+    async def __call__(self, request: Request) -> Caller:
+        """Return who it is, or raise an HTTPException for anybody else. A cookie counts where
+        ``is_own`` holds."""
+        if shows_a_key(request):
+            return await administrator(request)
+        if self._is_own(request):
+            if await self._sign_ins.is_open(request.cookies.get(COOKIE, "")):
+                return Caller(None, is_admin=True)  # a session opens for administrators alone
+            key = key_of_dashboard(request.cookies.get(LITELLM_COOKIE, ""))
+            if key is not None:
+                return await administrator(with_key(request, key))
+        raise HTTPException(401, "nobody is signed in to the page")
 
 
 def key_of_dashboard(cookie: str) -> str | None:

@@ -1,12 +1,13 @@
 """The routes by which administrators see and change how far a zoo has been switched on."""
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException
+from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -25,8 +26,12 @@ from litellm_messplus.switching.modes import Mode, ZooMode
 
 SHOWN = 20
 """Changes of a zoo that are shown, the newest."""
+SHOWING_SECONDS = 10.0
+"""How long the reading of a zoo may take."""
 ADMINISTRATOR = "administrator"
-"""Who changed it, where the key has no hash."""
+"""Who changed it, where no hash of a key is known: a master key, or a session of the page."""
+Check = Callable[[Request], Awaitable[Caller]]
+"""Raises an HTTPException where the one who asks may not."""
 
 
 class Change(BaseModel):
@@ -98,6 +103,10 @@ class ZooDesk:
         Raises HTTPException for an unknown zoo, SQLAlchemyError or TimeoutError.
         """
         self._known(zoo)
+        async with asyncio.timeout(SHOWING_SECONDS):
+            return await self._show(zoo)
+
+    async def _show(self, zoo: str) -> ZooSwitch:
         await self._changes.look()
         row, log = self._modes.rows.get(zoo), self._log(zoo)
         history = await zoo_modes.history(self._database, zoo, SHOWN)
@@ -187,21 +196,33 @@ def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
         with _refusals(counters):
             return [await desk.show(name) for name in desk.names()]
 
-    @router.get("/messplus/zoos/{zoo:path}", dependencies=[Depends(administrator)])
+    add_one_zoo(router, "/messplus/zoos", desk, counters, administrator, administrator)
+    return router
+
+
+def add_one_zoo(
+    router: APIRouter,
+    path: str,
+    desk: ZooDesk,
+    counters: Counters,
+    viewer: Check,
+    editor: Check,
+) -> None:
+    """Add the routes that show a zoo to a ``viewer``, and change it for an ``editor``."""
+
+    @router.get(f"{path}/{{zoo:path}}", dependencies=[Depends(viewer)])
     async def zoo(zoo: str) -> ZooSwitch:
         """Show one zoo, with the history of its changes."""
         with _refusals(counters):
             return await desk.show(zoo)
 
-    @router.patch("/messplus/zoos/{zoo:path}")
+    @router.patch(f"{path}/{{zoo:path}}")
     async def change(
-        zoo: str, body: Change, asking: Annotated[Caller, Depends(administrator)]
+        zoo: str, body: Change, asking: Annotated[Caller, Depends(editor)]
     ) -> ZooSwitch:
         """Change how far a zoo is switched on, for all workers."""
         with _refusals(counters):
             return await desk.change(zoo, body, asking)
-
-    return router
 
 
 @contextmanager

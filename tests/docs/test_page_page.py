@@ -13,7 +13,8 @@ from litellm_messplus.page.files import HEADERS
 from litellm_messplus.page.routes import PATH, build_page_routes
 from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.page.span import STEPS
-from litellm_messplus.proxy.page import CONNECTIONS, SWITCH
+from litellm_messplus.proxy.page import CONNECTIONS, SWITCH, zoo_routes
+from litellm_messplus.proxy.zoos import SHOWING_SECONDS, ZooDesk
 from litellm_messplus.runtime import Counters
 from tests.support.markdown import ROOT, Document, code_of
 
@@ -33,9 +34,10 @@ def test_every_route_is_described() -> None:
         administrator=anybody,
         viewer=anybody,
     )
+    zoos = zoo_routes(cast(ZooDesk, None), cast(SignIns, None), Counters())
     routes = {
         f"{method} {re.sub('{.*}', '{id}', route.path).removeprefix(PATH)}"
-        for route in router.routes
+        for route in (*router.routes, *zoos.routes)
         if isinstance(route, APIRoute) and route.include_in_schema
         for method in route.methods or ()
     }
@@ -77,6 +79,10 @@ def test_every_chart_and_panel_is_described() -> None:
 )
 def test_its_bounds_are_those_of_the_code(said: str) -> None:
     assert re.sub(r"\s+", " ", said) in re.sub(r"\s+", " ", PAGE.text)
+
+
+def test_a_zoo_is_read_no_longer_than_the_rest() -> None:
+    assert SHOWING_SECONDS == data.LONGEST_SECONDS
 
 
 def test_a_code_lasts_five_minutes() -> None:

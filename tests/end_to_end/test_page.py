@@ -73,6 +73,23 @@ def test_who_is_signed_in_to_litellm_is_signed_in_here(proxy: Proxy, visitor: ht
         assert visitor.get("data/overview", headers=elsewhere).status_code == 401
 
 
+def test_who_is_signed_in_changes_a_mode_where_the_page_asks(
+    proxy: Proxy, visitor: httpx.Client
+) -> None:
+    visitor.post("session", json={"code": link(proxy).partition("#code=")[2]}).raise_for_status()
+    zoo = visitor.get("data/zoos/zoo").json()
+    wanted = {"revision": zoo["revision"], "mode": "on", "reason": "looked at"}
+
+    elsewhere = visitor.patch("data/zoos/zoo", json=wanted, headers={"origin": "https://evil"})
+    here = visitor.patch("data/zoos/zoo", json=wanted, headers={"sec-fetch-site": "same-origin"})
+
+    assert elsewhere.status_code == 401
+    assert here.status_code == 200
+    assert here.json()["revision"] == zoo["revision"] + 1
+    with proxy.client() as client:
+        assert client.get("/messplus/zoos/zoo").json()["reason"] == "looked at"
+
+
 def test_a_browser_without_a_key_is_led_to_the_page(proxy: Proxy) -> None:
     status = f"{proxy.url}/messplus/status"
     answer = httpx.get(status, headers={"accept": "text/html,*/*"}, follow_redirects=True)

@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import TypeVar
 
 from fastapi import FastAPI, HTTPException, Request
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
+from litellm_messplus.proxy.modes import LiveModes, ModeChanges
+from litellm_messplus.proxy.page import zoo_routes
+from litellm_messplus.proxy.zoos import ZooDesk
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.report import LiveLevels, Status
 from litellm_messplus.store.database import create_engine, migrate
-from tests.page.seeded import LIVE, fill
+from tests.page.seeded import CANDIDATES, LARGE, LIVE, ZOO, fill
+from tests.support.builders import build_engine, build_zoo
 from tests.support.ports import free_port
 from tests.support.serving import Serving
 
@@ -78,11 +84,20 @@ class ServedPage:
             viewer=self._view,
         )
         app.include_router(routes)
+        app.include_router(zoo_routes(self._desk(database), self.sign_ins, self.counters))
         self._serving = Serving(app, self.port)
         return self
 
     def stop(self) -> None:
         self._serving.stop()
+
+    def _desk(self, database: AsyncEngine) -> ZooDesk:
+        """Build the desk of a zoo that its file says is watched."""
+        prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
+        engine = build_engine(build_zoo(prices, ZOO, mode="watch", before=LARGE))
+        modes = LiveModes({ZOO: engine.zoo.settings})
+        changes = ModeChanges(database, modes, self.counters)
+        return ZooDesk(database, {ZOO: engine}, modes, changes)
 
     async def _view(self, request: Request) -> None:
         if not await self.sign_ins.is_open(request.cookies.get(COOKIE, "")):

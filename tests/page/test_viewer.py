@@ -11,6 +11,7 @@ from litellm_messplus.proxy.page import (
     LONGEST_COOKIE,
     SWITCH,
     is_of_this_origin,
+    is_surely_of_this_origin,
     is_switched_off,
     key_of_dashboard,
 )
@@ -36,6 +37,24 @@ def request(**headers: str) -> Request:
 )
 def test_another_site_cannot_use_the_cookie(headers: dict[str, str], is_own: bool) -> None:
     assert is_of_this_origin(request(**headers)) is is_own
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_own"),
+    [
+        ({}, False),
+        ({"sec_fetch_site": "same-origin"}, True),
+        ({"sec_fetch_site": "same-origin", "origin": "https://in-front"}, True),
+        ({"sec_fetch_site": "none"}, False),
+        ({"sec_fetch_site": "same-site", "origin": "http://proxy:4000"}, False),
+        ({"sec_fetch_site": "cross-site"}, False),
+        ({"origin": "http://proxy:4000"}, True),
+        ({"origin": "http://proxy:5000"}, False),
+        ({"origin": "null"}, False),
+    ],
+)
+def test_a_change_needs_the_word_of_the_browser(headers: dict[str, str], is_own: bool) -> None:
+    assert is_surely_of_this_origin(request(**headers)) is is_own
 
 
 def token(claims: Any) -> str:

@@ -1,5 +1,6 @@
 """The routes of the modes: who may use them, what bad input gets, and what they tell."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 
 from litellm_messplus.cli.zoo import lines
-from litellm_messplus.proxy import authentication
+from litellm_messplus.proxy import authentication, zoos
 from litellm_messplus.proxy.authentication import Caller, administrator
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.zoos import Change
@@ -135,6 +136,20 @@ async def test_what_is_written_is_in_the_database(tmp_path: Path) -> None:
     found = await zoo_modes.newest(database)
     await database.dispose()
     assert (found["zoo"].mode, found["zoo"].by) == ("on", "key-1")
+
+
+async def test_a_reading_that_takes_too_long_is_given_up_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(zoos, "SHOWING_SECONDS", 0.01)
+    monkeypatch.setattr(observed.ObservedLog, "aside", never)
+    async with asking(tmp_path) as (client, plugin):
+        answer = await client.get("/messplus/zoos/zoo")
+        assert plugin.counters.as_dict()["database_failures"] == 1
+    assert answer.status_code == 503
 
 
 def test_a_change_names_its_revision() -> None:

@@ -23,6 +23,9 @@ async function ask(path, options = {}) {
 async function reason(answer) {
   const said = await answer.json().catch(() => null);
   const detail = said?.detail ?? said?.error?.message;
+  if (Array.isArray(detail)) {
+    return detail.map(({ loc, msg }) => `${loc?.at(-1)}: ${msg}`).join("; "); // fields that are refused
+  }
   return typeof detail === "string" ? detail : `the proxy answered ${answer.status}`;
 }
 
@@ -38,6 +41,15 @@ export const series = (level, days) =>
   ask(`data/series?${query({ zoo: level.zoo, service_level: level.service_level, days })}`);
 export const requests = (wanted) => ask(`data/requests?${query(wanted)}`);
 export const request = (id) => ask(`data/requests/${encodeURIComponent(id)}`);
+
+const zooPath = (name) => `data/zoos/${name.split("/").map(encodeURIComponent).join("/")}`;
+export const zoo = (name) => ask(zooPath(name));
+
+/** Change the mode of a zoo; the answer is the zoo as it is then. */
+export function changeZoo(name, wanted) {
+  const body = JSON.stringify(wanted);
+  return ask(zooPath(name), { method: "PATCH", headers: { "content-type": "application/json" }, body });
+}
 
 export function redeem(code) {
   const body = JSON.stringify({ code });

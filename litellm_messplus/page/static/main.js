@@ -10,6 +10,7 @@ import { certificatePanel } from "./panel_certificate.js";
 import { costPanel } from "./panel_cost.js";
 import { explanationDialog } from "./panel_explanation.js";
 import { labelsPanel } from "./panel_labels.js";
+import { modePanel } from "./panel_mode.js";
 import { promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
 import { requestsPanel } from "./panel_requests.js";
@@ -26,6 +27,7 @@ const troubleLine = document.getElementById("trouble");
 const state = { status: null, level: null, range: null, calibration: [], shown: 0 };
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
+const mode = modePanel();
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
 const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
@@ -81,7 +83,7 @@ function setSignedIn(isIn) {
 function arrange() {
   setSignedIn(true);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, charts, slots.labels, slots.certificate, slots.calibration, list.card] : [];
+  const parts = state.level ? [slots.head, mode.card, charts, slots.labels, slots.certificate, slots.calibration, list.card] : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -94,6 +96,7 @@ async function show({ withCalibration = true } = {}) {
   }
   state.shown += 1;
   const { shown, level, range } = state;
+  mode.show(level); // says itself what goes wrong
   try {
     const [found] = await Promise.all([series(level, RANGES.find(([id]) => id === range)[2])]);
     if (shown !== state.shown) {
