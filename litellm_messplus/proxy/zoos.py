@@ -110,7 +110,7 @@ class ZooDesk:
         await self._changes.look()
         row, log = self._modes.rows.get(zoo), self._log(zoo)
         history = await zoo_modes.history(self._database, zoo, SHOWN)
-        found = forecast(await log.aside())
+        found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
         happened = await log.happened(None if row is None else row.at)
         return ZooSwitch(
             zoo=zoo,
@@ -142,7 +142,8 @@ class ZooDesk:
     async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
         row, log = self._modes.rows.get(zoo), self._log(zoo)
         since = None if row is None else row.at
-        found, happened = forecast(await log.aside()), await log.happened(since)
+        found = await asyncio.to_thread(forecast, await log.aside())
+        happened = await log.happened(since)
         await self._changes.change(
             zoo,
             new,
