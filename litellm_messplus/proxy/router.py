@@ -126,14 +126,13 @@ class RequestRouter:
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
             opened = self._begin_aside(engine, deployments, request)
-        elif opened.record.arm is Arm.BEFORE:
+        else:
             opened.tried.update(_failed(request))
         if opened is not None and opened.record.arm is Arm.BEFORE:
             return served_before(deployments, opened, target_order(request.kwargs))
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
         else:
-            opened.tried.update(_failed(request))
             opened.barred = (await self._gates.admit(request, opened.needs, deployments)).barred
         order, barred, pin = target_order(request.kwargs), opened.barred, opened.pin
         if order is not None:

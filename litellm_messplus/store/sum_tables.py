@@ -16,6 +16,23 @@ def of_promise(whose: str) -> Iterator[Column[Any]]:
     yield key("service_level", String(255), "The promise.")
 
 
+def of_verdicts() -> Iterator[Column[Any]]:
+    """Yield what verdicts on requests add up to."""
+    yield required("weight", Float, "Sum of the verdicts' weights.")
+    yield required("weight_squared", Float, "Sum of the squares of these weights.")
+    yield required("weighted_satisfaction", Float, "Sum of weight times satisfaction.")
+
+
+def of_comparison() -> Iterator[Column[Any]]:
+    """Yield what savings are worked out from."""
+    known = "Successful requests of known cost, the largest's being known too."
+    yield required("compared", Integer, known)
+    yield required("compared_cost", Float, "What those cost, explorations included.")
+    yield required(
+        "compared_cost_largest", Float, "What they would have cost at the largest alone."
+    )
+
+
 request_sums = Table(
     "request_sums",
     metadata,
@@ -24,19 +41,13 @@ request_sums = Table(
     required("requests", Integer, "Requests decided."),
     required("labelled", Integer, "Those with a label of any source, whether it counts or not."),
     required("answered", Integer, "Those with a verdict."),
-    required("weight", Float, "Sum of the verdicts' weights."),
-    required("weight_squared", Float, "Sum of the squares of these weights."),
-    required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    *of_verdicts(),
     required("cost", Float, "What all cost as far as it is known, explorations included."),
     required("priced", Integer, "Requests whose served call has a known cost."),
     required("priced_cost", Float, "What those cost, explorations included."),
     required("explorations", Integer, "Requests on which something else was tried."),
     required("exploration_cost", Float, "What the exploration calls cost."),
-    required(
-        "compared", Integer, "Successful requests of known cost, the largest's being known too."
-    ),
-    required("compared_cost", Float, "What those cost, explorations included."),
-    required("compared_cost_largest", Float, "What they would have cost at the largest alone."),
+    *of_comparison(),
     required("timed", Integer, "Requests whose served call has ended after a known time."),
     required("late", Integer, "Those of the timed whose features came too late."),
     required("predicting_seconds", Float, "What the features of the timed took."),
@@ -109,15 +120,9 @@ hourly_request_sums = Table(
     key("alpha", Float, "The share promised at that time."),
     required("requests", Integer, "Requests decided."),
     required("answered", Integer, "Those with a verdict."),
-    required("weight", Float, "Sum of the verdicts' weights."),
-    required("weight_squared", Float, "Sum of the squares of these weights."),
-    required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
+    *of_verdicts(),
     required("cost", Float, "What all cost as far as it is known, explorations included."),
-    required(
-        "compared", Integer, "Successful requests of known cost, the largest's being known too."
-    ),
-    required("compared_cost", Float, "What those cost, explorations included."),
-    required("compared_cost_largest", Float, "What they would have cost at the largest alone."),
+    *of_comparison(),
     required("queue", Float, "Sum of the virtual queue at their decisions."),
     comment="Requests added up by hour and promise, written together with the log, for the page's "
     "charts.",
