@@ -49,9 +49,6 @@ class Signs:
     deployment: str | None = None
 
 
-NO_SIGNS = Signs()
-
-
 def hold_of(mode: Mode, signs: Signs, *, saves: bool) -> Hold | None:
     """Tell why the request is to stay where it was answered; None where it is to be decided.
     ``saves`` says that what is warm there makes this call cheaper."""

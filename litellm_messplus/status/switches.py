@@ -11,7 +11,7 @@ from litellm_messplus.state.entries import Rule
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.forecast import Forecast, Range, forecast
-from litellm_messplus.switching.modes import Mode, is_before
+from litellm_messplus.switching.modes import Mode, is_before, promise_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,10 @@ async def read_switches(
     levels: dict[str, set[str]] = {zoo: set() for zoo in modes}
     watched = set()
     for zoo, level in logged:
-        if zoo in levels and not is_before(level):
-            levels[zoo].add(level)
-        elif zoo in levels:
-            watched.add(zoo)
-            levels[zoo].add(level.rpartition(":")[0])
+        if zoo in levels:
+            levels[zoo].add(promise_of(level))
+            if is_before(level):
+                watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
         told = None

@@ -5,7 +5,7 @@ and labels by id.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -204,8 +204,3 @@ def _labels(ids: Collection[str]) -> Any:
         *(own.value, own.weight, own.probability),
     )
     return select(*columns).where(own.request_id.in_(ids)).order_by(own.position)
-
-
-def levels_of(names: Collection[str]) -> Iterator[str]:
-    """Yield the names of promises alone, without their streams of requests served as before."""
-    return (name for name in names if not is_before(name))

@@ -38,6 +38,11 @@ def level_before(level: str) -> str:
     return f"{level}{BEFORE_SUFFIX}"
 
 
+def promise_of(level: str) -> str:
+    """Name the service level that such a stream is beside; a promise is its own."""
+    return level.removesuffix(BEFORE_SUFFIX)
+
+
 def is_before(level: str) -> bool:
     """Tell whether a service level of the log is such a stream."""
     return level.endswith(BEFORE_SUFFIX)

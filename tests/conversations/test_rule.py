@@ -3,7 +3,6 @@
 import pytest
 
 from litellm_messplus.conversations.rule import (
-    NO_SIGNS,
     Hold,
     Mode,
     Signs,
@@ -21,10 +20,10 @@ LOOP, SEALED = Signs(is_in_loop=True), Signs(is_in_loop=True, is_portable=False)
         ("never", SEALED, True, None),
         ("tool_loop", SEALED, False, Hold.STATE),
         ("tool_loop", LOOP, False, Hold.TOOL_LOOP),
-        ("tool_loop", NO_SIGNS, True, None),
+        ("tool_loop", Signs(), True, None),
         ("warm", LOOP, False, Hold.TOOL_LOOP),
-        ("warm", NO_SIGNS, True, Hold.WARM),
-        ("warm", NO_SIGNS, False, None),
+        ("warm", Signs(), True, Hold.WARM),
+        ("warm", Signs(), False, None),
     ],
 )
 def test_a_request_is_held_by_state_then_by_its_loop_then_by_its_cache(

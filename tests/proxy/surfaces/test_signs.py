@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.rule import NO_SIGNS, Signs, Trouble
+from litellm_messplus.conversations.rule import Signs, Trouble
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.signs import RECENT_CALLS, SHORTEST, read_signs
 from litellm_messplus.proxy.surfaces.surface import (
@@ -61,12 +61,12 @@ OPEN: list[Any] = [
 def test_a_tool_loop_is_open_until_a_person_speaks(surface: Surface, prompt: list[Any]) -> None:
     assert signs(prompt, surface) == Signs(is_in_loop=True)
     assert signs([*prompt, ASK], surface).is_in_loop is False
-    assert signs(prompt[:1], surface) == NO_SIGNS
+    assert signs(prompt[:1], surface) == Signs()
 
 
 @pytest.mark.parametrize("prompt", [None, "words", 7, [], [None], [{"content": 7}], [{}], {}])
 def test_what_cannot_be_read_is_no_sign(prompt: Any) -> None:
-    assert signs(prompt) == NO_SIGNS
+    assert signs(prompt) == Signs()
 
 
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "sealed"}
