@@ -30,7 +30,7 @@ IDS = 64
 class Lines:
     """The lines of one worker. ``key`` is secret and the same for all workers on a database;
     ``now`` is in seconds, of any clock that does not run back. ``forgotten`` is told of each line
-    that nobody goes on with."""
+    that nobody goes on with, and ``elsewhere`` is asked for a prompt that is not known here."""
 
     def __init__(
         self,
@@ -40,8 +40,10 @@ class Lines:
         points: int = POINTS,
         unused_seconds: float = UNUSED_SECONDS,
         forgotten: Callable[[Line], None] = lambda line: None,
+        elsewhere: Callable[[Asked, Digest], Told | None] = lambda asked, prompt: None,
     ) -> None:
         self._forgotten = forgotten
+        self._elsewhere = elsewhere
         self._digests = Digests(key)
         self._most = lines
         self._unused_seconds = unused_seconds
@@ -63,6 +65,7 @@ class Lines:
         self._sweep(now)
         chain = self._digests.chain(asked.scope, asked.conversation)
         continued = self._of_continued(asked)
+        self._look_elsewhere(asked, chain.longest, now)
         found = self._by_prefix(asked, chain)
         if continued is not None:
             place = _grown(asked, chain.whole, continued)
@@ -107,14 +110,23 @@ class Lines:
         if line is None:
             line = Line(told.line, told.conversation, told.prompt, now)
         elif line.requests >= told.turn:
+            if line.tip == told.prompt:
+                _learn_warm(line, told)
             return
         line.requests = told.turn - 1
         self._keep(line, told.prompt, now)
         self.called(line, told.candidate, told.deployment)
         line.is_answered = True
         line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
-        if told.warm is not None:
-            _keep_warm(line, told.deployment, told.warm)
+        _learn_warm(line, told)
+
+    def _look_elsewhere(self, asked: Asked, longest: Beginning | None, now: float) -> None:
+        """Learn who answered just before, where another worker was asked."""
+        if longest is None or self._known(self._prompts.owners(longest.digest)):
+            return
+        told = self._elsewhere(asked, longest.digest)
+        if told is not None:
+            self.learn(told, now)
 
     def _by_prefix(self, asked: Asked, chain: Chain) -> tuple[Line, Beginning] | None:
         """Find the line with which it has most in common, and what; None where none is known, or
@@ -259,6 +271,14 @@ def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
         prompt=added.digest,
         scope=asked.scope,
     )
+
+
+def _learn_warm(line: Line, told: Told) -> None:
+    """Learn what is warm since, where it is told, and this worker does not know it better."""
+    if told.warm is None or told.deployment in line.warm:
+        return
+    line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
+    _keep_warm(line, told.deployment, told.warm)
 
 
 def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:

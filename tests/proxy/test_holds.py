@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.proxy.holding import line_log
+from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import calls, requests
 from tests.support import in_process
@@ -255,8 +256,12 @@ async def test_the_first_requests_are_held_while_the_log_is_not_read_yet(
     assert await logged(tmp_path) == [(1, False, None), (2, True, "tool_loop")]
 
 
-async def test_a_worker_learns_from_the_log_what_another_serves(tmp_path: Path) -> None:
-    """And a worker that was started again, what it served itself."""
+async def test_a_worker_learns_from_the_log_what_another_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a worker that was started again, what it served itself. On machines of their own they
+    share no memory."""
+    monkeypatch.setattr(LineLog, "_board", lambda *given: None)
     async with holding(tmp_path) as first:
         agent = Agent(first)
         await agent.ask(served_by="large-1")
@@ -275,6 +280,37 @@ async def test_a_worker_learns_from_the_log_what_another_serves(tmp_path: Path) 
     rows = await written(tmp_path, requests)
     assert [row.turn for row in rows] == [1, 2, 2]
     assert len({row.line for row in rows[:2]}) == 1
+
+
+async def test_a_loop_may_reach_another_worker_at_any_step(tmp_path: Path) -> None:
+    """Sooner than the log tells who answers: nothing of it is written yet."""
+    async with holding(tmp_path) as first, holding(tmp_path) as second:
+        agent = Agent(first)
+        await agent.ask(served_by="large-1")
+        for worker in (second, second, first, second, first):
+            agent.result()
+            agent.plugin = worker
+            assert await agent.ask() == "large-1"
+        for worker in (first, second):
+            assert worker.counters.as_dict() == {}
+            await worker.parts.journal.flush()
+    rows = await written(tmp_path, requests)
+    assert sorted((row.turn, row.hold) for row in rows if row.turn > 1) == [
+        (turn, "tool_loop") for turn in range(2, 7)
+    ]
+    assert len({row.line for row in rows}) == len({row.conversation for row in rows}) == 1
+
+
+async def test_workers_that_share_no_memory_are_counted_and_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path)
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        assert plugin.counters.as_dict() == {"lines_unshared": 1}
 
 
 async def test_a_failing_identity_is_counted_and_stops_nothing(

@@ -1,7 +1,8 @@
 """Who serves a conversation: asked before each decision, told of each call and of its end.
 
 The lines of a worker are its own: nobody waits for them. What other workers served is read from the
-log (`line_log.py`). Whatever fails here, the request is decided as if it stood alone.
+log (`line_log.py`), and from the memory that the workers of a machine share (`pinboard.py`).
+Whatever fails here, the request is decided as if it stood alone.
 """
 
 import time
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from litellm_messplus.conversations.digests import Digest
 from litellm_messplus.conversations.habits import Ahead, Habits
 from litellm_messplus.conversations.holding import Turn, now
-from litellm_messplus.conversations.line import Asked, Line, Place
+from litellm_messplus.conversations.line import Asked, Line, Place, Told
 from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.conversations.rule import (
     Hold,
@@ -34,6 +36,7 @@ from litellm_messplus.proxy.deployments.deployment import (
     deployment_id,
 )
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.holding.pinboard import Pinboard, Pinned
 from litellm_messplus.proxy.holding.standing import Pin, Standing
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.identity import (
@@ -84,6 +87,7 @@ class Holds:
         self._counters = counters
         self._clock = clock
         self._seconds: dict[str, float] = {}
+        self._board: Pinboard | None = None
         self.lines: Lines | None = None
 
     @property
@@ -91,9 +95,10 @@ class Holds:
         """Whether any zoo holds its conversations."""
         return bool(self._zoos)
 
-    def begin(self, key: bytes) -> Lines:
-        """Begin to hold, by digests of that key."""
-        self.lines = lines = Lines(key, forgotten=self._forgotten)
+    def begin(self, key: bytes, board: Pinboard | None = None) -> Lines:
+        """Begin to hold, by digests of that key; ``board`` is shared with other workers."""
+        self._board = board
+        self.lines = lines = Lines(key, forgotten=self._forgotten, elsewhere=self._elsewhere)
         return lines
 
     def holds(self, zoo: str) -> bool:
@@ -125,8 +130,13 @@ class Holds:
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note who is called, before the answer is there: the next request may come first."""
-        if self.lines is not None:
-            self.lines.called(place.line, self._index.candidate(zoo, deployment), deployment)
+        if self.lines is None:
+            return
+        line = place.line
+        self.lines.called(line, self._index.candidate(zoo, deployment), deployment)
+        if self._board is not None:
+            pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
+            self._board.pin(place.prompt, pinned)
 
     def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
         """Note what became of a request that was called."""
@@ -236,6 +246,24 @@ class Holds:
             if identity not in barred and candidate in candidates:
                 able[identity] = candidate
         return able
+
+    def _elsewhere(self, asked: Asked, prompt: Digest) -> Told | None:
+        """Look whether another worker told who answers a prompt."""
+        found = None if self._board is None else self._board.find(prompt)
+        if found is None:
+            return None
+        candidate = self._index.candidate(asked.zoo, found.deployment)
+        if candidate is None:
+            return None
+        return Told(
+            found.line,
+            found.conversation,
+            prompt,
+            found.turn,
+            candidate,
+            found.deployment,
+            found.characters,
+        )
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():

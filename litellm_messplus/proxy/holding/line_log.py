@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.line import Told
-from litellm_messplus.conversations.lines import UNUSED_SECONDS, Lines
+from litellm_messplus.conversations.lines import UNUSED_SECONDS
 from litellm_messplus.conversations.warmth import Warm, warm_after
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.holding.holds import Holds
+from litellm_messplus.proxy.holding.pinboard import Pinboard, pinboard_path
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.lines import ToldLine, read_conversation_key, told_lines
 from litellm_messplus.store.log import head
@@ -42,7 +43,6 @@ class LineLog:
         self._engines = engines
         self._counters = counters
         self._clock = clock
-        self._lines: Lines | None = None
         self._upto = 0
         self._read = 0
         self.begun = asyncio.Event()
@@ -53,7 +53,15 @@ class LineLog:
     def begin(self, key: bytes) -> None:
         """Begin to hold before the first request, by the key that the start has read."""
         if self._holds.is_on:
-            self._lines = self._holds.begin(key)
+            self._holds.begin(key, self._board(key))
+
+    def _board(self, key: bytes) -> Pinboard | None:
+        """Open what the workers of this machine share; None where they cannot."""
+        try:
+            return Pinboard.open(pinboard_path(self._database.url, key), key)
+        except OSError as error:
+            self._counters.failure("lines_unshared", f"workers share no memory: {error}")
+            return None
 
     def start(self) -> None:
         """Begin to read, in the running event loop, where any zoo holds its conversations."""
@@ -77,11 +85,11 @@ class LineLog:
         await self._is_read.wait()
 
     async def _run(self) -> None:
-        lines = await self._begun()
+        await self._begun()
         while True:
             try:
                 if self._upto > self._read:
-                    await self._learn(lines, self._upto)
+                    await self._learn(self._upto)
                     continue
                 self._is_read.set()
                 await self._is_told.wait()
@@ -90,23 +98,24 @@ class LineLog:
                 self._counters.failure("lines_unread", "lines of other workers are not known")
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _begun(self) -> Lines:
+    async def _begun(self) -> None:
         """Find out from where on the log is read, and begin to hold where nobody did."""
         while True:
             try:
-                lines = self._lines or self._holds.begin(
-                    await read_conversation_key(self._database)
-                )
-                self._lines = lines
+                if self._holds.lines is None:
+                    self.begin(await read_conversation_key(self._database))
                 self._upto = max(self._upto, await head(self._database))
                 self._read = max(self._upto - LOOKED_BACK, 0)
                 self.begun.set()
-                return lines
+                return
             except Exception:
                 self._counters.failure("lines_unread", "the database tells of no conversation")
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _learn(self, lines: Lines, upto: int) -> None:
+    async def _learn(self, upto: int) -> None:
+        lines = self._holds.lines
+        if lines is None:
+            return
         now, today = self._clock(), datetime.now(UTC)
         for number, row in enumerate(await told_lines(self._database, self._read, upto), 1):
             if number % AT_ONCE == 0:
