@@ -33,8 +33,7 @@ ALLOWED = {
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
