@@ -30,7 +30,7 @@ from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import LITELLM, Arm, Mode, level_before
+from litellm_messplus.switching.modes import LITELLM, Arm, level_before
 from litellm_messplus.switching.pace import Pace
 from litellm_messplus.zoo import Zoo
 
@@ -83,7 +83,7 @@ class Asides:
         self._running: set[asyncio.Task[None]] = set()
 
     def draw(self, zoo: str, request: IncomingRequest) -> float | None:
-        """Draw for the conversation of a request; None where all are routed."""
+        """Draw for the conversation of a request; None where all are routed anyway."""
         if not self._modes.now[zoo].draws:
             return None
         return uniform(self._seed, f"{zoo}/arm", conversation_of(request))
@@ -99,7 +99,7 @@ class Asides:
         routed."""
         zoo, request_id = engine.zoo, new_id()
         mode = self._modes.now[zoo.name]
-        draw = self.draw(zoo.name, request) if mode.mode is Mode.CANARY else None
+        draw = self.draw(zoo.name, request) if mode.splits else None
         if mode.arm(draw) is Arm.ROUTED:
             return None
         is_due = self._is_due(zoo, request_id)

@@ -16,6 +16,8 @@ def _as_written(given: Any) -> Any:
 ModeName = Annotated[Mode, BeforeValidator(_as_written)]
 CanaryShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
+Holdout = Annotated[float, Field(ge=0.0, le=0.5)]
+
 
 class WatchSettings(Settings):
     """The sample of requests that are called unseen where they are served as before."""

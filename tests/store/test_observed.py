@@ -34,7 +34,7 @@ async def watched(database: AsyncEngine, count: int) -> ObservedLog:
         for number in range(1, count + 1)
     ]
     await append(database, records)
-    return ObservedLog(database, "zoo", ["default"], Rule(("feedback",)))
+    return ObservedLog(database, "zoo", ["default"], Rule())
 
 
 async def test_those_that_were_not_decided_take_no_place(database: AsyncEngine) -> None:
