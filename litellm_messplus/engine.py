@@ -20,7 +20,7 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.held import held, upwards, without_trials
+from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import (
     CandidateChanged,
@@ -45,7 +45,8 @@ class Question:
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
-    candidates, and what is to come after it there; None of it where nobody knows.
+    candidates, and what is to come after it there; None of it where nobody knows. It
+    ``is_alone`` where no other candidate may be called beside the one that serves it.
     """
 
     request_id: str
@@ -57,6 +58,7 @@ class Question:
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    is_alone: bool = False
 
     @property
     def is_forced(self) -> bool:
@@ -140,6 +142,9 @@ class Engine:
         level, situation = question.level, self.situation(question)
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
+        if question.is_alone:
+            untried = alone(self._untried(question, situation))
+            return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
     def hold(self, question: Question, candidate: str) -> Choice:

@@ -251,7 +251,7 @@ class Asides:
         others = [name for name in ranking if name != opened.chosen]
         if not others or aside.record.reason is Reason.NONE_HEALTHY:
             return ()
-        if not self._is_sampled(zoo, opened.request_id):
+        if aside.read.question.is_alone or not self._is_sampled(zoo, opened.request_id):
             return ()
         if not self._purses.pay(zoo.name, aside.record.estimated_cost[others[0]]):
             self._counters.add("samples_over_budget")
