@@ -45,7 +45,8 @@ class Question:
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
-    candidates, and what is to come after it there; None of it where nobody knows.
+    candidates, and what is to come after it there; None of it where nobody knows. ``counted_with``
+    is the first request of its conversation, where the promise counts that in its place.
     """
 
     request_id: str
@@ -57,6 +58,7 @@ class Question:
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    counted_with: str | None = None
 
     @property
     def is_forced(self) -> bool:
@@ -138,6 +140,8 @@ class Engine:
         """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is asked
         once, before the policy."""
         level, situation = question.level, self.situation(question)
+        if question.counted_with is not None:  # what is tried is tried on whole conversations
+            situation, labelled = without_trials(situation), None
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
@@ -166,7 +170,8 @@ class Engine:
     def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        self._unfolded[level][question.request_id] = expected_shortfall
+        is_turn = question.counted_with is not None
+        self._unfolded[level][question.request_id] = 0.0 if is_turn else expected_shortfall
         self.newest[level] = decision
         return Choice(situation, decision)
 
@@ -204,7 +209,15 @@ class Engine:
             outlook=expectations.outlook(usual, self._usual_factors()),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
+            counted=self._counted(question),
         )
+
+    def _counted(self, question: Question) -> int | None:
+        """Number the request's conversation; None where the promise counts requests."""
+        if not self.zoo.settings.counts_conversations:
+            return None
+        begins = question.counted_with is None
+        return max(self.state.counted(question.level.name) + begins, 1)
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
         """Return the candidates to try with care; none where nobody else could serve."""
@@ -261,7 +274,7 @@ class Engine:
             label_noise=level.label_noise,
             raised=0.0
             if level.confidence is None
-            else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
+            else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),
         )
 
 

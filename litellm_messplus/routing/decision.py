@@ -58,6 +58,8 @@ class Situation:
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
     label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
     ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
+    ``counted`` is the number of its conversation, from 1, where the promise counts those; None
+    where it counts requests.
     """
 
     t: int
@@ -72,6 +74,12 @@ class Situation:
     is_labelled: bool | None = None
     is_forced: bool = False
     newcomers: tuple[Estimate, ...] = ()
+    counted: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of what the promise counts, this request or its conversation included."""
+        return self.t if self.counted is None else self.counted
 
     @property
     def everyone(self) -> tuple[Estimate, ...]:

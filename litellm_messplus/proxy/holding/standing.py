@@ -72,6 +72,7 @@ class Standing:
             prefix=self.place.prompt.hex(),
             turn=self.place.turn,
             hold=None if hold is None else hold.value,
+            counted_with=self.question.counted_with,
         )
 
     def pinned_by(self, choice: Choice) -> Pin | None:
