@@ -102,7 +102,8 @@ class RequestRecord:
     another model was called unseen. ``key_alias`` to ``tags`` say who asked, where that is kept.
     ``conversation`` and ``line`` are the ids of the requests that began them, ``turn`` is its
     number in the line, and ``prefix`` the digest of its whole prompt; all None where conversations
-    are not held. ``hold`` says why it was held, or why no longer. ``counted_with`` is the first
+    are not held. ``hold`` says why it was held, or why no longer. ``limits`` is where its level
+    stood against the limits beside alpha, None where it has none. ``counted_with`` is the first
     request of its conversation, where the promise counts conversations and that one stands for it.
     """
 
@@ -159,6 +160,7 @@ class RequestRecord:
     turn: int | None = None
     hold: str | None = None
     counted_with: str | None = None
+    limits: dict[str, Any] | None = None
 
     @property
     def is_forced(self) -> bool:

@@ -123,5 +123,6 @@ class RequestReader:
             request.most_completion_tokens,
             self._prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,
+            at=time.time(),
         )
         return ReadRequest(request, question, encoding, encode_seconds, needs, admission)

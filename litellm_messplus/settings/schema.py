@@ -149,7 +149,8 @@ class ZooSettings(PolicySettings):
     before: str | None = Field(
         default=None,
         description="What served before, and serves what is not routed: `litellm` for LiteLLM's "
-        "own choice, or a candidate. Without it there is no way back.",
+        "own choice, a candidate, or `group:` and the `model_name` of a member, where the zoo is a "
+        "routing group. Without it there is no way back.",
     )
     watch: WatchSettings = Field(
         default_factory=WatchSettings,

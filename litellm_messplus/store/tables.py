@@ -238,6 +238,12 @@ requests = Table(
         "Why it was held, or why it was held no longer; NULL where it was decided.",
     ),
     optional(
+        "limits",
+        JSON(none_as_null=True),
+        "Where its service level stood against the limits beside alpha, what they cost it, and how "
+        "likely each candidate was to be late; NULL where it has none.",
+    ),
+    optional(
         "counted_with",
         String(64),
         "The first request of its conversation, where the promise counts conversations: that one "

@@ -24,6 +24,9 @@ class Arm(StrEnum):
 
 LITELLM = "litellm"
 """The value of `before` for LiteLLM's own choice among all deployments of the zoo."""
+GROUP_PREFIX = "group:"
+"""Begins the value of `before` for LiteLLM's own choice among the deployments of one `model_name`,
+in a zoo that is a routing group of several."""
 BEFORE_SUFFIX = ":before"
 """Ends the name of the stream that requests served as before are counted in: they move no promise
 of the operator's, and have numbers and a virtual queue of their own."""
@@ -46,6 +49,22 @@ def promise_of(level: str) -> str:
 def is_before(level: str) -> bool:
     """Tell whether a service level of the log is such a stream."""
     return level.endswith(BEFORE_SUFFIX)
+
+
+def group_value(group: str) -> str:
+    """Name what served before, where that was a group of LiteLLM's."""
+    return f"{GROUP_PREFIX}{group}"
+
+
+def group_of(before: str | None) -> str | None:
+    """Name the group that served before; None where it was none."""
+    is_one = before is not None and before.startswith(GROUP_PREFIX)
+    return before.removeprefix(GROUP_PREFIX) if before is not None and is_one else None
+
+
+def is_of_litellm(before: str) -> bool:
+    """Tell whether LiteLLM chooses among several models, so that nobody knows beforehand."""
+    return before == LITELLM or group_of(before) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -575,6 +575,12 @@ def upgrade() -> None:
             "Why it was held, or why it was held no longer; NULL where it was decided.",
         ),
         _optional(
+            "limits",
+            sa.JSON(none_as_null=True),
+            "Where its service level stood against the limits beside alpha, what they cost it, and "
+            "how likely each candidate was to be late; NULL where it has none.",
+        ),
+        _optional(
             "counted_with",
             sa.String(64),
             "The first request of its conversation, where the promise counts conversations: that "
@@ -633,7 +639,8 @@ def upgrade() -> None:
         _optional(
             "before",
             sa.String(255),
-            "What serves the others: `litellm`, or a candidate; NULL where there is no way back.",
+            "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
+            "there is no way back.",
         ),
         _required(
             "by", sa.String(255), "Who changed it: the hash of a key, `file`, or `way back`."
