@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.engine import Choice, Engine
+from litellm_messplus.engine import Choice, Engine, logged_limits
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
+from litellm_messplus.proxy.asides import Asides, DecidedAside, beside
+from litellm_messplus.proxy.before import served_before
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
@@ -269,6 +270,7 @@ class RequestRouter:
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
             conversation_draw=self._draw(engine.zoo.name, request),
+            limits=logged_limits(decided.choice),
             **identities(request.metadata, are_kept=self._settings.store_identities),
             **(Columns() if standing is None else standing.columns(decision.reason)),
         )
@@ -308,6 +310,7 @@ def _refused(record: RequestRecord) -> RequestRecord:
         exploration_calls=0,
         label_probability=None,
         expected_satisfaction=None,
+        limits=None,
         reason=Reason.NONE_HEALTHY,
     )
 
