@@ -60,7 +60,7 @@ async def read_conversations(connection: AsyncConnection) -> tuple[ConversationS
             begins.label("begins"),
             func.max(begins).over(partition_by=asked.conversation).label("is_whole"),
             func.lag(found.served)
-            .over(partition_by=asked.line, order_by=asked.position)
+            .over(partition_by=asked.line, order_by=(asked.turn, asked.position))
             .label("served_before"),
         )
         .select_from(_OUTCOMES)

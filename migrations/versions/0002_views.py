@@ -332,7 +332,8 @@ VIEWS = {
                 outcomes.served,
                 outcomes.cost,
                 outcomes.satisfaction,
-                LAG(outcomes.served) OVER (PARTITION BY requests.line ORDER BY requests.position)
+                LAG(outcomes.served)
+                    OVER (PARTITION BY requests.line ORDER BY requests.turn, requests.position)
                     AS served_before,
                 MAX(CASE WHEN outcomes.satisfaction IS NOT NULL THEN requests.position END)
                     OVER (PARTITION BY requests.conversation) AS judged_last

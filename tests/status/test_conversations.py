@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
@@ -73,6 +74,20 @@ async def test_a_conversation_that_began_before_is_no_shorter_one(
     (found,) = (await read_status(empty)).conversations
     assert (found.requests, found.conversations, found.turns, found.cost) == (3, 1, 2.0, 10.0)
     assert found.holds["warm"] == 2
+
+
+async def test_the_order_in_which_workers_write_is_no_switch(empty: AsyncEngine) -> None:
+    """Two workers may write the steps of one loop in another order than that of the steps."""
+    first, second, third = (
+        conversation("a", [SMALL, SMALL, LARGE], [None, "tool_loop", "lost"])[2 * turn :][:2]
+        for turn in range(3)
+    )
+    await log.append(empty, [*third, *first, *second])
+    (found,) = (await read_status(empty)).conversations
+    assert found.switches == 1
+    async with empty.connect() as connection:
+        (row,) = (await connection.execute(text("SELECT switches FROM conversations"))).all()
+    assert row.switches == 1
 
 
 async def test_what_nobody_knows_is_not_zero(empty: AsyncEngine) -> None:
