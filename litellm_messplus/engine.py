@@ -9,12 +9,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from litellm_messplus.conversations.habits import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
 from litellm_messplus.expectations import Expectations
+from litellm_messplus.limiting import limits_of, use_of
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
@@ -26,10 +28,12 @@ from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
     Entry,
+    LimitedUse,
     Rule,
     Settled,
     Taught,
 )
+from litellm_messplus.state.limits import logged
 from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
@@ -45,8 +49,9 @@ class Question:
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
-    candidates, and what is to come after it there; None of it where nobody knows. It
-    ``is_alone`` where no other candidate may be called beside the one that serves it.
+    candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
+    time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
+    other candidate may be called beside the one that serves it.
     """
 
     request_id: str
@@ -58,6 +63,7 @@ class Question:
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    at: float = 0.0
     is_alone: bool = False
 
     @property
@@ -76,6 +82,12 @@ class Choice:
 
     situation: Situation
     decision: Decision
+
+
+def logged_limits(choice: Choice) -> dict[str, Any] | None:
+    """Return what the log keeps of the limits beside alpha; None without any."""
+    limits, use = choice.situation.limits, use_of(choice.situation, choice.decision)
+    return None if limits is None or use is None else logged(limits, use)
 
 
 class Engine:
@@ -99,6 +111,7 @@ class Engine:
         self.price_factors: dict[str, float] = {}
         self.usual_parts: dict[str, float] = {}
         self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._unfolded_use: defaultdict[str, dict[str, LimitedUse]] = defaultdict(dict)
         self.resume(self.empty_state())
 
     def resume(self, state: ZooState) -> None:
@@ -172,6 +185,9 @@ class Engine:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
         self._unfolded[level][question.request_id] = expected_shortfall
+        use = use_of(situation, decision)
+        if use is not None:
+            self._unfolded_use[level][question.request_id] = use
         self.newest[level] = decision
         return Choice(situation, decision)
 
@@ -197,6 +213,8 @@ class Engine:
         )
         fresh = self._newcomers(aimed, question.candidates)
         usual = tuple(name for name in question.candidates if name not in fresh)
+        in_flight = self._unfolded_use[level.name].values()
+        limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
             t=t,
             alpha=aimed,
@@ -206,9 +224,10 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
-            outlook=expectations.outlook(usual, self._usual_factors()),
+            outlook=expectations.outlook(usual, self._usual_factors(), limits),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
+            limits=limits,
         )
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
@@ -220,6 +239,8 @@ class Engine:
         """Count it as in flight no longer: it is in the log, or will never be."""
         for unfolded in self._unfolded.values():
             unfolded.pop(request_id, None)
+        for use in self._unfolded_use.values():
+            use.pop(request_id, None)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""

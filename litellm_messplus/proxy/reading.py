@@ -124,6 +124,7 @@ class RequestReader:
             request.most_completion_tokens,
             self._prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,
+            at=time.time(),
             is_alone=may_act(request),
         )
         return ReadRequest(request, question, encoding, encode_seconds, needs, admission)

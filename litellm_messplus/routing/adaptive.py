@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
 from litellm_messplus.routing.decision import Decision, Reason, Situation
+from litellm_messplus.routing.limits import BINDS
 from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -90,7 +91,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
             situation.estimates, view.optimistic, known.rate, strict=True
         )
     ]
-    is_blind = known.is_blank and situation.t > BLIND
+    is_blind = known.is_blank and situation.t > BLIND and situation.strain < BINDS
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
     pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
     ranking = _ranking(pick.chosen, terms.models, view.by_cost, scores)
@@ -123,8 +124,9 @@ def _terms(
     if situation.outlook is not None and known.evidence >= EVIDENCE:
         aimed = owed + PLANNED_RESERVE * reserved
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
-        return Terms(models, _bounded(price, view), True)
-    return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), False)
+        return Terms(models, _bounded(price, view) / situation.strain, True)
+    price = _bounded(_price(view, allowed, situation.alpha, backlog), view)
+    return Terms(allowed, price / situation.strain, False)
 
 
 def _pick(

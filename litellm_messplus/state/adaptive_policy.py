@@ -12,6 +12,7 @@ from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, gates, newcomers
+from litellm_messplus.routing.charging import charged, without_draw
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
@@ -235,8 +236,9 @@ class AdaptivePolicy:
             (only,) = situation.estimates
             return gates.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
-        aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
+        aimed = charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
+        decision = without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
         return newcomers.tried(decision, aimed, self.unseen.told_share)

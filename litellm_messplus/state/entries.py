@@ -90,13 +90,36 @@ class Example:
         return Prompt(self.features, self.surface)
 
 
+# What a service level with limits beside alpha expects of a request, and what came of it.
+
+
+class LimitedUse(NamedTuple):
+    """The use that is expected of a request of a level with limits: the probability that it is
+    late, and what all its calls cost."""
+
+    late: float
+    cost: float
+
+
+class LimitedCall(NamedTuple):
+    """A call of a request of a level with limits, decided ``at`` seconds since 1970. ``is_late`` is
+    None where it says nothing of that, ``cost`` where nobody knows."""
+
+    service_level: str
+    request_id: str
+    at: float
+    is_served: bool
+    is_late: bool | None
+    cost: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Decided:
     """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
     ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
     ``calls`` is how many candidates were to be called; ``is_bought`` says that labels of their
-    answers are bought.
+    answers are bought; ``expected_use`` is None of a level without limits beside alpha.
     """
 
     position: int
@@ -107,13 +130,14 @@ class Decided:
     calls: int
     at: float
     is_bought: bool = False
+    expected_use: LimitedUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
-    newest of each source."""
+    newest of each source. ``limited`` is None of a level without limits beside alpha."""
 
     position: int
     zoo: str
@@ -125,6 +149,7 @@ class Settled:
     example: Example | None
     given: tuple[Given, ...]
     seconds: float | None = None
+    limited: LimitedCall | None = None
 
 
 @dataclass(frozen=True, slots=True)

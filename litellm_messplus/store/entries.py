@@ -30,7 +30,17 @@ from litellm_messplus.records import (
     is_forced,
     request_of,
 )
-from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
+from litellm_messplus.state.entries import (
+    Decided,
+    Entry,
+    Example,
+    Given,
+    Labelled,
+    LimitedCall,
+    Settled,
+    Taught,
+)
+from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.store.candidates import changes_in
 from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
@@ -109,6 +119,7 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.aim,
         requests.c.expected_satisfaction,
         requests.c.label_probability,
+        requests.c.limits,
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
@@ -126,6 +137,7 @@ def decided(request: Any, position: int) -> Decided:
         calls=1 + (request.exploration_calls or 0),
         at=request.created_at.timestamp(),
         is_bought=request.label_probability is not None,
+        expected_use=expected_use(request.limits),
     )
 
 
@@ -142,7 +154,11 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             calls.c.prompt_tokens,
             calls.c.completion_tokens,
             calls.c.seconds,
+            calls.c.cost,
             requests.c.zoo,
+            requests.c.service_level,
+            requests.c.created_at,
+            requests.c.limits,
             requests.c.prompt_characters,
             requests.c.encoder,
             requests.c.features,
@@ -180,6 +196,23 @@ def settled(
         example=_example(call.candidate, request, features) if used else None,
         given=earlier,
         seconds=call.seconds if used else None,
+        limited=None if request.limits is None else _limited(call, request),
+    )
+
+
+def _limited(call: Any, request: Any) -> LimitedCall:
+    return LimitedCall(
+        request.service_level,
+        call.request_id,
+        request.created_at.timestamp(),
+        call.role == CallRole.SERVED,
+        is_late(
+            request.limits,
+            call.seconds,
+            is_answered=call.status == CallStatus.SUCCESS,
+            is_repeated=call.is_cache_hit,
+        ),
+        call.cost,
     )
 
 

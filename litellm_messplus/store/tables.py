@@ -236,6 +236,12 @@ requests = Table(
         String(16),
         "Why it was held, or why it was held no longer; NULL where it was decided.",
     ),
+    optional(
+        "limits",
+        JSON(none_as_null=True),
+        "Where its service level stood against the limits beside alpha, what they cost it, and how "
+        "likely each candidate was to be late; NULL where it has none.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),

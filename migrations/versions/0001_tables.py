@@ -569,6 +569,12 @@ def upgrade() -> None:
             sa.String(16),
             "Why it was held, or why it was held no longer; NULL where it was decided.",
         ),
+        _optional(
+            "limits",
+            sa.JSON(none_as_null=True),
+            "Where its service level stood against the limits beside alpha, what they cost it, and "
+            "how likely each candidate was to be late; NULL where it has none.",
+        ),
         comment="One row a user's request: what was decided, from which estimates, and why.",
     )
     op.create_index(

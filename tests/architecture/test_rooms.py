@@ -75,7 +75,7 @@ SPINE = {
     "draws": set(),
     "engine": {
         *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
-        *("settings", "zoo"),
+        *("limiting", "settings", "zoo"),
     },
     "errors": set(),
     "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
@@ -85,6 +85,7 @@ SPINE = {
         "store",
     },
     "label_kind": set(),
+    "limiting": {"routing", "settings", "state", "switching"},
     "parquet": {"errors"},
     "plugin": {"proxy"},
     "records": {"candidate_change", "label_kind", "prediction", "routing", "switching"},

@@ -8,6 +8,8 @@ import pytest
 from tests.support.proxy import Config, Proxy, ask, until, zoo_config
 from tests.support.upstream import Upstream
 
+pytestmark = pytest.mark.end_to_end
+
 REQUESTS = 40
 SEEDED = "sitecustomize.py"
 """Python runs it first: the proxy's own draws begin at the same place."""
