@@ -28,6 +28,7 @@ influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of calls and ends
 modes             whether a zoo watches, routes a share, or routes all, as it is now
+forecasts         what is forecast of routing, and what came of it, for the history of modes
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes

@@ -156,6 +156,9 @@ class ObservedLog:
         served = found.served
         return None if served is None else self._rule.counting(found.labels[served.call_id])
 
+    def _is_judged(self, found: Observed, call: Row[Any]) -> bool:
+        return self._rule.counting(found.labels[call.call_id]) is not None
+
     def _served(self, found: Observed) -> Served:
         request, call, verdict = found.request, found.served, self._verdict(found)
         return Served(
@@ -183,6 +186,14 @@ class ObservedLog:
             satisfaction=None if verdict is None else verdict.value,
             cost=None if call is None else call.cost,
             beside=max(request.would_cost - expected, 0.0),
+            alpha=request.alpha,
+            costs=request.estimated_cost,
+            rates=request.estimated_satisfaction,
+            judged=tuple(
+                each.candidate
+                for each in found.calls
+                if each.candidate is not None and self._is_judged(found, each)
+            ),
         )
 
 

@@ -17,33 +17,35 @@ ALLOWED = {
     "conversations": {"costs", "prediction"},
     "state": {
         *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind", "switching"},
-    "switching": {"certificate"},
+    "switching": {"certificate", "routing"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
-        "switching",
+        *("conversations", "routing", "switching"),
     },
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
         *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind", "parquet"),
+        *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
-    "simulation": {"conversations", "costs"},
+    "simulation": {
+        *("conversations", "costs", "engine", "label_kind", "prediction", "routing", "settings"),
+        *("state", "zoo"),
+    },
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
