@@ -128,7 +128,7 @@ def main() -> int:
     else:
         for name, requests in found["back_after"].items():
             print(f"{name}: back after {requests} requests")
-        print(f"false_returns: {found['false_returns']:.3g} of {found['looks']} looks")
+        print(f"false_returns: {found['false_returns']:.3g} of the zoos, at {found['looks']} looks")
     return 0 if found["false_returns"] <= FALSE else 1
 
 

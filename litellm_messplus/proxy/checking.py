@@ -13,6 +13,7 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
 from litellm_messplus.proxy.deployments.index import configured_zoos
+from litellm_messplus.proxy.deployments.membership import members, routing_groups
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
@@ -135,7 +136,8 @@ def checked(config: Mapping[str, Any]) -> Checked:
 
 
 def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
-    own = [one for one in config.get("model_list") or [] if one.get("model_name") == zoo.name]
+    groups = routing_groups(config.get("router_settings") or {})
+    own = members(zoo.name, zoo.settings, config.get("model_list") or [], groups)
     return CheckedZoo(
         zoo.name,
         zoo.settings.policy,
@@ -174,7 +176,7 @@ def _labels(settings: ZooSettings) -> list[str]:
     return found
 
 
-def _zoo_notes(zoo: Zoo, own: list[Mapping[str, Any]]) -> list[str]:
+def _zoo_notes(zoo: Zoo, own: Sequence[Mapping[str, Any]]) -> list[str]:
     notes = []
     if _labels(zoo.settings) == ["feedback"]:
         notes.append(

@@ -65,6 +65,17 @@ def test_candidates_replicas_and_prices_are_shown(tmp_path: Path) -> None:
     assert zoo["alphas"] == {"default": 0.8}
 
 
+def test_the_replicas_of_a_routing_group_are_those_of_its_members(tmp_path: Path) -> None:
+    config = configuration(before="group:old", mode="watch")
+    for given, name in zip(config["model_list"], ("new", "old", "old"), strict=True):
+        given["model_name"] = name
+    group = {"group_name": "zoo", "models": ["old", "new"], "routing_strategy": "simple-shuffle"}
+    config["router_settings"] = {"routing_groups": [group]}
+
+    (zoo,) = json.loads(check(tmp_path, config, "--json").stdout)["zoos"]
+    assert [each["replicas"] for each in zoo["candidates"]] == [2, 1]
+
+
 def test_a_zoo_without_another_source_of_labels_is_told_so(tmp_path: Path) -> None:
     found = json.loads(check(tmp_path, configuration(), "--json").stdout)
     checked = configuration(labels={"checks": {"reference": True}})
