@@ -28,6 +28,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
+from threadpoolctl import threadpool_limits
 
 from benchmarks.switched_zoo import SwitchedZoo
 from litellm_messplus.store.database import create_engine, migrate
@@ -169,6 +170,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.seeds < 1 or not 0.0 <= given.sample <= 1.0:
         parser.error("--seeds: 1 or more; --sample: 0 to 1")
+    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
     with Progress(console=Console(stderr=True)) as progress:
         found = measure(given.seeds, given.sample, given.looks, progress)
     if given.json:

@@ -22,7 +22,7 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.held import held, upwards, without_trials
+from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import (
     CandidateChanged,
@@ -50,7 +50,8 @@ class Question:
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
     candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
-    time in seconds since 1970, by which the budget of a day is given out.
+    time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
+    other candidate may be called beside the one that serves it.
     """
 
     request_id: str
@@ -63,6 +64,7 @@ class Question:
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
     at: float = 0.0
+    is_alone: bool = False
 
     @property
     def is_forced(self) -> bool:
@@ -153,6 +155,9 @@ class Engine:
         level, situation = question.level, self.situation(question)
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
+        if question.is_alone:
+            untried = alone(self._untried(question, situation))
+            return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
     def hold(self, question: Question, candidate: str) -> Choice:

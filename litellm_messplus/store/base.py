@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.store.side_tables import log_base, snapshots
+from litellm_messplus.store.tables import candidate_events, log_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,13 @@ async def drop(engine: AsyncEngine, zoo: str) -> bool:
 
 async def _forget(connection: AsyncConnection, zoo: str) -> bool:
     """Delete the base and the snapshots of a zoo: from an older one, the log does not lead to here
-    any more."""
+    any more. So do the changes of its candidates that no fold reads: workers report anew what is
+    there."""
     dropped = await connection.execute(delete(log_base).where(log_base.c.zoo == zoo))
     await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))
+    start = select(log_head.c.start).scalar_subquery()
+    unread = (candidate_events.c.zoo == zoo) & (candidate_events.c.position <= start)
+    await connection.execute(delete(candidate_events).where(unread))
     return dropped.rowcount > 0
 
 

@@ -23,7 +23,8 @@ SHOWN = 100
 async def report(engine: AsyncEngine, record: CandidateRecord, after: int | None) -> int | None:
     """Append a change to the log, with the next number; returns its position. None where somebody
     else was faster: the log has more changes of the candidate than the ``after`` that the reporter
-    knows, or, to one who knows none, the candidate is there.
+    knows, or, to one who knows none, the candidate is there. Where they are pruned, the number goes
+    on from what the reporter knows.
 
     The head of the log is locked from the question to the commit, so that no two are written.
     Raises SQLAlchemyError and DatabaseFileGoneError.
@@ -31,7 +32,7 @@ async def report(engine: AsyncEngine, record: CandidateRecord, after: int | None
     async with engine.begin() as connection:
         await log.lock(connection)
         newest = await _newest(connection, record.zoo, record.candidate)
-        number = 0 if newest is None else newest.number
+        number = (after or 0) if newest is None else newest.number
         if after is None and newest is not None and newest.change != Change.GONE:
             return None
         if after is not None and number != after:

@@ -1,27 +1,44 @@
-"""The rows of pruned requests and lessons: found, read and deleted in parts of bounded size."""
+"""The rows of pruned requests, lessons and changes of candidates: found, read and deleted in parts
+of bounded size.
+
+Of the changes of a candidate the newest stays while it is there, so that one row a model is left:
+its number says what is new of it. What the others said is in the base of the zoo.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, delete, func, select
+from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.tables import call_energy, calls, gradings, labels, lessons, requests
+from litellm_messplus.candidate_change import Change
+from litellm_messplus.store.side_tables import log_base
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    candidate_events,
+    gradings,
+    labels,
+    lessons,
+    requests,
+)
 
 SPAN = 20_000
 """Positions of the log in one part, which bounds the memory that reading it takes."""
 CHUNK = 100
-"""Requests, or lessons, deleted in one transaction: labels wait for it on SQLite."""
+"""Requests, lessons or changes, deleted in one transaction: labels wait for it on SQLite."""
 ABOUT_REQUESTS = (calls, labels, gradings, call_energy)
-PRUNED = (requests, *ABOUT_REQUESTS, lessons)
+BY_THEMSELVES = (requests, lessons, candidate_events)
+"""Tables whose rows go by their own position."""
+PRUNED = (requests, *ABOUT_REQUESTS, lessons, candidate_events)
 """Every table that rows go from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Requests and lessons at positions in (``after``, ``upto``], with all that is said of them
-    wherever it lies. A run that goes on where another ended finds the same parts."""
+    """Requests, lessons and changes at positions in (``after``, ``upto``], with all that is said of
+    the requests wherever it lies. A run that goes on where another ended finds the same parts."""
 
     after: int
     upto: int
@@ -31,8 +48,8 @@ async def first_part(engine: AsyncEngine, start: int) -> Part | None:
     """Find the first part before the start of the log that has rows left; None where none has."""
     found = []
     async with engine.connect() as connection:
-        for table in (requests, lessons):
-            query = select(func.min(table.c.position)).where(table.c.position <= start)
+        for table in BY_THEMSELVES:
+            query = select(func.min(table.c.position)).where(_in_part(table, Part(0, start)))
             found.append((await connection.execute(query)).scalar_one())
     first = min((position for position in found if position is not None), default=None)
     if first is None:
@@ -69,9 +86,10 @@ async def counts(engine: AsyncEngine, part: Part) -> Mapping[str, int]:
 
 
 async def delete_some(engine: AsyncEngine, part: Part) -> int:
-    """Delete a chunk in one transaction: requests with all that is said of them, or lessons.
+    """Delete a chunk in one transaction: requests with all that is said of them, or others.
     Returns how many rows that were; 0 where the part has none left."""
-    for table, about in ((requests, ABOUT_REQUESTS), (lessons, ())):
+    for table in BY_THEMSELVES:
+        about = ABOUT_REQUESTS if table is requests else ()
         (key,) = table.primary_key.columns
         # Read first and by itself: SQLite takes the writer's lock for what is deleted alone.
         chosen = await _first_keys(engine, table, part)
@@ -98,4 +116,15 @@ def _in_part(table: Table, part: Part) -> ColumnElement[bool]:
     if table in ABOUT_REQUESTS:
         within: Select[Any] = select(requests.c.request_id).where(_in_part(requests, part))
         return table.c.request_id.in_(within)
-    return (table.c.position > part.after) & (table.c.position <= part.upto)
+    within_part = (table.c.position > part.after) & (table.c.position <= part.upto)
+    return within_part & _is_past() if table is candidate_events else within_part
+
+
+def _is_past() -> ColumnElement[bool]:
+    """Tell whether a change of a candidate is over: another came after it, the candidate is gone,
+    or its zoo has left nothing behind."""
+    own, newer = candidate_events.c, candidate_events.alias("newer")
+    of_the_same = (newer.c.zoo == own.zoo) & (newer.c.candidate == own.candidate)
+    is_followed = exists(newer.c.number).where(of_the_same & (newer.c.number > own.number))
+    has_base = exists(log_base.c.zoo).where(log_base.c.zoo == own.zoo)
+    return or_(is_followed, own.change == Change.GONE, ~has_base)

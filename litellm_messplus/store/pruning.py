@@ -16,7 +16,7 @@ from litellm_messplus.store import base, lessons, log, snapshots
 from litellm_messplus.store.base import Base
 from litellm_messplus.store.side_tables import log_base
 from litellm_messplus.store.side_tables import snapshots as kept_snapshots
-from litellm_messplus.store.tables import calls, labels, log_head, requests
+from litellm_messplus.store.tables import calls, candidate_events, labels, log_head, requests
 from litellm_messplus.store.tables import lessons as lesson_rows
 
 # One prune of a database at a time: two would write each other's files.
@@ -84,9 +84,14 @@ def _busy() -> BusyPruningError:
 # the fold that a start would go on from.
 
 
+OF_ZOOS = (requests, lesson_rows, candidate_events)
+"""What a fold reads by itself, of a zoo, at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Requests and lessons at positions in (``start``, ``upto``] may go, as the log was at its
+    """Requests, lessons and changes of candidates at positions in (``start``, ``upto``] may go, as
+    the log was at its
     ``head``; ``bases`` are to stand for them. ``held`` says, by zoo, where its snapshot ends and so
     holds back others that are old enough. ``forgotten`` zoos leave nothing behind."""
 
@@ -135,8 +140,8 @@ async def move_start(engine: AsyncEngine, cut: Cut) -> int:
         upto = cut.upto if late is None else late - 1
         if upto <= ends.start or not await _are_kept(connection, cut.bases):
             return ends.start
-        await base.replace(connection, cut.bases, cut.forgotten)
         await connection.execute(update(log_head).values(start=upto))
+        await base.replace(connection, cut.bases, cut.forgotten)
     return upto
 
 
@@ -177,10 +182,10 @@ def _base_of(found: snapshots.Snapshot) -> Base:
 
 
 async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datetime) -> int:
-    """Find the position before the first request or lesson that is not old enough; the head where
-    all are."""
+    """Find the position before the first request, lesson or change that is not old enough; the
+    head where all are."""
     upto = ends.head
-    for table in (requests, lesson_rows):
+    for table in OF_ZOOS:
         query = (
             select(table.c.position)
             .where(table.c.position > ends.start, table.c.created_at >= before)
@@ -194,9 +199,11 @@ async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datet
 
 
 async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str]:
-    """List the zoos that have requests of that age, or lessons."""
+    """List the zoos that have requests of that age, or lessons, or changes of candidates."""
     query = union(
-        select(requests.c.zoo).where(requests.c.created_at < before), select(lesson_rows.c.zoo)
+        select(requests.c.zoo).where(requests.c.created_at < before),
+        select(lesson_rows.c.zoo),
+        select(candidate_events.c.zoo).where(candidate_events.c.created_at < before),
     )
     return sorted((await connection.execute(query)).scalars())
 
@@ -204,7 +211,7 @@ async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str
 async def _first_beyond(
     connection: AsyncConnection, zoo: str, reach: int, start: int, upto: int
 ) -> int | None:
-    """Find the first request or lesson of the zoo about which its state does not hold
+    """Find the first request, lesson or change of the zoo about which its state does not hold
     everything."""
     found = [
         (await connection.execute(query)).scalar_one() for query in _beyond(reach, start, upto, zoo)
@@ -213,7 +220,7 @@ async def _first_beyond(
 
 
 def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]]:
-    for table in (requests, lesson_rows):
+    for table in OF_ZOOS:
         yield select(func.min(table.c.position)).where(
             table.c.zoo == zoo, table.c.position > max(reach, start), table.c.position <= upto
         )

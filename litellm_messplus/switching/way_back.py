@@ -17,7 +17,12 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.certificate.sequence import Vector, rate_bounds
+from litellm_messplus.certificate.sequence import (
+    Vector,
+    is_surely_above,
+    is_surely_below,
+    rate_bounds,
+)
 
 FALSE_ALARMS = 0.05
 """The probability that a zoo which keeps its promise ever returns."""
@@ -68,8 +73,8 @@ def missed_too_often(missed: Sequence[bool]) -> str | None:
     """Say that too many routed requests missed their deadline, or were not routed."""
     marks = np.array(missed, dtype=np.float64)
     for start, made in _windows(len(marks)):
-        low, _ = _bounds(float(marks[start:].sum()), len(marks) - start, made)
-        if low > MOST_MISSED:
+        yes, trials = np.array([marks[start:].sum()]), np.array([float(len(marks) - start)])
+        if is_surely_above(yes, trials, MOST_MISSED, made).any():
             share = marks[start:].mean()
             return f"{share:.1%} of the last {len(marks) - start} requests missed their deadline"
     return None
@@ -117,8 +122,8 @@ def _level_too_low(level: str, own: Sequence[Served], levels: int) -> str | None
             continue
         mean_alpha = float((alpha[start:] * trials[start:]).sum() / counted)
         yes = gained[start:].sum() + mean_alpha * counted + saved[start]
-        _, high = _bounds(float(np.clip(yes, 0.0, counted)), float(counted), made)
-        if high < mean_alpha:
+        yes, trialled = np.array([np.clip(yes, 0.0, counted)]), np.array([counted])
+        if is_surely_below(yes, trialled, mean_alpha, made).any():
             rate = 100.0 * (gained[start:].sum() / counted + mean_alpha)
             return (
                 f"{level}: {rate:.1f} % satisfied of the last {len(own) - start} requests, "
@@ -165,6 +170,8 @@ def _more_errors(served: Sequence[Served]) -> str | None:
         if arms is None:
             continue
         routed, before = arms
+        if routed.mean() <= before.mean() + MORE_ERRORS:
+            continue  # no bound lies beyond its mean
         low, _ = _bounds(float(routed.sum()), len(routed), made)
         _, high = _bounds(float(before.sum()), len(before), made)
         if low > high + MORE_ERRORS:
@@ -205,8 +212,9 @@ def _at_least(ordered: Vector, made: float) -> float | None:
     usual = (1.0 - SLOW) * count
     most = min(count - 1, int(usual + 3.0 * (made * usual) ** 0.5 + 3.0 * made))
     above = np.arange(int(usual), most + 1, dtype=np.float64)
-    low, _ = rate_bounds(above, np.full(len(above), float(count)), made)
-    surely = np.flatnonzero(low > 1.0 - SLOW)
+    surely = np.flatnonzero(
+        is_surely_above(above, np.full(len(above), float(count)), 1.0 - SLOW, made)
+    )
     return float(ordered[count - 1 - int(above[surely[0]])]) if len(surely) else None
 
 
@@ -214,6 +222,7 @@ def _at_most(ordered: Vector, made: float) -> float | None:
     """Bound the quantile from above: the smallest value which less than 5 % surely exceed."""
     count = len(ordered)
     above = np.arange(0, int((1.0 - SLOW) * count) + 1, dtype=np.float64)
-    _, high = rate_bounds(above, np.full(len(above), float(count)), made)
-    surely = np.flatnonzero(high < 1.0 - SLOW)
+    surely = np.flatnonzero(
+        is_surely_below(above, np.full(len(above), float(count)), 1.0 - SLOW, made)
+    )
     return float(ordered[count - 1 - int(above[surely[-1]])]) if len(surely) else None

@@ -3,13 +3,31 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Subquery, Table, func, literal, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Subquery,
+    Table,
+    case,
+    func,
+    literal,
+    select,
+    union_all,
+)
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.log import TABLE_OF
-from litellm_messplus.store.tables import call_energy, calls, gradings, labels, log_head, requests
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    candidate_events,
+    gradings,
+    labels,
+    log_head,
+    requests,
+)
 from litellm_messplus.upkeep.finding import CheckResult, Outcome, some
 
 # Whether the database can be read at all: SQLite's own check of its file.
@@ -144,7 +162,7 @@ async def check_positions(database: AsyncEngine) -> list[CheckResult]:
         query = select(  # at once: a running proxy appends between two statements
             func.count(),
             func.count(taken.c.position.distinct()),
-            func.min(taken.c.position),
+            func.min(case((taken.c.name != candidate_events.name, taken.c.position))),
             func.max(taken.c.position),
             select(log_head.c.position).scalar_subquery(),
             func.coalesce(select(log_head.c.start).scalar_subquery(), 0),
@@ -159,7 +177,7 @@ async def check_positions(database: AsyncEngine) -> list[CheckResult]:
         CheckResult(ORDER_CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")
     ]
     if start:
-        findings.append(_pruned(start, is_done=(first or head) > start))
+        findings.append(_pruned(start, is_done=first is None or first > start))
     empty = (head or 0) - distinct
     if empty and not start:
         told = (

@@ -621,7 +621,8 @@ def upgrade() -> None:
         _optional(
             "before",
             sa.String(255),
-            "What serves the others: `litellm`, or a candidate; NULL where there is no way back.",
+            "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
+            "there is no way back.",
         ),
         _required(
             "by", sa.String(255), "Who changed it: the hash of a key, `file`, or `way back`."

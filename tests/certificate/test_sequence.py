@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litellm_messplus.certificate.sequence import (
@@ -13,6 +13,8 @@ from litellm_messplus.certificate.sequence import (
     SampledSums,
     Vector,
     cost,
+    is_surely_above,
+    is_surely_below,
     least_made,
     rate_bounds,
 )
@@ -158,3 +160,15 @@ def test_without_a_trial_any_rate_may_be() -> None:
     low, high = rate_bounds(one(0.0), one(0.0), MADE)
 
     assert (low[0], high[0]) == (0.0, 1.0)
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.floats(0.01, 0.99))
+def test_a_rate_is_surely_above_or_below_where_its_bounds_are(
+    yes: int, no: int, rate: float
+) -> None:
+    seen, trials = one(float(yes)), one(float(yes + no))
+    low, high = rate_bounds(seen, trials, MADE)
+    assume(min(abs(rate - low[0]), abs(rate - high[0])) > 1e-6)
+
+    assert is_surely_above(seen, trials, rate, MADE)[0] == (low[0] > rate)
+    assert is_surely_below(seen, trials, rate, MADE)[0] == (high[0] < rate)

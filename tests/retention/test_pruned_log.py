@@ -23,7 +23,7 @@ from litellm_messplus.status.build import read_status
 from litellm_messplus.store import history as histories
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.pruned_rows import PRUNED
+from litellm_messplus.store.pruned_rows import ABOUT_REQUESTS, PRUNED
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
@@ -143,7 +143,7 @@ async def test_requests_go_with_all_that_is_said_of_them_and_no_other(
     found = await prune(database_url, LONG_AGO + 20 * HOUR, None)
 
     async with database.connect() as connection:
-        for table in PRUNED[:-1]:
+        for table in (requests, *ABOUT_REQUESTS):
             left = set((await connection.execute(select(table.c.request_id))).scalars())
             assert not left & {f"r{number}" for number in range(1, 21)}, table.name
         left = set((await connection.execute(select(requests.c.request_id))).scalars())
