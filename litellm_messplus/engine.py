@@ -51,7 +51,8 @@ class Question:
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
     candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
     time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
-    other candidate may be called beside the one that serves it.
+    other candidate may be called beside the one that serves it. ``counted_with`` is the first
+    request of its conversation, where the promise counts that in its place.
     """
 
     request_id: str
@@ -63,6 +64,7 @@ class Question:
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    counted_with: str | None = None
     at: float = 0.0
     is_alone: bool = False
 
@@ -153,6 +155,8 @@ class Engine:
         """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is asked
         once, before the policy."""
         level, situation = question.level, self.situation(question)
+        if question.counted_with is not None:  # what is tried is tried on whole conversations
+            situation, labelled = without_trials(situation), None
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
         if question.is_alone:
@@ -184,7 +188,8 @@ class Engine:
     def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        self._unfolded[level][question.request_id] = expected_shortfall
+        is_turn = question.counted_with is not None
+        self._unfolded[level][question.request_id] = 0.0 if is_turn else expected_shortfall
         use = use_of(situation, decision)
         if use is not None:
             self._unfolded_use[level][question.request_id] = use
@@ -227,8 +232,16 @@ class Engine:
             outlook=expectations.outlook(usual, self._usual_factors(), limits),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
+            counted=self._counted(question),
             limits=limits,
         )
+
+    def _counted(self, question: Question) -> int | None:
+        """Number the request's conversation; None where the promise counts requests."""
+        if not self.zoo.settings.counts_conversations:
+            return None
+        begins = question.counted_with is None
+        return max(self.state.counted(question.level.name) + begins, 1)
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
         """Return the candidates to try with care; none where nobody else could serve."""
@@ -287,7 +300,7 @@ class Engine:
             label_noise=level.label_noise,
             raised=0.0
             if level.confidence is None
-            else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
+            else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),
         )
 
 

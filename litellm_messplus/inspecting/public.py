@@ -130,6 +130,7 @@ class PublicRequest(PublicRow):
     turn: int | None
     hold: str | None
     limits: dict[str, Any] | None
+    counted_with: str | None
 
 
 class PublicHistory(PublicRequest):

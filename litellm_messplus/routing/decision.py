@@ -61,6 +61,8 @@ class Situation:
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
     label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
     ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
+    ``counted`` is the number of its conversation, from 1, where the promise counts those; None
+    where it counts requests.
     ``limits`` are those beside alpha, None where the service level has none; the costs of
     ``outlook`` are charged for lateness by them, those of the estimates are not.
     """
@@ -78,6 +80,12 @@ class Situation:
     is_forced: bool = False
     newcomers: tuple[Estimate, ...] = ()
     limits: Limits | None = None
+    counted: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of what the promise counts, this request or its conversation included."""
+        return self.t if self.counted is None else self.counted
 
     @property
     def strain(self) -> float:

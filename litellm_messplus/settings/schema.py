@@ -27,6 +27,7 @@ from litellm_messplus.settings.serving import (
     HoldMode,
     Holdout,
     ModeName,
+    Unit,
     WatchSettings,
 )
 from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
@@ -205,6 +206,28 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _conversations_are_known_where_they_count(self) -> "ZooSettings":
+        if not self.counts_conversations:
+            return self
+        if self.policy == "paper":
+            raise ValueError(
+                "without `conversations.unit: conversation`, which only `policy: adaptive` reads: "
+                "`policy: paper` counts requests"
+            )
+        if self.hold == "never":
+            raise ValueError(
+                "`conversations.hold: tool_loop` or `warm` beside `conversations.unit: "
+                "conversation`: with `never`, nobody knows which requests belong together"
+            )
+        given = [name for name in ("parity", "auto") if getattr(self.labels, name) is not None]
+        if given:
+            raise ValueError(
+                f"without labels.{given[0]} beside `conversations.unit: conversation`: it buys "
+                "labels of single answers, which say nothing of a whole conversation"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
@@ -242,6 +265,11 @@ class ZooSettings(PolicySettings):
     def hold(self) -> HoldMode:
         """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
+
+    @property
+    def counts_conversations(self) -> bool:
+        """Tell whether alpha is a share of its conversations, and not of its requests."""
+        return self.conversations.unit is Unit.CONVERSATION
 
     @model_validator(mode="after")
     def _what_is_held_out_is_served(self) -> "ZooSettings":
@@ -389,3 +417,8 @@ class MessplusSettings(Settings):
         default=False,
         description="Whether LiteLLM's spend for exploration calls goes to the caller's key.",
     )
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The zoos whose promise counts conversations as a whole."""
+        return frozenset(name for name, zoo in self.zoos.items() if zoo.counts_conversations)

@@ -1,5 +1,6 @@
 """How a zoo serves: how far it has taken over, and whether conversations stay where they are."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -51,6 +52,13 @@ class AlertsSettings(Settings):
 HoldMode = Literal["never", "tool_loop", "warm"]
 
 
+class Unit(StrEnum):
+    """The unit in which a promise counts."""
+
+    REQUEST = "request"
+    CONVERSATION = "conversation"
+
+
 class ConversationsSettings(Settings):
     """The settings of conversations. What is left out depends on the policy."""
 
@@ -59,4 +67,9 @@ class ConversationsSettings(Settings):
         description="When a request stays with the deployment that answered before it: `never`; "
         "`tool_loop`, while a tool loop is open or the prompt holds what no other model can read; "
         "`warm`, also while its prompt cache is warm and that saves money.",
+    )
+    unit: Unit = Field(
+        default=Unit.REQUEST,
+        description="What alpha is a share of: `request`, or `conversation`, where one verdict "
+        "settles a whole task, however many requests it takes.",
     )

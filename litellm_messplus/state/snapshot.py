@@ -71,6 +71,9 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
         plain["limits"] = state.limits.plain()
     if not state.catalog.is_empty:  # else it is what it always was
         plain["catalog"] = state.catalog.plain()
+    if state.turns:  # else no promise counts conversations
+        plain["turns"] = dict(state.turns)
+        plain["credits"] = state.credits.plain()
     arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
     return plain, {name: array.copy() for name, array in arrays.items()}
 
@@ -128,6 +131,8 @@ def load(data: bytes, empty: ZooState) -> ZooState:
         raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
     empty.requests.update(plain["requests"])
     empty.taught.update(plain["taught"])
+    empty.turns.update(plain.get("turns", {}))
+    empty.credits.load(plain.get("credits", {}))
     for name, means in plain["estimators"].items():
         for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
             mean.value, mean.count = value, count

@@ -96,7 +96,7 @@ def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
         if found.verdict is Verdict.NOT_KEPT:
-            over = f"the last {found.requests} requests" if span == "last" else "the whole time"
+            over = f"the last {found.requests} {found.unit}" if span == "last" else "the whole time"
             yield AlertKind.NOT_KEPT, f"the promise was not kept over {over}: {_rate(found)}"
             return
 

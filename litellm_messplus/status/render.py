@@ -43,7 +43,8 @@ def advice(level: LevelStatus, status: Status) -> str:
         return "to do: lower alpha, or add a model that satisfies more"
     is_past = kinds == {AlertKind.NOT_KEPT} and level.last.satisfaction.verdict in HELD
     if is_past:
-        return f"{NOTHING}: the last {level.last.satisfaction.requests} requests kept it"
+        last = level.last.satisfaction
+        return f"{NOTHING}: the last {last.requests} {last.unit} kept it"
     if kinds.difference(FEEDBACK):
         return "to do: see the alerts below"
     if kinds or level.overall.satisfaction.verdict is Verdict.CANNOT_SAY:
@@ -298,7 +299,7 @@ def _figures(level: LevelStatus) -> Iterator[str]:
 
 def _rate_in_words(found: Satisfaction) -> str:
     if found.rate is None or found.low is None or found.high is None:
-        return f"no verdict on {found.requests} requests"
+        return f"no verdict on {found.requests} {found.unit}"
     low, high = 100.0 * found.low, 100.0 * found.high
     return f"{100.0 * found.rate:.1f} % satisfied ({low:.1f} to {high:.1f} %)"
 

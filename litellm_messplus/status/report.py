@@ -143,7 +143,8 @@ class BestSingleState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
     """The share satisfied of the requests with a verdict (``answered``), each by the weight of its
-    verdict, against what they were promised.
+    verdict, against what they were promised. ``unit`` is `conversations` where the promise counts
+    those: ``requests`` are then so many conversations.
 
     ``effective`` is how many equal verdicts say as much. ``promised`` is alpha; where it was
     changed, its mean over the answered requests. ``kept_within_points`` is how far below it the
@@ -162,6 +163,7 @@ class Satisfaction:
     is_thin: bool
     evidence: str
     kept_within_points: float | None = None
+    unit: str = "requests"
 
     @property
     def verdict_in_words(self) -> str:

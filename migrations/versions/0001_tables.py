@@ -328,6 +328,11 @@ def upgrade() -> None:
         _key("alpha", sa.Float(), "The share promised at that time."),
         _required("requests", sa.Integer(), "Requests decided."),
         _required(
+            "counted",
+            sa.Integer(),
+            "What the promise counts: those requests, or the conversations that they began.",
+        ),
+        _required(
             "labelled", sa.Integer(), "Those with a label of any source, whether it counts or not."
         ),
         _required("answered", sa.Integer(), "Those with a verdict."),
@@ -575,7 +580,20 @@ def upgrade() -> None:
             "Where its service level stood against the limits beside alpha, what they cost it, and "
             "how likely each candidate was to be late; NULL where it has none.",
         ),
+        _optional(
+            "counted_with",
+            sa.String(64),
+            "The first request of its conversation, where the promise counts conversations: that "
+            "one stands for it, and has the verdict. NULL of a request that counts itself.",
+        ),
         comment="One row a user's request: what was decided, from which estimates, and why.",
+    )
+    op.create_index(
+        "ix_requests_counted_with",
+        "requests",
+        ["counted_with", "position"],
+        sqlite_where=sa.text("counted_with IS NOT NULL"),
+        postgresql_where=sa.text("counted_with IS NOT NULL"),
     )
     op.create_index(
         "ix_requests_created_at_level_key",

@@ -17,8 +17,7 @@ ALLOWED = {
     "conversations": {"costs", "prediction"},
     "state": {
         *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
@@ -26,7 +25,7 @@ ALLOWED = {
     "switching": {"certificate", "routing"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
-        "switching",
+        *("conversations", "routing", "switching"),
     },
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
@@ -43,7 +42,10 @@ ALLOWED = {
         *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
-    "simulation": {"conversations", "costs"},
+    "simulation": {
+        *("conversations", "costs", "engine", "label_kind", "prediction", "routing", "settings"),
+        *("state", "zoo"),
+    },
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),

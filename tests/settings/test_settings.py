@@ -184,6 +184,27 @@ def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str)
     assert load_paper({"service_levels": levels}).zoos["llama"].level("batch")
 
 
+def test_a_promise_counts_requests_unless_it_is_to_count_conversations() -> None:
+    assert load({}).whole == frozenset()
+    assert load({"conversations": {"unit": "conversation"}}).whole == {"llama"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"policy": "paper"}, "`policy: paper` counts requests"),
+        ({"conversations": {"unit": "conversation", "hold": "never"}}, "nobody knows which"),
+        ({"labels": {"auto": {"judge": "gpt"}}}, "without labels.auto beside"),
+        ({"labels": {"parity": {"judge": "gpt"}}}, "without labels.parity beside"),
+    ],
+)
+def test_where_conversations_cannot_be_counted_the_start_stops(
+    given: dict[str, Any], told: str
+) -> None:
+    error = refusal_of({"conversations": {"unit": "conversation"}} | given)
+    assert told in error.allowed
+
+
 def test_conversations_are_held_unless_the_paper_decides() -> None:
     assert load({}).zoos["llama"].hold == "warm"
     assert load({"conversations": {"hold": "tool_loop"}}).zoos["llama"].hold == "tool_loop"

@@ -48,6 +48,7 @@ from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.proxy.surfaces.usage import read_usage
 from litellm_messplus.records import CallRecord, CallStatus, RequestRecord
 from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import ZooSettings
 
 VLLM = "hosted_vllm/"
 """How LiteLLM's name of a model begins that a vLLM server serves."""
@@ -117,6 +118,7 @@ class Holds:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             place = self.lines.find(_asked(request, question, zoo), self._clock())
+            question = _counted(question, place, known.engine.zoo.settings)
             able = self._able(deployments, question.candidates, barred)
             return self._standing(known, question, place, signs, able)
         except Exception:
@@ -253,6 +255,14 @@ def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
         session_named(request.client_metadata, request.kwargs),
         None if earlier is None else plain_response_id(earlier),
     )
+
+
+def _counted(question: Question, place: Place, settings: ZooSettings) -> Question:
+    """Say with which request a further turn is counted, where the promise counts conversations."""
+    first = place.line.conversation
+    if not settings.counts_conversations or first == question.request_id:
+        return question
+    return replace(question, counted_with=first)
 
 
 def _owner(place: Place) -> Line:

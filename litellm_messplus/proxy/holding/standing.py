@@ -45,6 +45,7 @@ class Columns(TypedDict, total=False):
     prefix: str
     turn: int
     hold: str | None
+    counted_with: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class Standing:
             "prefix": self.place.prompt.hex(),
             "turn": self.place.turn,
             "hold": None if hold is None else hold.value,
+            "counted_with": self.question.counted_with,
         }
 
     def pinned_by(self, choice: Choice) -> Pin | None:
