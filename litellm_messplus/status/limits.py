@@ -85,7 +85,7 @@ async def _late(
     """Count late requests, and those that ended and say whether they were, by the limits of now.
 
     What is late is told as in the fold: an answer of LiteLLM's cache never is, and a failure says
-    nothing where it was quick.
+    nothing.
     """
     over = or_(
         false(),
@@ -98,9 +98,7 @@ async def _late(
         ),
     )
     late = ~calls.c.is_cache_hit & over
-    is_timed = calls.c.is_cache_hit | (
-        calls.c.seconds.is_not(None) & (over | (calls.c.status == "success"))
-    )
+    is_timed = calls.c.is_cache_hit | calls.c.seconds.is_not(None)
     query = (
         select(
             requests.c.zoo,
@@ -109,7 +107,7 @@ async def _late(
             func.count(case((is_timed, 1))),
         )
         .join_from(requests, calls, calls.c.call_id == requests.c.request_id + ".0")
-        .where(requests.c.limits.is_not(None))
+        .where(requests.c.limits.is_not(None), calls.c.status == "success")
         .group_by(requests.c.zoo, requests.c.service_level)
     )
     query = within(query, requests.c.request_id, start)

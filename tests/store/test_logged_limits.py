@@ -89,7 +89,7 @@ async def test_the_log_tells_how_late_and_how_expensive_the_newest_were(
     assert found.latency is not None
     assert found.budget is not None
     assert found.binding == "latency"
-    assert (found.latency.late, found.latency.ended) == (2, 5)
+    assert (found.latency.late, found.latency.ended) == (1, 4)
     assert found.latency.late_owed == 3.0
     assert found.budget.spent == pytest.approx(6.5)
 
