@@ -121,10 +121,12 @@ def _crossings(
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """The numbers expected of a candidate; ``score`` is cost - price * satisfaction, where there is
-    a price. ``is_best`` is by the logged numbers, ``is_chosen`` by the router."""
+    a price, with the charge for being ``late`` in it, where there is a limit. ``is_best`` is by the
+    logged numbers, ``is_chosen`` by the router."""
 
     candidate: str
     cost: float
+    late: float | None
     satisfaction: float
     score: float | None
     is_chosen: bool
@@ -182,15 +184,20 @@ def explain(logged: Logged) -> Explanation:
     cost = {
         name: value for name, value in request["estimated_cost"].items() if name in satisfaction
     }
-    price = request["price"]
-    prices = envelope(cost, satisfaction)
+    price, limits = request["price"], request["limits"] or {}
+    late = limits.get("late", {})
+    charged = (
+        {name: cost[name] + limits["late_price"] * late[name] for name in cost} if late else cost
+    )
+    prices = envelope(charged, satisfaction)
     now = None if price is None else range_at(prices, price)
     candidates = tuple(
         Candidate(
             name,
             cost[name],
+            late.get(name),
             satisfaction[name],
-            None if price is None else cost[name] - price * satisfaction[name],
+            None if price is None else charged[name] - price * satisfaction[name],
             name == request["chosen"],
             now is not None and name == now.candidate,
         )

@@ -6,7 +6,7 @@ else's, and a position means nothing outside of the log.
 """
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel
 from sqlalchemy import RowMapping
@@ -129,6 +129,7 @@ class PublicRequest(PublicRow):
     line: str | None
     turn: int | None
     hold: str | None
+    limits: dict[str, Any] | None
     counted_with: str | None
 
 

@@ -54,7 +54,7 @@ def reason_in_words(reason: str) -> str:
 
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order in which a person asks."""
-    parts = (_who, _why, _promise, _exploration, _cost, _verdict, _prompt, _price)
+    parts = (_who, _why, _promise, _limits, _exploration, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
 
@@ -140,6 +140,26 @@ def _owed(found: Explanation) -> str:
     if queue == 0.0:
         return "nothing is owed"
     return "satisfied requests are owed" if queue > 0.0 else "below 0 is credit"
+
+
+def _limits(found: Explanation) -> Iterator[str]:
+    limits = found.logged.request["limits"]
+    if limits is None:
+        return
+    if "late_after" in limits:
+        seconds, owed = exact(limits["late_after"]), exact(limits["late_owed"])
+        yield (
+            f"At most 5 % of its level's requests may take longer than {seconds} s: {owed} such "
+            "requests were owed (below 0 is credit); a late one was charged with "
+            f"{exact(limits['late_price'])}."
+        )
+    if "budget" in limits:
+        yield (
+            f"Of the day's budget of {exact(limits['budget'])}, {exact(limits['spent'])} was spent "
+            f"and {exact(limits['allowed'])} given out: costs counted {exact(limits['strain'])} "
+            "times, so the price is that much lower."
+        )
+    yield f"Beside alpha {limits['binding'] or 'no limit'} decided who serves."
 
 
 def _exploration(found: Explanation) -> Iterator[str]:
@@ -240,7 +260,9 @@ def render_requests(found: Sequence[Listed]) -> RenderableType:
 
 
 def _candidates(found: Explanation) -> Table:
-    table = _table("expected", ("candidate", "satisfaction", "cost", "score", ""))
+    has_late = any(each.late is not None for each in found.candidates)
+    late = ("late",) if has_late else ()
+    table = _table("expected", ("candidate", "satisfaction", "cost", *late, "score", ""))
     for each in found.candidates:
         marks = [
             word
@@ -248,7 +270,8 @@ def _candidates(found: Explanation) -> Table:
             if is_so
         ]
         score = "no price" if each.score is None else exact(each.score)
-        cells = (exact(each.satisfaction), exact(each.cost), score)
+        is_late = (exact(each.late),) if has_late else ()
+        cells = (exact(each.satisfaction), exact(each.cost), *is_late, score)
         _add(table, each.candidate, *cells, ", ".join(marks))
     return table
 

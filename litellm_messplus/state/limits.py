@@ -50,15 +50,13 @@ def expected_use(found: Mapping[str, Any] | None) -> LimitedUse | None:
 def is_late(
     found: Mapping[str, Any], seconds: float | None, *, is_answered: bool, is_repeated: bool
 ) -> bool | None:
-    """Tell whether a call came late by the limit of its request; None where it says nothing: a
-    failure that was quick, and a call without a time. LiteLLM's cache is never late."""
-    if "late_after" not in found:
+    """Tell whether an answer came late by the limit of its request; None where the call says
+    nothing: without an answer, or without a time. LiteLLM's cache is never late."""
+    if "late_after" not in found or not is_answered:
         return None
     if is_repeated:
         return False
-    if seconds is None or (seconds <= found["late_after"] and not is_answered):
-        return None
-    return bool(seconds > found["late_after"])
+    return None if seconds is None else bool(seconds > found["late_after"])
 
 
 def day_of(at: float) -> int:

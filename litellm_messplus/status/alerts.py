@@ -28,6 +28,9 @@ class AlertKind(StrEnum):
     KEY_HELD = "key_held"
     CANDIDATES = "candidates"
     RETURNED = "returned"
+    BUDGET_BINDS = "budget_binds"
+    OVER_BUDGET = "over_budget"
+    TOO_LATE = "too_late"
     JOURNAL = "journal"
 
 

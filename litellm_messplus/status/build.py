@@ -25,7 +25,8 @@ from litellm_messplus.status.labels import (
     response_bias,
     sources,
 )
-from litellm_messplus.status.queries import Calls, Key, Newest, Totals, judged_calls
+from litellm_messplus.status.limits import LimitFigures, limit_alerts, limits_status, read_limits
+from litellm_messplus.status.queries import Calls, Key, Newest, Start, Totals, judged_calls
 from litellm_messplus.status.report import (
     KeyStatus,
     LabelCostStatus,
@@ -75,7 +76,9 @@ def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
     """List the alerts of one service level, the gravest first."""
-    found = [*_out_of_reach(level), *_not_kept(level), *_feedback(level)]
+    answered = level.last.satisfaction.answered
+    limits = limit_alerts(level.limits, level.missed, answered)
+    found = [*_out_of_reach(level), *_not_kept(level), *limits, *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
 
@@ -148,6 +151,7 @@ class Rows:
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[LoggedChange] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
+    limits: Mapping[Key, LimitFigures] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
 
 
@@ -179,11 +183,13 @@ async def read_status(
 
 
 async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
-    today = datetime.now(UTC).date()
+    now = datetime.now(UTC)
+    today = now.date()
     async with database.connect() as connection, one_moment(connection):
+        start = await queries.window_start(connection, window)
         return Rows(
             overall=await _overall(connection),
-            last=await _last(connection, window),
+            last=await _last(connection, start),
             calls=await summed.calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
@@ -194,6 +200,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             label_costs=await label_costs(connection, today, today - timedelta(days=1)),
             changes=await newest_changes(connection),
             modes=await newest_of(connection),
+            limits=await read_limits(connection, start, now),
             conversations=await read_conversations(connection),
         )
 
@@ -207,8 +214,7 @@ async def _overall(connection: AsyncConnection) -> Span:
     )
 
 
-async def _last(connection: AsyncConnection, window: int) -> Span:
-    start = await queries.window_start(connection, window)
+async def _last(connection: AsyncConnection, start: Start) -> Span:
     return Span(
         totals=await queries.totals(connection, start),
         without_cost=await queries.calls_without_cost(connection, start),
@@ -330,6 +336,7 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         ),
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
+        limits=limits_status(rows.limits.get(key)),
     )
 
 

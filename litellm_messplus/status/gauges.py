@@ -21,6 +21,10 @@ MEANINGS = {
     "messplus_price": "`price`",
     "messplus_within_reach": "1 where a candidate can hold alpha, else 0.",
     "messplus_saved_share_best_single": "Saved against the best single model, an estimate.",
+    "messplus_late_share": "`limits.latency.late_share`",
+    "messplus_budget": "`limits.budget.per_day`",
+    "messplus_budget_spent": "`limits.budget.spent`",
+    "messplus_budget_strain": "`limits.budget.strain`",
     "messplus_response_bias": "`response_bias.ratio`",
     "messplus_response_bias_low": "`response_bias.low`",
     "messplus_response_bias_high": "`response_bias.high`",
@@ -112,6 +116,12 @@ def _of_level(level: LevelStatus) -> Named:
     yield "messplus_price", level.price
     yield "messplus_within_reach", float(level.is_within_reach)
     yield "messplus_saved_share_best_single", level.best_single.saved_share
+    if level.limits is not None and level.limits.latency is not None:
+        yield "messplus_late_share", level.limits.latency.late_share
+    if level.limits is not None and level.limits.budget is not None:
+        yield "messplus_budget", level.limits.budget.per_day
+        yield "messplus_budget_spent", level.limits.budget.spent
+        yield "messplus_budget_strain", level.limits.budget.strain
     bias = level.response_bias
     if bias is not None:
         yield "messplus_response_bias", bias.ratio

@@ -262,7 +262,7 @@ async def out_of_reach(connection: AsyncConnection) -> set[Key]:
     start = await _start(connection, RECENT_DECISIONS, ~requests.c.is_exploration)
     query = (
         select(requests.c.zoo, requests.c.service_level)
-        .where(~requests.c.is_exploration, _is_in(start))
+        .where(~requests.c.is_exploration, is_since(start))
         .group_by(requests.c.zoo, requests.c.service_level)
         .having(2 * func.count(case((~requests.c.is_within_reach, 1))) > func.count())
     )
@@ -315,10 +315,10 @@ def _promised(alpha: Any, weight: Any) -> Any:
 
 def within(query: Select[Any], request_id: Any, start: Start) -> Select[Any]:
     """Narrow the query to the requests of a window."""
-    return query.where(request_id.in_(select(requests.c.request_id).where(_is_in(start))))
+    return query.where(request_id.in_(select(requests.c.request_id).where(is_since(start))))
 
 
-def _is_in(start: Start) -> ColumnElement[bool]:
+def is_since(start: Start) -> ColumnElement[bool]:
     """Tell whether a request is in the window of its service level, each looked up by an index."""
     asked = requests.c
     each = (

@@ -10,6 +10,7 @@ from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.candidates import candidate_tables
 from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.limits import limit_rows, limit_words
 from litellm_messplus.status.report import (
     BestSingleState,
     KeyStatus,
@@ -174,7 +175,8 @@ def _level(level: LevelStatus, window: int) -> Table:
         table.add_row(name, cell(level.overall, level), cell(level.last, level))
     savings = (_share(_saved(each)) for each in (level.overall, level.last))
     table.add_row(Text(f"saved against {level.baseline}"), *savings)
-    for section in (label_rows(level), overhead_rows(level)):
+    limits = limit_rows(level.limits, level.cost_unit)
+    for section in (limits, label_rows(level), overhead_rows(level)):
         table.add_section()
         for name, overall, last in section:
             table.add_row(Text(name), overall, last)
@@ -269,7 +271,8 @@ def _money(value: float | None, unit: str | None) -> str:
 def summary(status: Status) -> Iterator[Text]:
     """Write one line for each promise, over the whole time, and for each zoo that is not on."""
     for level in status.levels:
-        parts = (*_figures(level), advice(level, status))
+        bound = limit_words(level.limits, level.missed)
+        parts = (*_figures(level), *bound, advice(level, status))
         yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
     yield from map(Text, switch_lines(status.switches))
 

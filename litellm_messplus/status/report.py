@@ -16,6 +16,7 @@ from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.limits import LimitsStatus
 from litellm_messplus.status.switches import SwitchStatus
 
 # What the running proxy knows beyond the log.
@@ -264,7 +265,8 @@ class BestSingle:
 @dataclass(frozen=True, slots=True)
 class LevelStatus:
     """One promise of one zoo. ``is_within_reach`` says whether a candidate can hold alpha;
-    ``largest`` is the largest candidate at the newest request."""
+    ``largest`` is the largest candidate at the newest request; ``limits`` are those beside
+    alpha."""
 
     zoo: str
     service_level: str
@@ -279,11 +281,18 @@ class LevelStatus:
     best_single: BestSingle
     response_bias: ResponseBias | None
     largest: str | None = None
+    limits: LimitsStatus | None = None
 
     @property
     def baseline(self) -> str:
         """The name of what savings are measured against."""
         return self.largest or "the largest model"
+
+    @property
+    def missed(self) -> float | None:
+        """The share by which the newest requests miss what they were promised."""
+        found = self.last.satisfaction
+        return None if found.rate is None else found.promised - found.rate
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
 from tests.support.history import History
 
+LATENCY = {"binding": "latency", "late_after": 2.0, "late_owed": 3.0, "late_price": 0.25}
+BUDGET = {"binding": None, "budget": 10.0, "spent": 1.0, "allowed": 4.0, "strain": 1.0}
 NUMBERS = ("alpha", "aim", "queue", "price", "propensity", "exploration_probability")
 EACH = 4
 """Every fourth request is explained: 160 of them."""
@@ -182,10 +185,31 @@ def explained(database: Path, **changed: Any) -> str:
         ({"is_within_reach": False}, "able to hold alpha"),
         ({"conversation": "c", "line": "l", "turn": 3}, "Turn 3 of line l, in conversation c."),
         ({"conversation": "c", "hold": "warm"}, "It was held: its prompt cache was warm."),
+        ({"limits": LATENCY}, "may take longer than 2.0 s: 3.0 such requests were owed"),
+        ({"limits": LATENCY}, "a late one was charged with 0.25"),
+        ({"limits": LATENCY}, "Beside alpha latency decided who serves."),
+        ({"limits": BUDGET}, "budget of 10.0, 1.0 was spent and 4.0 given out: costs counted 1.0"),
+        ({"limits": BUDGET}, "Beside alpha no limit decided who serves."),
     ],
 )
 def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:
     assert expected in explained(database, **changed)
+
+
+def test_the_charge_for_lateness_is_in_the_score_and_beside_it(
+    database: Path, explanations: dict[str, Explanation]
+) -> None:
+    logged = next(each for each in explanations.values() if each.now is not None).logged
+    cost = logged.request["estimated_cost"]
+    late = {name: 0.1 * place for place, name in enumerate(cost)}
+    request = {**logged.request, "limits": LATENCY | {"late": late}}
+    found = explain(replace(logged, request=request))
+    for each in found.candidates:
+        expected = cost[each.candidate] + 0.25 * late[each.candidate]
+        expected -= request["price"] * each.satisfaction
+        assert each.score == pytest.approx(expected)
+        assert each.late == late[each.candidate]
+    assert "late" in text_of(found)
 
 
 def test_any_id_of_a_request_finds_it(database: Path, recorded: History) -> None:

@@ -2,7 +2,7 @@
 
 from litellm_messplus.status.gauges import MEANINGS, Series, gauges
 from tests.support.markdown import ROOT, Document, code_of
-from tests.support.statuses import status
+from tests.support.statuses import LIMITS, status
 
 PAGE = Document(ROOT / "docs" / "status.md")
 LEVEL = {"zoo": "llama", "service_level": "default"}
@@ -47,5 +47,7 @@ def test_every_gauge_is_documented_and_no_other() -> None:
         if column in row.cells
     }
 
-    assert {series.metric for series in gauges(status(rate=0.6))} == documented.keys()
+    assert {
+        series.metric for series in gauges(status(rate=0.6, limits=LIMITS))
+    } == documented.keys()
     assert documented == MEANINGS

@@ -1,5 +1,8 @@
 """Requests of a level with limits, written and read back: the fold is what was decided by."""
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -7,6 +10,7 @@ from litellm_messplus.records import CallStatus, Record, RequestRecord
 from litellm_messplus.routing.limits import LATE_SHARE, Lateness, Limits
 from litellm_messplus.state.entries import Decided, LimitedUse, Settled
 from litellm_messplus.state.limits import logged
+from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from tests.support.builders import (
@@ -22,6 +26,7 @@ LIMITS = logged(
     Limits(1.0, 0.5, 0.2, {LARGE: Lateness(0.25, 0.3)}, budget=50.0, spent=1.0, allowed=9.0),
     LimitedUse(0.25, 4.0),
 )
+BINDING = LIMITS | {"binding": "latency", "late_after": 2.0, "late_owed": 3.0}
 
 
 def limited(request_id: str = "r1") -> RequestRecord:
@@ -54,3 +59,41 @@ async def test_the_log_keeps_the_limits_and_what_came_of_each_call(database: Asy
     day = int(NOW.timestamp() // 86_400)
     assert account.late_owed == pytest.approx(1.0 - LATE_SHARE)
     assert account.spent(day) == pytest.approx(3.0 + 1.0 + 4.0)
+
+
+async def test_the_log_tells_how_late_and_how_expensive_the_newest_were(
+    database: AsyncEngine,
+) -> None:
+    now = datetime.now(UTC)
+    records: list[Record] = []
+    ends: tuple[dict[str, Any], ...] = (
+        {"seconds": 3.0},
+        {"seconds": 2.0},
+        {"seconds": 9.0, "is_cache_hit": True},
+        {"seconds": 0.1, "status": CallStatus.FAILURE},
+        {"seconds": 9.0, "status": CallStatus.FAILURE},
+        {"seconds": None},
+    )
+    for number, end in enumerate(ends):
+        records += [
+            request(f"r{number}", created_at=now, limits=BINDING, expected_t=number + 1),
+            served_call(f"r{number}", cost=1.0, **end),
+        ]
+    records.append(exploration_call("r0", seconds=9.0, cost=0.5))
+    yesterday = now - timedelta(days=1)
+    records += [request("old", created_at=yesterday, limits=BINDING), served_call("old", cost=7.0)]
+    records.append(request("newest", created_at=now, limits=BINDING))
+    await log.append(database, records)
+    found = (await read_status(database)).levels[0].limits
+    assert found is not None
+    assert found.latency is not None
+    assert found.budget is not None
+    assert found.binding == "latency"
+    assert (found.latency.late, found.latency.ended) == (1, 4)
+    assert found.latency.late_owed == 3.0
+    assert found.budget.spent == pytest.approx(6.5)
+
+
+async def test_where_the_newest_request_had_no_limits_there_are_none(database: AsyncEngine) -> None:
+    await log.append(database, [request("r1", limits=BINDING), request("r2")])
+    assert (await read_status(database)).levels[0].limits is None

@@ -7,8 +7,12 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit
 from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.routing.limits import DAY, Lateness, Limits
+from litellm_messplus.state.entries import LimitedUse
+from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import Rows, Span, build_status
 from litellm_messplus.status.labels import Given, Grading
+from litellm_messplus.status.limits import LimitFigures
 from litellm_messplus.status.queries import Calls, Newest, Totals
 from litellm_messplus.status.report import LiveLevel, Overhead, Status
 from litellm_messplus.store.audits import KeyVerdicts
@@ -41,6 +45,17 @@ SOURCES = (
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
 AUDIT = Audit(AGREEMENT, silent_satisfied=240, silent_unsatisfied=60)
+LIMITS = LimitFigures(
+    newest=logged(
+        Limits(2.0, 3.0, 0.25, {"small": Lateness(0.3, 0.2)}, budget=10.0, spent=1.0, allowed=4.0),
+        LimitedUse(0.3, 1.0),
+    ),
+    binding="latency",
+    late=30,
+    ended=500,
+    spent=4.0,
+    elapsed=DAY / 2,
+)
 OVERHEAD = Overhead(990, 10, 0.002, 0.001, 0.497, 0.004, 0.002, 0.994, 0.25)
 
 
@@ -52,9 +67,31 @@ def status(
     last: Totals | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyVerdicts] = (),
+    limits: LimitFigures | None = None,
     **changes: float | None,
 ) -> Status:
     """Of one promise: 1000 requests, 800 with a verdict, unless changed."""
+    found = rows(
+        is_out_of_reach=is_out_of_reach,
+        last=last,
+        grading=grading,
+        keys=keys,
+        limits=limits,
+        **changes,
+    )
+    return build_status(found, 500, {KEY: live} if live else None, counters)
+
+
+def rows(
+    *,
+    is_out_of_reach: bool = False,
+    last: Totals | None = None,
+    grading: Grading = GRADING,
+    keys: Sequence[KeyVerdicts] = (),
+    limits: LimitFigures | None = None,
+    **changes: float | None,
+) -> Rows:
+    """What the log says of that promise."""
     overall = replace(TOTALS, **changes)  # type: ignore[arg-type]
     if "answered" in changes and "effective" not in changes:
         overall = replace(overall, effective=float(overall.answered))
@@ -64,7 +101,7 @@ def status(
         Span({KEY: totals}, {}, {KEY: SOURCES}, {KEY: OVERHEAD})
         for totals in (overall, last or overall)
     ]
-    rows = Rows(
+    return Rows(
         overall=spans[0],
         last=spans[1],
         calls={KEY: CALLS},
@@ -74,8 +111,8 @@ def status(
         judging={(KEY[0], "gpt-judge"): grading},
         keys=keys,
         label_costs={KEY[0]: LabelCosts(saved=31.0, unseen=1.0, judging=1.25)},
+        limits={} if limits is None else {KEY: limits},
     )
-    return build_status(rows, 500, {KEY: live} if live else None, counters)
 
 
 EMPTY = Rows()

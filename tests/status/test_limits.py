@@ -1,0 +1,109 @@
+"""What the status says of limits beside alpha: which one binds, and what to look at."""
+
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, Limits
+from litellm_messplus.state.entries import LimitedUse
+from litellm_messplus.state.limits import logged
+from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.status.build import level_alerts
+from litellm_messplus.status.gauges import Series, gauges
+from litellm_messplus.status.limits import LimitFigures
+from litellm_messplus.status.render import render, summary
+from litellm_messplus.status.report import LevelStatus, Status
+from tests.support import statuses
+
+NOON = statuses.LIMITS
+
+
+def level(figures: LimitFigures | None, **changes: float) -> LevelStatus:
+    return of(figures, **changes).levels[0]
+
+
+def of(figures: LimitFigures | None, **changes: Any) -> Status:
+    return statuses.status(limits=figures, **changes)
+
+
+def head(status: Status) -> str:
+    return next(iter(summary(status))).plain
+
+
+def kinds(found: LevelStatus) -> set[AlertKind]:
+    return {alert.kind for alert in level_alerts(found)}
+
+
+def test_a_level_without_limits_says_nothing_of_them() -> None:
+    found = of(None)
+    assert found.levels[0].limits is None
+    assert "binds" not in head(found)
+
+
+def test_the_line_of_the_promise_says_that_latency_binds() -> None:
+    assert "latency binds: 6.0 % took longer than 2 s" in head(of(NOON))
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(0.688, "budget binds: alpha is missed by 1.2 points"), (0.71, "budget binds: alpha is held")],
+)
+def test_the_line_of_the_promise_says_that_the_budget_binds(rate: float, words: str) -> None:
+    assert words in head(of(replace(NOON, binding="budget"), rate=rate))
+
+
+def test_the_alert_of_a_budget_comes_where_alpha_is_missed_for_its_sake() -> None:
+    binds = replace(NOON, binding="budget", late=0)
+    assert AlertKind.BUDGET_BINDS in kinds(level(binds, rate=0.688))
+    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.71))
+    assert AlertKind.BUDGET_BINDS not in kinds(level(replace(binds, binding=None), rate=0.688))
+    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.688, answered=50))
+
+
+def test_a_day_over_its_budget_is_told_but_not_by_the_last_requests() -> None:
+    assert AlertKind.OVER_BUDGET in kinds(level(replace(NOON, spent=10.3)))
+    assert AlertKind.OVER_BUDGET not in kinds(level(replace(NOON, spent=10.1)))
+
+
+def test_lateness_is_told_where_it_is_sure() -> None:
+    assert AlertKind.TOO_LATE in kinds(level(replace(NOON, late=40)))
+    assert AlertKind.TOO_LATE not in kinds(level(NOON))
+    assert AlertKind.TOO_LATE not in kinds(level(replace(NOON, late=0, ended=0)))
+
+
+def test_the_tables_have_a_row_for_each_limit_and_say_what_binds() -> None:
+    written = StringIO()
+    Console(width=200, file=written).print(render(of(NOON)))
+    text = written.getvalue()
+    given_out = 10.0 * (0.5 + AHEAD_SECONDS / DAY)
+    for words in (
+        "longer than 2 s",
+        "6.0 % (4.2 % to 8.4 %), 5.0 % may",
+        f"4 of 10, {given_out:.6g} given out so far",
+        "what binds",
+    ):
+        assert words in text
+
+
+def test_a_limit_that_is_not_set_has_no_row() -> None:
+    newest = logged(Limits(budget=10.0, allowed=4.0), LimitedUse(0.05, 1.0))
+    found = level(replace(NOON, newest=newest)).limits
+    assert found is not None
+    assert (found.latency, found.budget is None) == (None, False)
+
+
+def test_it_goes_through_json() -> None:
+    found = of(NOON)
+    assert Status.of(found.as_dict()) == found
+    assert found.as_dict()["levels"][0]["limits"]["latency"]["late_share"] == 0.06
+
+
+def test_each_figure_has_a_gauge() -> None:
+    found = gauges(of(NOON))
+    whose = {"zoo": statuses.KEY[0], "service_level": statuses.KEY[1]}
+    assert found[Series.of("messplus_late_share", **whose)] == 0.06
+    assert found[Series.of("messplus_budget", **whose)] == 10.0
+    assert found[Series.of("messplus_budget_spent", **whose)] == 4.0
