@@ -14,6 +14,10 @@ LONG := \
 	tests/replay/test_encoders.py \
 	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \
 	tests/routing/test_adaptive_holds_alpha.py \
+	tests/routing/test_newcomers.py::test_the_cheapest_that_holds_is_adopted_within_300_requests \
+	tests/routing/test_newcomers.py::test_one_that_holds_nothing_stays_within_the_bound_and_the_promise_is_kept \
+	tests/demo/test_agent.py::test_the_larger_model_solves_more_and_none_does_without_the_calculator \
+	tests/retention/test_command.py \
 	tests/conversations/test_lines.py::test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten \
 	tests/labels/test_key_influence.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
 	tests/state/test_snapshot.py::test_a_snapshot_stays_small

@@ -38,6 +38,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.lines import read_conversation_key
 
 REQUESTS = 3000
 BUDGET_MILLISECONDS = 0.5
@@ -113,11 +114,8 @@ def teach(engine: Engine, lessons: int) -> None:
         engine.state.policy.unseen.made = math.inf
 
 
-async def measure(
-    folder: Path, models: int, lessons: int, characters: int, hold: str
-) -> list[float]:
-    """Measure the milliseconds of each decision."""
-    config = configuration(folder, models, hold)
+async def begun(config: dict[str, Any], lessons: int) -> MessplusPlugin:
+    """Start the plugin on an empty database, taught so many lessons."""
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     encoder = HashedNgrams()
@@ -127,18 +125,30 @@ async def measure(
     await migrate(database)
     position = await restore(database, engines)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database, position))
+    plugin.parts.line_log.begin(await read_conversation_key(database))
     plugin.start()
-    if hold != "never":
-        await plugin.parts.line_log.begun.wait()
+    return plugin
+
+
+def arguments_of_a_request() -> dict[str, Any]:
+    """Make the arguments that LiteLLM's router hands over beside the messages."""
+    return {
+        "litellm_call_id": uuid.uuid4().hex,
+        "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
+        "metadata": {"user_api_key_hash": "key"},
+    }
+
+
+async def measure(
+    folder: Path, models: int, lessons: int, characters: int, hold: str
+) -> list[float]:
+    """Measure the milliseconds of each decision."""
+    config = configuration(folder, models, hold)
+    plugin = await begun(config, lessons)
     startup.freeze_startup_objects()  # as a start of the proxy does
     milliseconds = []
     for number in range(REQUESTS):
-        messages = asked(number, characters)
-        arguments = {
-            "litellm_call_id": uuid.uuid4().hex,
-            "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
-            "metadata": {"user_api_key_hash": "key"},
-        }
+        messages, arguments = asked(number, characters), arguments_of_a_request()
         started = time.perf_counter()
         await plugin.async_filter_deployments("zoo", config["model_list"], messages, arguments)
         milliseconds.append((time.perf_counter() - started) * 1000)

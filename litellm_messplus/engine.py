@@ -9,27 +9,31 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from litellm_messplus.conversations.habits import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator
 from litellm_messplus.draws import uniform
 from litellm_messplus.expectations import Expectations
+from litellm_messplus.limiting import limits_of, use_of
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.held import held, upwards, without_trials
+from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
     Entry,
+    LimitedUse,
     Rule,
     Settled,
     Taught,
 )
+from litellm_messplus.state.limits import logged
 from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
@@ -45,7 +49,10 @@ class Question:
     longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
-    candidates, and what is to come after it there; None of it where nobody knows.
+    candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
+    time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
+    other candidate may be called beside the one that serves it. ``counted_with`` is the first
+    request of its conversation, where the promise counts that in its place.
     """
 
     request_id: str
@@ -57,6 +64,9 @@ class Question:
     prompt_tokens: Mapping[str, float] = field(default_factory=dict)
     is_gated: bool = False
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    counted_with: str | None = None
+    at: float = 0.0
+    is_alone: bool = False
 
     @property
     def is_forced(self) -> bool:
@@ -74,6 +84,12 @@ class Choice:
 
     situation: Situation
     decision: Decision
+
+
+def logged_limits(choice: Choice) -> dict[str, Any] | None:
+    """Return what the log keeps of the limits beside alpha; None without any."""
+    limits, use = choice.situation.limits, use_of(choice.situation, choice.decision)
+    return None if limits is None or use is None else logged(limits, use)
 
 
 class Engine:
@@ -97,6 +113,7 @@ class Engine:
         self.price_factors: dict[str, float] = {}
         self.usual_parts: dict[str, float] = {}
         self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._unfolded_use: defaultdict[str, dict[str, LimitedUse]] = defaultdict(dict)
         self.resume(self.empty_state())
 
     def resume(self, state: ZooState) -> None:
@@ -138,8 +155,13 @@ class Engine:
         """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is asked
         once, before the policy."""
         level, situation = question.level, self.situation(question)
+        if question.counted_with is not None:  # what is tried is tried on whole conversations
+            situation, labelled = without_trials(situation), None
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
+        if question.is_alone:
+            untried = alone(self._untried(question, situation))
+            return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
     def hold(self, question: Question, candidate: str) -> Choice:
@@ -166,7 +188,11 @@ class Engine:
     def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        self._unfolded[level][question.request_id] = expected_shortfall
+        is_turn = question.counted_with is not None
+        self._unfolded[level][question.request_id] = 0.0 if is_turn else expected_shortfall
+        use = use_of(situation, decision)
+        if use is not None:
+            self._unfolded_use[level][question.request_id] = use
         self.newest[level] = decision
         return Choice(situation, decision)
 
@@ -192,6 +218,8 @@ class Engine:
         )
         fresh = self._newcomers(aimed, question.candidates)
         usual = tuple(name for name in question.candidates if name not in fresh)
+        in_flight = self._unfolded_use[level.name].values()
+        limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
             t=t,
             alpha=aimed,
@@ -201,10 +229,19 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, t),
             choice_draw=uniform(self._seed, f"{stream}/choice", t),
-            outlook=expectations.outlook(usual, self._usual_factors()),
+            outlook=expectations.outlook(usual, self._usual_factors(), limits),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
+            counted=self._counted(question),
+            limits=limits,
         )
+
+    def _counted(self, question: Question) -> int | None:
+        """Number the request's conversation; None where the promise counts requests."""
+        if not self.zoo.settings.counts_conversations:
+            return None
+        begins = question.counted_with is None
+        return max(self.state.counted(question.level.name) + begins, 1)
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
         """Return the candidates to try with care; none where nobody else could serve."""
@@ -215,6 +252,8 @@ class Engine:
         """Count it as in flight no longer: it is in the log, or will never be."""
         for unfolded in self._unfolded.values():
             unfolded.pop(request_id, None)
+        for use in self._unfolded_use.values():
+            use.pop(request_id, None)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
@@ -261,7 +300,7 @@ class Engine:
             label_noise=level.label_noise,
             raised=0.0
             if level.confidence is None
-            else raised(level.alpha, answered, self.state.requests[level.name], level.confidence),
+            else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),
         )
 
 

@@ -47,5 +47,9 @@ class TooOftenError(MessplusError):
         super().__init__(reason)
 
 
+class CountsRequestsError(MessplusError):
+    """A verdict on a conversation, where the promise of that zoo counts requests."""
+
+
 class TooManyVerdictsError(MessplusError):
     """A call has been judged so often that no further verdict is taken."""

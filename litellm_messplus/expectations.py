@@ -1,14 +1,17 @@
 """What is expected of each candidate for a request, before any call: satisfaction and cost."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litellm_messplus.conversations.habits import Ahead
 from litellm_messplus.costs.token_estimator import expected
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Estimate
+from litellm_messplus.routing.limits import LATE_SHARE, Limits
 from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.zoo import Zoo
@@ -16,6 +19,7 @@ from litellm_messplus.zoo import Zoo
 OUTLOOKS = 8
 """Of different sets of healthy candidates, or prices, that are kept at once."""
 
+Matrix = NDArray[np.float64]
 Factors = Mapping[str, float]
 """By which a candidate's price is multiplied, 1 unless it has one."""
 
@@ -97,20 +101,25 @@ class Expectations:
         """Estimate how many tokens a prompt of so many characters is to a candidate."""
         return self._state.estimators[candidate].tokens_of(prompt_characters)
 
-    def outlook(self, candidates: tuple[str, ...], factors: Factors) -> Outlook | None:
+    def outlook(
+        self, candidates: tuple[str, ...], factors: Factors, limits: Limits | None = None
+    ) -> Outlook | None:
         """Look at the recent prompts as these candidates would serve them, at the prices as they
-        are now; None before there are enough prompts. The last few outlooks are kept, until the
-        recent prompts change."""
+        are now, and charged for lateness where there are limits; None before there are enough
+        prompts. The last few outlooks are kept, until the recent prompts change."""
         recent = self._state.policy.recent
         if recent is None or len(self._state.use.seconds) < FEWEST:
             return None
         at = tuple(factors.get(name, 1.0) for name in candidates)
-        key = candidates, at
+        step = None if limits is None else limits.step
+        key = candidates, at, step
         if key not in self._outlooks:
             if len(self._outlooks) == OUTLOOKS:
                 self._outlooks.clear()
             places = [self._zoo.candidates.index(name) for name in candidates]
             costs = self._costs(candidates, places, at)
+            if limits is not None and step is not None:
+                costs = self._charged(costs, candidates, places, limits)
             self._outlooks[key] = Outlook(
                 recent.satisfaction[:, places], np.column_stack(costs), recent.hope[places].tolist()
             )
@@ -123,6 +132,24 @@ class Expectations:
             factor * self._state.use.cost(place, self._zoo.prices[name])
             for name, place, factor in zip(candidates, places, factors, strict=True)
         ]
+
+    def _charged(
+        self,
+        costs: Sequence[Any],
+        candidates: Sequence[str],
+        places: Sequence[int],
+        limits: Limits,
+    ) -> list[Any]:
+        """Charge the recent prompts for being late."""
+        lengths = self._state.use.lengths
+        return [
+            cost + limits.charge * self._late(name, lengths[:, place], limits)
+            for cost, name, place in zip(costs, candidates, places, strict=True)
+        ]
+
+    def _late(self, candidate: str, lengths: Matrix, limits: Limits) -> Matrix:
+        durations, limit = self._state.durations[candidate], limits.late_after or math.inf
+        return durations.late_of_many(lengths, limit, LATE_SHARE)
 
     def _estimate(
         self,
@@ -148,4 +175,5 @@ class Expectations:
             factor * cost,
             factor * usual_part * price.of(asked, tokens, seconds=seconds),
             satisfaction,
+            min(multiple, most_completion_tokens / tokens) if tokens > 0.0 else 1.0,
         )

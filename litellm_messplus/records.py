@@ -102,7 +102,9 @@ class RequestRecord:
     another model was called unseen. ``key_alias`` to ``tags`` say who asked, where that is kept.
     ``conversation`` and ``line`` are the ids of the requests that began them, ``turn`` is its
     number in the line, and ``prefix`` the digest of its whole prompt; all None where conversations
-    are not held. ``hold`` says why it was held, or why no longer.
+    are not held. ``hold`` says why it was held, or why no longer. ``limits`` is where its level
+    stood against the limits beside alpha, None where it has none. ``counted_with`` is the first
+    request of its conversation, where the promise counts conversations and that one stands for it.
     """
 
     request_id: str
@@ -157,6 +159,8 @@ class RequestRecord:
     prefix: str | None = None
     turn: int | None = None
     hold: str | None = None
+    counted_with: str | None = None
+    limits: dict[str, Any] | None = None
 
     @property
     def is_forced(self) -> bool:

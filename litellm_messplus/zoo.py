@@ -20,7 +20,8 @@ class Zoo:
     """The deployments behind one `model_name`; ``prices`` holds each candidate's.
 
     ``begins_with`` are the candidates of the configuration, None where these are all; ``absent``
-    are those that LiteLLM serves no more. ``anchor`` stands for quality where the settings name
+    are those that LiteLLM serves no more. ``groups`` are the model names of its members, where the
+    zoo is one of LiteLLM's routing groups. ``anchor`` stands for quality where the settings name
     none: a candidate that comes later, or costs more one day, does not take its place.
     """
 
@@ -30,6 +31,7 @@ class Zoo:
     begins_with: tuple[str, ...] | None = None
     absent: frozenset[str] = frozenset()
     anchor: str | None = None
+    groups: tuple[str, ...] = ()
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:

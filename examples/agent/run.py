@@ -1,5 +1,5 @@
-"""``python -m examples.agent.run``: the same tasks with the zoo that holds and the one that does
-not, each task judged once, and what both come to."""
+"""``python -m examples.agent.run``: the same tasks with the zoo that promises tasks, the one that
+only holds them and the one that does not, each task judged once, and what all come to."""
 
 import argparse
 import json
@@ -18,11 +18,11 @@ from examples.agent.session import Session, Work
 from examples.agent.tasks import Task, generate
 from litellm_messplus.demo.session import refusal, refusal_of_route
 
-ZOOS = ("agent-held", "agent-unheld")
+ZOOS = ("agent-tasks", "agent-held", "agent-unheld")
 
 
 def compare(url: str, key: str, tasks: Sequence[Task]) -> list[Report]:
-    """Work on every task with both zoos, one after the other, and add up what each came to.
+    """Work on every task with all zoos, one after the other, and add up what each came to.
 
     Raises SystemExit where no proxy answers, or where it or the plugin refuses.
     """

@@ -70,6 +70,7 @@ class Claim:
 
     ``told`` is how many requests users or checks spoke of, ``graded`` how many the judge did, and
     ``paired`` how many both did; ``alpha`` is what they were promised, on average where it changed.
+    They are conversations where the ``unit`` says so.
     """
 
     alpha: float
@@ -85,6 +86,7 @@ class Claim:
     kept_within_points: float | None
     assumed: tuple[str, ...]
     said: tuple[Said, ...]
+    unit: str = "requests"
 
     @property
     def verdict_in_words(self) -> str:
@@ -153,6 +155,7 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
             Said(each.word, each.grade, each.weight, each.probability, int(each.count[0]))
             for each in heard
         ),
+        unit=counted.unit,
     )
 
 

@@ -44,13 +44,13 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield f"## Service level {promise.service_level}"
     yield ""
     yield (
-        f"**Promised: {_percent(claim.alpha)} of the requests satisfied. "
+        f"**Promised: {_percent(claim.alpha)} of the {claim.unit} satisfied. "
         f"{claim.verdict_in_words.capitalize()}.**"
     )
     yield ""
     yield (
         f"Between {_percent(claim.low)} and {_percent(claim.high)} of the {claim.requests:,} "
-        f"requests were satisfied, most likely {_percent(claim.rate)}, by "
+        f"{claim.unit} were satisfied, most likely {_percent(claim.rate)}, by "
         f"{IN_WORDS[claim.sampling]}."
     )
     yield ""
@@ -71,13 +71,13 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
 
 def _evidence(claim: Claim) -> Iterator[str]:
     yield (
-        f"Of {claim.requests:,} requests users or checks spoke of {claim.told:,}, and the judge of "
-        f"{claim.graded:,}; of {claim.paired:,} both did."
+        f"Of {claim.requests:,} {claim.unit} users or checks spoke of {claim.told:,}, and the "
+        f"judge of {claim.graded:,}; of {claim.paired:,} both did."
     )
     if not claim.said:
         return
     yield ""
-    yield "| Users, checks | Judge | Weight | Probability | Requests |"
+    yield f"| Users, checks | Judge | Weight | Probability | {claim.unit.capitalize()} |"
     yield "| --- | --- | --- | --- | --- |"
     for each in claim.said:
         cells = (each.word, each.grade, each.weight, each.probability)

@@ -52,6 +52,8 @@ CURRENT = Table(
 WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 """Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
 JUDGE = LabelKind.JUDGE.value
+COUNTS = requests.c.counted_with.is_(None)
+"""Where the promise counts conversations, the first request of one stands for all of it."""
 
 
 class NoCertificateError(MessplusError):
@@ -73,11 +75,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The requests of one service level, the share promised to them, and what was said."""
+    """The requests of one service level, the share promised to them, and what was said. They are
+    conversations where the ``unit`` of the promise says so."""
 
     requests: int
     alpha: float
     heard: list[Heard] = field(default_factory=list)
+    unit: str = "requests"
 
 
 async def span_of(
@@ -119,10 +123,11 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
     newest = await _of_last_day(connection, zoo, span)
     found = {}
     for row in await connection.execute(_requests_since(zoo, span)):
-        requests_of = row.requests - row.of_last_day + newest.get(row.service_level, 0)
-        if requests_of > 0:
+        counted = row.counted - row.of_last_day + newest.get(row.service_level, 0)
+        if counted > 0:
             said = heard.get(row.service_level, [])
-            found[row.service_level] = Counted(requests_of, row.alpha, said)
+            unit = "requests" if row.counted == row.requests else "conversations"
+            found[row.service_level] = Counted(counted, row.alpha, said, unit)
     return found
 
 
@@ -140,11 +145,11 @@ async def counted_last(
     lowest, highest, mean = (each(asked.alpha) for each in (func.min, func.max, func.avg))
     query = (
         select(asked.service_level, func.count(), case((lowest == highest, lowest), else_=mean))
-        .where(asked.zoo == zoo, _from(starts))
+        .where(asked.zoo == zoo, _from(starts), COUNTS)
         .group_by(asked.service_level)
     )
     return {
-        level: Counted(count, alpha, heard.get(level, []))
+        level: Counted(count, alpha, heard.get(level, []), whole[level].unit)
         for level, count, alpha in await connection.execute(query)
     }
 
@@ -158,7 +163,8 @@ def _requests_since(zoo: str, span: Span) -> Select[Any]:
         select(
             found.service_level,
             func.sum(found.requests).label("requests"),
-            func.sum(case((found.day == last, found.requests), else_=0)).label("of_last_day"),
+            func.sum(found.counted).label("counted"),
+            func.sum(case((found.day == last, found.counted), else_=0)).label("of_last_day"),
             case((lowest == func.max(found.alpha), lowest), else_=mean).label("alpha"),
         )
         .where(found.zoo == zoo, found.day >= span.since, found.day <= last)
@@ -173,7 +179,10 @@ async def _of_last_day(connection: AsyncConnection, zoo: str, span: Span) -> dic
     midnight = datetime.combine(span.until.date(), time.min, tzinfo=UTC)
     query = (
         select(asked.service_level, func.count())
-        .where(asked.zoo == zoo, asked.created_at >= midnight, asked.created_at < span.until)
+        .where(
+            *(asked.zoo == zoo, asked.created_at >= midnight, asked.created_at < span.until),
+            COUNTS,
+        )
         .group_by(asked.service_level)
     )
     return {row[0]: row[1] for row in await connection.execute(query)}
@@ -225,7 +234,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     told = (
         select(requests.c.service_level, labels.c.call_id)
         .join(requests, requests.c.request_id == labels.c.request_id)
-        .where(labels.c.call_id == served, *where)
+        .where(labels.c.call_id == served, COUNTS, *where)
         .distinct()
         .cte("told")
     )

@@ -31,7 +31,7 @@ def zoo(
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option(help="What serves the others: `litellm`, or the name of a candidate."),
+        typer.Option(help="What serves the others: `litellm`, a candidate, or `group:NAME`."),
     ] = None,
     reason: Annotated[str, typer.Option(help="Why, for those who read the history.")] = "",
     url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",

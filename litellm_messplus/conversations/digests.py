@@ -1,11 +1,12 @@
 """A prompt as a chain of digests: of all of it, and of each beginning that was asked before."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import islice, takewhile
 
-from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.encoder import Conversation, Turn
 
 DIGEST = 16
 """Bytes: two of a trillion beginnings are the same with a probability of 1 in 10^15."""
@@ -27,10 +28,19 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A prompt, ``whole``, and its beginnings, ``earlier``, the longest first."""
+    """A prompt, ``whole``, its ``longest`` beginning, None of a first question, and those that are
+    ``shorter``, the longest first. Nearly always the longest is known: the others are worked out
+    when they are asked for."""
 
     whole: Beginning
-    earlier: tuple[Beginning, ...]
+    longest: Beginning | None
+    shorter: Callable[[], Sequence[Beginning]]
+
+    def earlier(self) -> Iterator[Beginning]:
+        """Yield the beginnings, the longest first."""
+        if self.longest is not None:
+            yield self.longest
+            yield from self.shorter()
 
 
 class Digests:
@@ -58,42 +68,54 @@ class Digests:
 
     def chain(self, scope: Iterable[str], conversation: Conversation) -> Chain:
         """Hash a prompt and its beginnings: the tools first, then the turns in order."""
-        digest = blake2b(key=self._key, digest_size=DIGEST)
+        begun = blake2b(key=self._key, digest_size=DIGEST)
         for part in (*scope, *conversation.tools):
-            digest.update(_framed(part))
-        characters = sum(map(len, conversation.tools))
+            begun.update(_framed(part))
         turns = conversation.turns
-        earlier: list[Beginning] = []
-        first = _first_looked_up(conversation)
-        for place, turn in enumerate(turns):
-            if place >= first and _begins_an_answer(conversation, place):
-                earlier.append(Beginning(digest.copy().digest(), place, characters))
-            digest.update(_framed(turn.role))
-            digest.update(_framed(turn.text))
-            characters += len(turn.text)
-        return Chain(Beginning(digest.digest(), len(turns), characters), tuple(earlier[::-1]))
+        newest = next(_answers(turns), None)
+        places = [len(turns)] if newest is None else [newest, len(turns)]
+        found = _beginnings(begun.copy(), conversation, places)
+        longest = None if newest is None else found[0]
+        return Chain(found[-1], longest, partial(_shorter, begun, conversation))
 
 
 def _framed(text: str) -> bytes:
     """Put its length before a text, so that no two sequences of parts read alike."""
-    encoded = text.encode("utf-8", "surrogatepass")  # clients send halves of surrogates too
-    return b"%d:" % len(encoded) + encoded
+    return _encoded(f"{len(text)}:{text}")
 
 
-def _begins_an_answer(conversation: Conversation, place: int) -> bool:
-    """Tell whether the assistant speaks there, after somebody else: an answer may be several
-    turns."""
-    turns = conversation.turns
-    is_first = place == 0 or turns[place - 1].role != "assistant"
-    return is_first and place > 0 and turns[place].role == "assistant"
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # clients send halves of surrogates too
 
 
-def _first_looked_up(conversation: Conversation) -> int:
-    """Find the turn from which on beginnings are looked up."""
-    left = LOOK_UPS
-    for place in range(len(conversation.turns) - 1, 0, -1):
-        if _begins_an_answer(conversation, place):
-            left -= 1
-            if left == 0:
-                return place
-    return 1
+def _beginnings(
+    digest: blake2b, conversation: Conversation, places: Iterable[int]
+) -> list[Beginning]:
+    """Hash the turns on from the tools, up to each of the places in turn."""
+    turns, characters = conversation.turns, sum(map(len, conversation.tools))
+    found: list[Beginning] = []
+    done = 0
+    for place in places:
+        parts: list[str] = []
+        for turn in turns[done:place]:
+            text = turn.text
+            parts += (f"{len(turn.role)}:{turn.role}{len(text)}:", text)
+            characters += len(text)
+        digest.update(_encoded("".join(parts)))
+        found.append(Beginning(digest.digest(), place, characters))
+        done = place
+    return found
+
+
+def _shorter(begun: blake2b, conversation: Conversation) -> list[Beginning]:
+    """Hash the beginnings that are looked up after the longest, the longest of them first."""
+    places = [*islice(_answers(conversation.turns), 1, LOOK_UPS)]
+    return _beginnings(begun.copy(), conversation, places[::-1])[::-1]
+
+
+def _answers(turns: Sequence[Turn]) -> Iterator[int]:
+    """Yield where the assistant begins to speak, after somebody else, the last one first: an answer
+    may be several turns."""
+    for place in range(len(turns) - 1, 0, -1):
+        if turns[place].role == "assistant" != turns[place - 1].role:
+            yield place

@@ -9,6 +9,7 @@ called (`called`) and what became of it (`ended`). For the log, a place has the 
 the line's names, the prefix, and the turn.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -61,15 +62,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request. ``ids`` are those in its prompt that an answer gave (of tool calls), in their
-    order; ``session`` is None where nobody named one. ``continues`` is the id of the answer that it
-    goes on from without repeating what was said; None of a whole prompt."""
+    """One request. ``ids`` reads those in its prompt that an answer gave (of tool calls), in their
+    order: asked only where the words do not tell, for it takes as long as they do. ``session`` is
+    None where nobody named one. ``continues`` is the id of the answer that it goes on from without
+    repeating what was said; None of a whole prompt."""
 
     request_id: str
     zoo: str
     key: str
     conversation: Conversation
-    ids: tuple[str, ...] = ()
+    ids: Callable[[], Sequence[str]] = tuple
     session: str | None = None
     continues: str | None = None
 

@@ -63,7 +63,7 @@ class Lines:
         self._sweep(now)
         chain = self._digests.chain(asked.scope, asked.conversation)
         continued = self._of_continued(asked)
-        found = self._by_prefix(asked, chain.whole, chain.earlier)
+        found = self._by_prefix(asked, chain)
         if continued is not None:
             place = _grown(asked, chain.whole, continued)
         elif found is not None:
@@ -116,17 +116,16 @@ class Lines:
         if told.warm is not None:
             _keep_warm(line, told.deployment, told.warm)
 
-    def _by_prefix(
-        self, asked: Asked, whole: Beginning, earlier: Sequence[Beginning]
-    ) -> tuple[Line, Beginning] | None:
+    def _by_prefix(self, asked: Asked, chain: Chain) -> tuple[Line, Beginning] | None:
         """Find the line with which it has most in common, and what; None where none is known, or
         where several conversations are and nothing tells which."""
-        if not earlier:
+        whole, longest = chain.whole, chain.longest
+        if longest is None:
             return None  # many ask the same first question: alone it tells nothing
-        if self._is_again(whole, earlier[0]):
+        if self._is_again(whole, longest):
             again = self._one_of(asked, whole)
             return None if again is None else (again, whole)
-        for beginning in earlier:
+        for beginning in chain.earlier():
             if self._known(self._prompts.owners(beginning.digest)):
                 line = self._one_of(asked, beginning)
                 return None if line is None else (line, beginning)
@@ -162,7 +161,7 @@ class Lines:
     def _of_ids(self, asked: Asked) -> Line | None:
         """Find the line whose answer gave the newest id that is known. One that several
         conversations got, as from models that number their calls, tells nothing."""
-        for name in reversed(asked.ids[-IDS:]):
+        for name in reversed(asked.ids()[-IDS:]):
             owners = self._known(self._ids.owners(self._digests.of_text(asked.scope, name)))
             if len(_conversations(owners)) == 1:
                 return owners[-1]
@@ -221,7 +220,7 @@ class Lines:
             prompt=whole.digest,
             scope=asked.scope,
             parent=by_id,
-            has_answers=bool(chain.earlier) or asked.continues is not None,
+            has_answers=chain.longest is not None or asked.continues is not None,
         )
 
     def _keep(self, line: Line, prompt: Digest, now: float) -> None:

@@ -129,6 +129,7 @@ class PublicRequest(PublicRow):
     line: str | None
     turn: int | None
     hold: str | None
+    counted_with: str | None
 
 
 class PublicHistory(PublicRequest):

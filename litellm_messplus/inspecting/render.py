@@ -118,6 +118,11 @@ def _conversation(found: Explanation) -> Iterator[str]:
     yield f"Turn {row['turn']} of line {row['line']}, in conversation {row['conversation']}."
     if row["hold"] is not None:
         yield HOLDS.get(row["hold"], str(row["hold"]))
+    if row["counted_with"] is not None:
+        yield (
+            f"The promise counts the conversation once: request {row['counted_with']}, its first, "
+            "stands for it, and has the verdict."
+        )
 
 
 def _promise(found: Explanation) -> Iterator[str]:

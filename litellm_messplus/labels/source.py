@@ -1,7 +1,7 @@
 """The protocol of a label source, and what it says."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -122,9 +122,17 @@ class LabelSource(Protocol):
 
 
 class LabelDesk:
-    """The label sources by zoo; a zoo without any costs nothing."""
+    """The label sources by zoo; a zoo without any costs nothing. In the ``whole`` zoos, whose
+    promise counts conversations, an answer that calls a tool is passed by: it is no end of a
+    task."""
 
-    def __init__(self, sources: Mapping[str, Sequence[LabelSource]], counters: Counters) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, Sequence[LabelSource]],
+        counters: Counters,
+        whole: Collection[str] = (),
+    ) -> None:
+        self._whole = whole
         self._sources = {zoo: tuple(found) for zoo, found in sources.items() if found}
         self._counters = counters
 
@@ -134,6 +142,8 @@ class LabelDesk:
 
     def ended(self, call: AnsweredCall) -> None:
         """Show a call to every source; returns at once."""
+        if call.answer is not None and call.answer.tool_calls and call.asked.zoo in self._whole:
+            return
         for source in self._sources.get(call.asked.zoo, ()):
             try:
                 source.ended(call)

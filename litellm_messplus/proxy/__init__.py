@@ -9,6 +9,7 @@ way_back          returns zoos to what served before, where the promise or the s
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 asides            requests that are served as before, and decided in a task beside them
+before            what served before, as LiteLLM's deployments
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log

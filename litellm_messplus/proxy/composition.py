@@ -194,6 +194,7 @@ class Parts:
             KeyInfluence(self._settings, self._database),
             TokenBuckets(self._settings.feedback_per_minute),
             self.counters,
+            self._settings.whole,
         )
 
     def routes(self) -> APIRouter:

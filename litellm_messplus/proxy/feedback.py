@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.errors import (
+    CountsRequestsError,
     MessplusError,
     RequestGoneError,
     TooManyVerdictsError,
@@ -111,7 +112,10 @@ class RequestFinder:
 
 
 def _found(record: RequestRecord) -> history.Found:
-    return history.Found(record.request_id, record.key_hash, record.zoo, record.service_level)
+    return history.Found(
+        *(record.request_id, record.key_hash, record.zoo, record.service_level),
+        record.counted_with,
+    )
 
 
 DURABLE_SECONDS = 5.0
@@ -125,8 +129,14 @@ class Feedback(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    id: Annotated[str, Field(min_length=1, max_length=2048)] = Field(
-        description="The `id` of the response, or its `x-litellm-call-id` header."
+    id: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
+        default=None,
+        description="The `id` of the response, or its `x-litellm-call-id` header.",
+    )
+    conversation: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
+        default=None,
+        description="In place of `id`, where the promise counts conversations: the conversation's "
+        "id, or that of any of its responses.",
     )
     satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
     score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
@@ -146,6 +156,19 @@ class Feedback(BaseModel):
             raise ValueError("give exactly one of `satisfied` and `score`")
         return self
 
+    @model_validator(mode="after")
+    def _one_target(self) -> "Feedback":
+        if (self.id is None) == (self.conversation is None):
+            raise ValueError("give exactly one of `id` and `conversation`")
+        if self.conversation is not None and self.call_id is not None:
+            raise ValueError("give `call_id` beside `id`: a conversation is judged as a whole")
+        return self
+
+    @property
+    def target(self) -> str:
+        """The id that was given."""
+        return str(self.id or self.conversation)
+
     @property
     def value(self) -> float:
         """Satisfaction from 0 to 1."""
@@ -162,16 +185,19 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A verdict that is durable."""
+    """A verdict that is durable. Where it settles a ``conversation``, that is its id, and the
+    request and the call are its first."""
 
     request_id: str
     call_id: str
     satisfaction: float
     outcome: Outcome
+    conversation: str | None = None
 
 
 class FeedbackDesk:
-    """The desk that finds the request that feedback is for, and writes the label."""
+    """The desk that finds the request that feedback is for, and writes the label. In the ``whole``
+    zoos the promise counts conversations, and the label is on the first request of one."""
 
     def __init__(
         self,
@@ -182,7 +208,9 @@ class FeedbackDesk:
         influence: KeyInfluence,
         buckets: TokenBuckets,
         counters: Counters,
+        whole: Collection[str] = (),
     ) -> None:
+        self._whole = whole
         self._database = database
         self._journal = journal
         self._finder = finder
@@ -195,26 +223,36 @@ class FeedbackDesk:
     async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
         """Write the verdict; returns when it is durable.
 
-        Raises UnknownRequestError, TooOftenError or TooManyVerdictsError; TimeoutError or
-        SQLAlchemyError where the database does not take it.
+        Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
+        TimeoutError or SQLAlchemyError where the database does not take it.
         """
         self._admit(caller)
         try:
             return await self._accept(feedback, caller)
         except RequestGoneError as error:  # pruned since it was found
             self._counters.add("feedback_unknown")
-            raise UnknownRequestError(feedback.id) from error
+            raise UnknownRequestError(feedback.target) from error
         except UnknownRequestError:
             self._counters.add("feedback_unknown")
             raise
 
     async def _accept(self, feedback: Feedback, caller: Caller) -> Accepted:
-        found = await self._finder.find(feedback.id, caller)
-        call_id = feedback.call_id or served_call_id(found.request_id)
+        found = await self._finder.find(feedback.target, caller)
+        is_whole = found.zoo in self._whole or found.counted_with is not None
+        if feedback.conversation is not None and not is_whole:
+            raise CountsRequestsError(found.zoo)
+        is_whole &= feedback.call_id in (None, served_call_id(found.request_id))
+        if is_whole:
+            found = await self._first(found, caller)
+        named = None if is_whole else feedback.call_id
+        call_id = named or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
         with self._writing(call_id):
             said = await call_verdicts(self._database, call_id, MOST_VERDICTS)
-            accepted = Accepted(found.request_id, call_id, feedback.value, Outcome.COUNTED)
+            accepted = Accepted(
+                *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
+                conversation=(found.counted_with or found.request_id) if is_whole else None,
+            )
             if said.say(feedback.value, feedback.comment) and said.counting == feedback.value:
                 return replace(accepted, outcome=Outcome.UNCHANGED)
             self._check_room(call_id, said)
@@ -225,6 +263,18 @@ class FeedbackDesk:
             label = self._label(feedback, found, accepted)
             await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
         return accepted
+
+    async def _first(self, found: history.Found, caller: Caller) -> history.Found:
+        """Find the request that stands for the conversation: its first, which another worker may
+        have yet to write. Where there is none (it was not decided in time, or is pruned), the
+        request that was named stands for itself."""
+        if found.counted_with is None:
+            return found
+        try:
+            return await self._finder.find(found.counted_with, caller)
+        except UnknownRequestError:
+            self._counters.failure("conversations_unknown", "a verdict counts for one request")
+            return found
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
         """Look up everything logged about the caller's request, what was just decided included.

@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import (
+    CountsRequestsError,
     JournalFullError,
     TooManyVerdictsError,
     TooOftenError,
@@ -121,6 +122,9 @@ def _refusals(counters: Counters) -> Iterator[None]:
         yield
     except UnknownRequestError as error:
         raise HTTPException(404, f"no request of this key is known as {error}") from error
+    except CountsRequestsError as error:
+        told = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
+        raise HTTPException(409, told) from error
     except TooManyVerdictsError as error:
         raise HTTPException(409, str(error)) from error
     except TooOftenError as error:

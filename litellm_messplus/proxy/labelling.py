@@ -26,16 +26,18 @@ from litellm_messplus.records import (
     LabelRecord,
     RequestRecord,
     new_id,
+    served_call_id,
 )
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 
 def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
-    """Describe a request to those who judge its answers."""
+    """Describe a request to those who judge its answers. What they say of a further turn, they say
+    of the conversation, for which its first request stands."""
     given = request.kwargs
     return Asked(
-        request_id=record.request_id,
+        request_id=record.counted_with or record.request_id,
         zoo=record.zoo,
         service_level=record.service_level,
         asked_at=record.created_at,
@@ -53,9 +55,10 @@ def judged_call(
 ) -> AnsweredCall:
     """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
     said = SURFACES[record.call_type].said
+    is_turn = record.counted_with is not None and call.role is CallRole.SERVED
     return AnsweredCall(
         asked=asked,
-        call_id=call.call_id,
+        call_id=served_call_id(asked.request_id) if is_turn else call.call_id,
         candidate=call.candidate,
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls,
@@ -125,7 +128,7 @@ def build_label_desk(
         name: _sources(name, zoo, report, counters, judges.get(name))
         for name, zoo in settings.zoos.items()
     }
-    return LabelDesk(sources, counters)
+    return LabelDesk(sources, counters, settings.whole)
 
 
 def _sources(

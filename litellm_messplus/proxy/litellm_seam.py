@@ -99,6 +99,24 @@ def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
     proxy_server.proxy_shutdown_event = shut_down
 
 
+HOOKS = ("litellm.proxy.", "litellm.router", "litellm._service_logger")
+"""The modules of callbacks that LiteLLM registers itself in every proxy: they keep no log."""
+
+
+def are_logs_read() -> bool:
+    """Return whether LiteLLM tells anybody of its log events but us: its database, or a callback
+    that the operator named."""
+    proxy_server = sys.modules.get("litellm.proxy.proxy_server")
+    if getattr(proxy_server, "prisma_client", None) is not None:
+        return True
+    own = (*HOOKS, __name__.partition(".")[0] + ".")
+    # A name that LiteLLM has not turned into a logger yet is of no module.
+    return any(
+        not str(getattr(each, "__module__", "")).startswith(own)
+        for each in (*litellm.callbacks, *litellm.success_callback)
+    )
+
+
 async def flush_log_events() -> None:
     """Let the log events that are queued reach the callbacks."""
     from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -49,7 +50,8 @@ class LiveModes:
         for zoo, row in rows.items():
             now = self.now.get(zoo)
             if now is not None and row.revision > now.revision:
-                self.rows[zoo], self.now[zoo] = row, row.zoo_mode
+                self.rows[zoo] = row
+                self.now[zoo] = replace(row.zoo_mode, holdout=self.files[zoo].holdout)
                 self.marks[zoo].clear()
                 logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
 

@@ -97,7 +97,8 @@ class OpenRequest:
     the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
     ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
     holds it. ``unlogged`` logs a request whose choice is still being worked out aside, None of any
-    other. ``secret`` is told to no client."""
+    other. ``before`` is what serves it, None where the router chooses. ``secret`` is told to no
+    client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -108,6 +109,7 @@ class OpenRequest:
     author: Author | None = None
     response_id: str | None = None
     unlogged: Callable[[], None] | None = None
+    before: str | None = None
     attempts: int = 0
     place: Place | None = None
     pin: Pin | None = None

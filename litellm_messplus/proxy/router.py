@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.engine import Choice, Engine
+from litellm_messplus.engine import Choice, Engine, logged_limits
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
+from litellm_messplus.proxy.asides import Asides, DecidedAside, beside
+from litellm_messplus.proxy.before import served_before
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
@@ -21,7 +22,7 @@ from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.holding.holds import Holds
-from litellm_messplus.proxy.holding.standing import Pin, Standing
+from litellm_messplus.proxy.holding.standing import Columns, Pin, Standing
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.modes import LiveModes
@@ -228,7 +229,7 @@ class RequestRouter:
     def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
         """Build the record of a decision for the log."""
         read, situation, decision = decided.read, decided.choice.situation, decided.choice.decision
-        request, question = read.request, read.question
+        request, question, standing = read.request, read.question, decided.standing
         record = RequestRecord(
             request_id=question.request_id,
             created_at=datetime.now(UTC),
@@ -269,10 +270,10 @@ class RequestRouter:
             eligible=question.candidates if question.is_gated else None,
             gated_by=read.admission.why if question.is_gated else None,
             conversation_draw=self._draw(engine.zoo.name, request),
+            limits=logged_limits(decided.choice),
             **identities(request.metadata, are_kept=self._settings.store_identities),
+            **(Columns() if standing is None else standing.columns(decision.reason)),
         )
-        if decided.standing is not None:
-            record = decided.standing.logged(record)
         return _refused(record) if decided.is_refused else record
 
     def _draw(self, zoo: str, request: IncomingRequest) -> float | None:
@@ -309,6 +310,7 @@ def _refused(record: RequestRecord) -> RequestRecord:
         exploration_calls=0,
         label_probability=None,
         expected_satisfaction=None,
+        limits=None,
         reason=Reason.NONE_HEALTHY,
     )
 

@@ -15,7 +15,7 @@ from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
 from litellm_messplus.records import CallRole, served_call_id
 from litellm_messplus.runtime import Counters
-from litellm_messplus.switching.modes import LITELLM
+from litellm_messplus.switching.modes import is_of_litellm
 
 
 class ServedCalls:
@@ -169,7 +169,7 @@ def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
     """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
     deployment left, no candidate was called; which one LiteLLM itself chose, nobody knows."""
     is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
-    is_unknown = is_refused or opened.record.chosen == LITELLM
+    is_unknown = is_refused or is_of_litellm(opened.record.chosen)
     return CallEnd(
         call_id=served_call_id(opened.record.request_id),
         role=CallRole.SERVED,

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -34,6 +34,7 @@ from litellm_messplus.runtime import version
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
 from litellm_messplus.store import verdicts
 from litellm_messplus.store.database import create_engine, explained, migrate
+from litellm_messplus.store.lines import read_conversation_key
 from litellm_messplus.zoo import Zoo
 
 # Opening the database at a start: at this code's version, and the engines restored from it.
@@ -42,11 +43,18 @@ CONNECT_SECONDS = 10.0
 """How long a database may take to answer at all: asyncpg would wait a minute."""
 
 
+class Opened(NamedTuple):
+    """The outcome of opening the database: up to which position the engines are restored, and the
+    key of the digests, without which nobody would hold the first requests."""
+
+    position: int
+    conversation_key: bytes
+
+
 async def open_database(
     settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes | None = None
-) -> int:
-    """Migrate it, bring the engines to the end of its log, and the modes to what holds; returns
-    that position.
+) -> Opened:
+    """Migrate it, bring the engines to the end of its log, and the modes to what holds.
 
     Raises ConfigurationError where it cannot be used, DatabaseAwayError where it does not answer
     now. The engines are then to be restored anew.
@@ -65,7 +73,7 @@ async def open_database(
             position = await restore(database, engines)
             for engine in engines.values():
                 await keep_new(database, engine, position)
-            return position
+            return Opened(position, await read_conversation_key(database))
     finally:
         await database.dispose()
 
@@ -81,8 +89,8 @@ logger = logging.getLogger("litellm_messplus")
 
 RETRY_SECONDS = 5.0
 
-OpenDatabase = Callable[[], Coroutine[None, None, int]]
-"""Restores the engines, in any event loop; returns the position that they have reached."""
+OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
+"""Restores the engines, in any event loop."""
 
 
 def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
@@ -91,8 +99,9 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
     plugin.counters.add("database_awaited")
 
     async def join() -> None:
-        position = await _opened(plugin, open_database)
-        plugin.parts.begin_at(position)
+        opened = await _opened(plugin, open_database)
+        plugin.parts.begin_at(opened.position)
+        plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
         plugin.engines = engines
         logger.warning("the database is there: requests are routed from now on")
@@ -100,7 +109,7 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
     plugin.parts.joining.start(join(), "messplus-joining")
 
 
-async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> int:
+async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
     """Open the database, and try until it works. In a thread with a loop of its own: a long log
     takes long to fold."""
     while True:
@@ -227,7 +236,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     encoder = load_for_requests(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     modes = LiveModes(settings.zoos)
-    position = _restored(settings, engines, modes)
+    opened = _restored(settings, engines, modes)
+    position = None if opened is None else opened.position
     database = create_engine(settings.database)
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
     prompt_tokens.warm_up()
@@ -246,9 +256,10 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
             modes=modes,
         )
     )
-    if position is None:
+    if opened is None:
         join_later(plugin, partial(open_database, settings, engines, modes))
     else:
+        plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
     plugin.attach()
     freeze_startup_objects()
@@ -268,9 +279,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
 
 def _restored(
     settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes
-) -> int | None:
-    """Return the position up to which the log is folded in; None where the database is away, which
-    may come back."""
+) -> Opened | None:
+    """Open the database; None where it is away, which may come back."""
     try:
         return _run_in_thread(open_database(settings, engines, modes))
     except DatabaseAwayError as error:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.authentication import Caller, administrator
+from litellm_messplus.proxy.deployments.membership import befores
 from litellm_messplus.proxy.forecasts import observed_log, told
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
 from litellm_messplus.runtime import Counters
@@ -46,7 +47,9 @@ class Change(BaseModel):
         default=None, description="The share of conversations that is routed under `canary`."
     )
     before: str | None = Field(
-        default=None, description="What serves the others: `litellm`, or a candidate."
+        default=None,
+        description="What serves the others: `litellm`, a candidate, or `group:` and the "
+        "`model_name` of a member, where the zoo is a routing group.",
     )
     reason: Annotated[str, Field(max_length=1000)] = Field(
         default="", description="Why, for those who read the history."
@@ -74,6 +77,7 @@ class ZooSwitch(ModeChange):
     zoo: str
     is_returned: bool
     candidates: list[str]
+    groups: list[str]
     history: list[ModeChange]
 
 
@@ -114,6 +118,7 @@ class ZooDesk:
             zoo=zoo,
             is_returned=row is not None and row.is_returned,
             candidates=list(self._engines[zoo].zoo.candidates) if zoo in self._engines else [],
+            groups=list(self._engines[zoo].zoo.groups) if zoo in self._engines else [],
             history=_changes(history, now.happened),
             **_now(self._modes.now[zoo], row),
             forecast=now.forecast,
@@ -131,7 +136,7 @@ class ZooDesk:
             if (value := getattr(wanted, name)) is not None
         }
         new = replace(now, **given, revision=wanted.revision)
-        problem = new.problem(self._engines[zoo].zoo.candidates if zoo in self._engines else ())
+        problem = new.problem(befores(self._engines[zoo].zoo) if zoo in self._engines else ())
         if problem is not None:
             raise HTTPException(422, problem)
         await self._write(zoo, new, by.key_hash or ADMINISTRATOR, wanted.reason)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
 from litellm_messplus.routing.decision import Decision, Reason, Situation
+from litellm_messplus.routing.limits import BINDS
 from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -90,7 +91,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
             situation.estimates, view.optimistic, known.rate, strict=True
         )
     ]
-    is_blind = known.is_blank and situation.t > BLIND
+    is_blind = known.is_blank and situation.number > BLIND and situation.strain < BINDS
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
     pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
     ranking = _ranking(pick.chosen, terms.models, view.by_cost, scores)
@@ -117,14 +118,15 @@ def _terms(
 ) -> Terms:
     """Set the terms, by the plan over recent prompts where reading them has proved itself, else by
     the means."""
-    repayment = horizon(situation.t, answered_share)
+    repayment = horizon(situation.number, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
     if situation.outlook is not None and known.evidence >= EVIDENCE:
         aimed = owed + PLANNED_RESERVE * reserved
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
-        return Terms(models, _bounded(price, view), True)
-    return Terms(allowed, _bounded(_price(view, allowed, situation.alpha, backlog), view), False)
+        return Terms(models, _bounded(price, view) / situation.strain, True)
+    price = _bounded(_price(view, allowed, situation.alpha, backlog), view)
+    return Terms(allowed, price / situation.strain, False)
 
 
 def _pick(
@@ -139,7 +141,7 @@ def _pick(
 ) -> Pick:
     """Choose the best, unless a probe is due. A probe that would cost the user much is made
     unseen."""
-    chance, costs = trying.probe_probability(situation.t), view.typical_cost
+    chance, costs = trying.probe_probability(situation.number), view.typical_cost
     tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
     trial = (
         trying.trial(known, view.optimistic, situation.alpha, owed) if terms.is_planned else None
@@ -185,7 +187,7 @@ def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
     best = max(view.by_cost, key=known.rate.__getitem__)
     holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
     holder = next(holds, best)
-    return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.t)
+    return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.number)
 
 
 def _view(situation: Situation, known: Knowledge) -> View:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
 
 
@@ -37,13 +38,15 @@ class Estimate:
     """The estimates of one candidate for one request, before any call.
 
     ``cost`` is of this request and ``typical_cost`` of an average one, in the zoo's unit;
-    ``satisfaction`` is the paper's s-hat, a probability.
+    ``satisfaction`` is the paper's s-hat, a probability. ``length`` is how many times as long as
+    the candidate's usual answer this one is expected to be.
     """
 
     candidate: str
     cost: float
     typical_cost: float
     satisfaction: float
+    length: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,10 @@ class Situation:
     there are enough of them. ``is_labelled`` says whether every answer to the request will get a
     label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
     ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
+    ``counted`` is the number of its conversation, from 1, where the promise counts those; None
+    where it counts requests.
+    ``limits`` are those beside alpha, None where the service level has none; the costs of
+    ``outlook`` are charged for lateness by them, those of the estimates are not.
     """
 
     t: int
@@ -72,6 +79,18 @@ class Situation:
     is_labelled: bool | None = None
     is_forced: bool = False
     newcomers: tuple[Estimate, ...] = ()
+    limits: Limits | None = None
+    counted: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of what the promise counts, this request or its conversation included."""
+        return self.t if self.counted is None else self.counted
+
+    @property
+    def strain(self) -> float:
+        """The number of times that a unit of cost counts as much as without a budget."""
+        return 1.0 if self.limits is None else self.limits.strain
 
     @property
     def everyone(self) -> tuple[Estimate, ...]:

@@ -13,8 +13,31 @@ PolicyName = Literal["adaptive", "paper"]
 Confidence = Annotated[float, Field(ge=0.5, lt=1.0)]
 
 
-class AdaptiveSettings(Settings):
-    """The trust that a zoo's labels are given."""
+class LatencySettings(Settings):
+    """The limit on how long a request may take."""
+
+    p95_seconds: Positive = Field(
+        description="Seconds, from the start of a call to its end, that at most 5 % of the "
+        "requests may take longer than.",
+    )
+
+
+class LimitSettings(Settings):
+    """The limits beside alpha: none, unless they are set."""
+
+    latency: LatencySettings | None = Field(
+        default=None,
+        description="How long the requests of a service level may take: see limits.",
+    )
+    budget_per_day: Positive | None = Field(
+        default=None,
+        description="What the calls of a service level may cost in a day (UTC), in the zoo's unit "
+        "of cost, those that no user sees included. Comes before alpha.",
+    )
+
+
+class AdaptiveSettings(LimitSettings):
+    """The trust that a zoo's labels are given, and its limits beside alpha."""
 
     margin: NotNegative = Field(
         default=0.0,
@@ -68,7 +91,7 @@ class PaperSettings(Settings):
     )
 
 
-class AdaptivePromise(Settings):
+class AdaptivePromise(LimitSettings):
     """Settings that a service level may set apart under `adaptive`."""
 
     margin: NotNegative | None = Field(

@@ -25,7 +25,9 @@ from litellm_messplus.settings.serving import (
     CanaryShare,
     ConversationsSettings,
     HoldMode,
+    Holdout,
     ModeName,
+    Unit,
     WatchSettings,
 )
 from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
@@ -148,7 +150,13 @@ class ZooSettings(PolicySettings):
     before: str | None = Field(
         default=None,
         description="What served before, and serves what is not routed: `litellm` for LiteLLM's "
-        "own choice, or a candidate. Without it there is no way back.",
+        "own choice, a candidate, or `group:` and the `model_name` of a member, where the zoo is a "
+        "routing group. Without it there is no way back.",
+    )
+    holdout: Holdout = Field(
+        default=0.0,
+        description="Under `on`: the share of conversations that are served as before all the "
+        "same, so that the way back has something to compare errors and latency with.",
     )
     watch: WatchSettings = Field(
         default_factory=WatchSettings,
@@ -198,6 +206,28 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _conversations_are_known_where_they_count(self) -> "ZooSettings":
+        if not self.counts_conversations:
+            return self
+        if self.policy == "paper":
+            raise ValueError(
+                "without `conversations.unit: conversation`, which only `policy: adaptive` reads: "
+                "`policy: paper` counts requests"
+            )
+        if self.hold == "never":
+            raise ValueError(
+                "`conversations.hold: tool_loop` or `warm` beside `conversations.unit: "
+                "conversation`: with `never`, nobody knows which requests belong together"
+            )
+        given = [name for name in ("parity", "auto") if getattr(self.labels, name) is not None]
+        if given:
+            raise ValueError(
+                f"without labels.{given[0]} beside `conversations.unit: conversation`: it buys "
+                "labels of single answers, which say nothing of a whole conversation"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _an_audit_has_a_judge(self) -> "ZooSettings":
         if self.response_bias == AUDIT and self.labels.judge is None:
             raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
@@ -236,6 +266,19 @@ class ZooSettings(PolicySettings):
         """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
+    @property
+    def counts_conversations(self) -> bool:
+        """Tell whether alpha is a share of its conversations, and not of its requests."""
+        return self.conversations.unit is Unit.CONVERSATION
+
+    @model_validator(mode="after")
+    def _what_is_held_out_is_served(self) -> "ZooSettings":
+        if self.holdout > 0.0 and self.before is None:
+            raise ValueError(
+                "`before` beside `holdout`: what serves the conversations that are held out"
+            )
+        return self
+
     @model_validator(mode="after")
     def _levels_are_told_from_streams(self) -> "ZooSettings":
         taken = [name for name in self.service_levels if is_before(name)]
@@ -248,7 +291,7 @@ class ZooSettings(PolicySettings):
     @property
     def zoo_mode(self) -> ZooMode:
         """The mode as the file has it; what was changed since is in the database."""
-        return ZooMode(self.mode, self.share, self.before)
+        return ZooMode(self.mode, self.share, self.before, holdout=self.holdout)
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.
@@ -374,3 +417,8 @@ class MessplusSettings(Settings):
         default=False,
         description="Whether LiteLLM's spend for exploration calls goes to the caller's key.",
     )
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The zoos whose promise counts conversations as a whole."""
+        return frozenset(name for name, zoo in self.zoos.items() if zoo.counts_conversations)

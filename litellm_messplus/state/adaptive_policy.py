@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from litellm_messplus.conversations.account import Course
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, gates, newcomers
+from litellm_messplus.routing.charging import charged, without_draw
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
@@ -52,7 +54,9 @@ class Account:
     """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
     expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
     requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
-    one of a common draw; ``forced`` are the requests that a single candidate could take."""
+    one of a common draw; ``forced`` are the requests that a single candidate could take. A request
+    is a whole conversation where the promise counts those; ``courses`` are those of the pending
+    ones that have gone on."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -63,6 +67,7 @@ class Account:
     stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
     forced: ForcedRequests = field(default_factory=ForcedRequests)
+    courses: dict[str, Course] = field(default_factory=dict)
 
     @property
     def queue(self) -> float:
@@ -77,6 +82,18 @@ class Account:
         while next(iter(self.pending.values())).number <= self.requests - PENDING:
             self._close(next(iter(self.pending)))
             self._expect(answer=0.0)
+
+    def went_on(self, request_id: str, shortfall: float | None) -> None:
+        """Note a further turn of the conversation that a request began: ``shortfall`` is expected
+        of the model that takes over, None where the same one goes on. One that is judged, or given
+        up as never to be, is past that."""
+        begun = self.pending.get(request_id)
+        if begun is None:
+            return
+        before = self.courses.get(request_id) or Course.begun(begun.shortfall)
+        course = self.courses[request_id] = before.went_on(shortfall)
+        self.pending[request_id] = begun._replace(shortfall=course.expected)
+        self.expected += course.expected - begun.shortfall
 
     def answered(self, request_id: str, shortfall: float, stands_for: float = 1.0) -> None:
         """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
@@ -110,12 +127,15 @@ class Account:
         """Settle all that is owed and saved up, and expect nothing of what is pending."""
         self.shortfall = self.expected = 0.0
         self.pending.clear()
+        self.courses.clear()
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON; forced requests only where there were any, else it is what it always
-        was."""
+        """Return it as JSON; forced requests and courses only where there are any, else it is what
+        it always was."""
         forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
-        return forced | {
+        courses = {name: list(course) for name, course in self.courses.items()}
+        rare = forced | {"courses": courses} if courses else forced
+        return rare | {
             "shortfall": self.shortfall,
             "answered_share": self.answered_share,
             "seen": self.seen,
@@ -131,10 +151,12 @@ class Account:
         """Rebuild the account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         forced = ForcedRequests.of(plain.get("forced", ()))
-        return cls(**{**plain, "pending": pending, "forced": forced})
+        courses = {name: Course(*course) for name, course in plain.get("courses", {}).items()}
+        return cls(**{**plain, "pending": pending, "forced": forced, "courses": courses})
 
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
+        self.courses.pop(request_id, None)
         # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
         self.expected = self.expected - closed.shortfall if self.pending else 0.0
 
@@ -235,16 +257,24 @@ class AdaptivePolicy:
             (only,) = situation.estimates
             return gates.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
-        aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
+        told_share = self.unseen.told_share
+        if situation.counted is not None:  # one first answer says nothing of a whole task
+            known, told_share = replace(known, unseen_labelled=0.0), 0.0
+        aimed = charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
+        decision = without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
-        return newcomers.tried(decision, aimed, self.unseen.told_share)
+        return newcomers.tried(decision, aimed, told_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
         if is_before(entry.service_level) and account.requests == WARM_UP:
             account.settle()
+        if entry.counted_with is not None:
+            shortfall = None if entry.is_held else entry.expected_shortfall
+            account.went_on(entry.counted_with, shortfall)
+            return
         account.decided(entry.request_id, entry.expected_shortfall)
         self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litellm_messplus.candidate_change import Change
+from litellm_messplus.conversations.account import Shares
 from litellm_messplus.costs.price import Price
 from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.encoder import Features
@@ -90,13 +91,38 @@ class Example:
         return Prompt(self.features, self.surface)
 
 
+# What a service level with limits beside alpha expects of a request, and what came of it.
+
+
+class LimitedUse(NamedTuple):
+    """The use that is expected of a request of a level with limits: the probability that it is
+    late, and what all its calls cost."""
+
+    late: float
+    cost: float
+
+
+class LimitedCall(NamedTuple):
+    """A call of a request of a level with limits, decided ``at`` seconds since 1970. ``is_late`` is
+    None where it says nothing of that, ``cost`` where nobody knows."""
+
+    service_level: str
+    request_id: str
+    at: float
+    is_served: bool
+    is_late: bool | None
+    cost: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Decided:
     """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
     ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
     ``calls`` is how many candidates were to be called; ``is_bought`` says that labels of their
-    answers are bought.
+    answers are bought. ``expected_use`` is None of a level without limits beside alpha.
+    ``counted_with`` is the first request of its conversation, where the promise counts that in its
+    place; it ``is_held`` where the model of the turn before goes on.
     """
 
     position: int
@@ -107,13 +133,17 @@ class Decided:
     calls: int
     at: float
     is_bought: bool = False
+    counted_with: str | None = None
+    is_held: bool = False
+    expected_use: LimitedUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
-    newest of each source."""
+    newest of each source. There are none where they taught already what served the conversation.
+    ``limited`` is None of a level without limits beside alpha."""
 
     position: int
     zoo: str
@@ -125,6 +155,7 @@ class Settled:
     example: Example | None
     given: tuple[Given, ...]
     seconds: float | None = None
+    limited: LimitedCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +167,9 @@ class Labelled:
     and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
     ``is_forced`` where a single candidate could take the request. ``of_choice`` says of a request
     that was served as before whether the call is one of the model that the router would have
-    chosen; None of a routed one.
+    chosen; None of a routed one. ``shares`` says who served the conversation up to here, where the
+    label is on one that is counted as one and has gone on; the example is then of its first
+    request.
     """
 
     position: int
@@ -152,6 +185,7 @@ class Labelled:
     is_bought: bool = False
     is_forced: bool = False
     of_choice: bool | None = None
+    shares: Shares = ()
 
     @property
     def moves_queue(self) -> bool:

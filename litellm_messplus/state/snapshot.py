@@ -10,14 +10,16 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.costs.durations import Durations
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.state.catalog import Catalog
+from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
 
-FORMAT = 9
+FORMAT = 10
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
 
 
@@ -62,10 +64,16 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
             name: [[mean.value, mean.count] for mean in estimator.means()]
             for name, estimator in state.estimators.items()
         },
+        "durations": {name: found.plain() for name, found in state.durations.items()},
         "policy": state.policy.plain(),
     }
+    if not state.limits.is_empty:
+        plain["limits"] = state.limits.plain()
     if not state.catalog.is_empty:  # else it is what it always was
         plain["catalog"] = state.catalog.plain()
+    if state.turns:  # else no promise counts conversations
+        plain["turns"] = dict(state.turns)
+        plain["credits"] = state.credits.plain()
     arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
     return plain, {name: array.copy() for name, array in arrays.items()}
 
@@ -123,9 +131,15 @@ def load(data: bytes, empty: ZooState) -> ZooState:
         raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
     empty.requests.update(plain["requests"])
     empty.taught.update(plain["taught"])
+    empty.turns.update(plain.get("turns", {}))
+    empty.credits.load(plain.get("credits", {}))
     for name, means in plain["estimators"].items():
         for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
             mean.value, mean.count = value, count
+    for name, calls in plain["durations"].items():
+        empty.durations[name] = Durations(*calls)
+    if "limits" in plain:
+        empty.limits = LimitAccounts.of(plain["limits"])
     empty.policy.load(plain["policy"], arrays)
     empty.lengths.load(arrays)
     empty.use = ExpectedUse.load(arrays)

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.candidate_change import Change
+from litellm_messplus.conversations.account import Credits
+from litellm_messplus.costs.durations import Durations
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
@@ -26,6 +28,7 @@ from litellm_messplus.state.entries import (
     Settled,
     Taught,
 )
+from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
 
 # What each model would use for the recent prompts: tokens read and written, and seconds.
@@ -35,18 +38,19 @@ from litellm_messplus.state.policy import Policy
 # Prices are not part of it: they may change while a proxy runs.
 
 Matrix = NDArray[np.float64]
-_ARRAYS = ("prompt_tokens", "completion_tokens", "seconds")
+_ARRAYS = ("prompt_tokens", "completion_tokens", "seconds", "lengths")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedUse:
-    """The use expected of the recent prompts, each array of shape (prompts, models); ``version`` is
-    that of the recent prompts."""
+    """The use expected of the recent prompts, each array of shape (prompts, models); ``lengths``
+    are multiples of each model's usual answer, ``version`` is that of the recent prompts."""
 
     version: int
     prompt_tokens: Matrix
     completion_tokens: Matrix
     seconds: Matrix
+    lengths: Matrix
 
     @classmethod
     def none_yet(cls, models: int) -> "ExpectedUse":
@@ -71,6 +75,7 @@ class ExpectedUse:
             np.where(is_seen, tokens, unseen),
             multiples * np.array(expected([each.completion_tokens for each in estimators])),
             multiples * np.array(expected([each.seconds for each in estimators])),
+            multiples,
         )
 
     def cost(self, place: int, price: Price) -> Matrix:
@@ -107,7 +112,10 @@ class ZooState:
 
     ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
     level, ``taught`` the lessons of each batch; ``use`` is of the recent prompts. ``estimators``
-    are in the order of the candidates; ``catalog`` says which of them are there.
+    are in the order of the candidates; ``catalog`` says which of them are there. ``durations`` are
+    of each candidate's calls, ``limits`` the queues beside alpha. ``turns`` counts the requests of
+    each service level that are counted with the first one of their conversation, and ``credits``
+    remembers who earned the verdict on it.
     """
 
     encoder: str
@@ -119,6 +127,17 @@ class ZooState:
     requests: Counter[str] = field(default_factory=Counter)
     taught: Counter[str] = field(default_factory=Counter)
     catalog: Catalog = field(default_factory=Catalog)
+    durations: dict[str, Durations] = field(init=False)
+    limits: LimitAccounts = field(default_factory=LimitAccounts)
+    turns: Counter[str] = field(default_factory=Counter)
+    credits: Credits = field(default_factory=Credits)
+
+    def __post_init__(self) -> None:
+        self.durations = {name: Durations() for name in self.estimators}
+
+    def counted(self, level: str) -> int:
+        """Count what the promise of a service level counts: requests, or conversations."""
+        return self.requests[level] - self.turns[level]
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -130,11 +149,15 @@ class ZooState:
         match entry:
             case Decided():
                 self.requests[entry.service_level] += 1
+                if entry.counted_with is not None:
+                    self.turns[entry.service_level] += 1
                 if self.catalog.standings and self.catalog.anchor is None:
                     self.catalog.settle()
                 self.policy.decided(entry)
+                self.limits.decided(entry)
             case Settled():
                 self._settle(entry)
+                self.limits.ended(entry)
             case Labelled():
                 self._label(entry)
             case Taught():
@@ -174,12 +197,14 @@ class ZooState:
 
     def _add(self, candidate: str) -> None:
         self.estimators[candidate] = TokenEstimator()
+        self.durations[candidate] = Durations()
         self.lengths.add()
         self.policy.add(candidate)
 
     def _forget(self, candidate: str) -> None:
         place = self._places[candidate]
         del self.estimators[candidate]
+        del self.durations[candidate]
         self.lengths.remove(place)
         self.policy.remove(candidate)
 
@@ -212,6 +237,8 @@ class ZooState:
                 entry.completion_tokens / multiple,
                 None if entry.seconds is None else entry.seconds / multiple,
             )
+            if entry.seconds is not None:
+                self.durations[entry.candidate or ""].add(multiple, entry.seconds)
         verdict = self.rule.verdict(entry.given)
         if verdict is not None and self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, None)
@@ -242,8 +269,31 @@ class ZooState:
             return
         if not entry.is_served and not entry.is_bought:
             self.policy.unseen_answered(previous)
-        if self._may_judge(entry.example):
+        if entry.shares:
+            self._credit(entry, verdict, previous)
+        elif self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, previous)
+
+    def _credit(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
+        """Let all who served a conversation learn the verdict on it, each by its share. One that
+        was judged before it went on was earned by the model of its first request."""
+        if entry.example is None:
+            return
+        first, before = entry.example.candidate, dict[str, float]()
+        if previous is not None:
+            before |= self.credits.of(entry.request_id) or {first: 1.0}
+        now = dict(entry.shares)
+        for name in {**now, **before}:
+            example = replace(entry.example, candidate=name)
+            if not self._may_judge(example):
+                continue
+            earned = None
+            if previous is not None and name in before:
+                earned = Label(previous.value, previous.weight * before[name])
+            call_id = entry.call_id if name == first else f"{entry.call_id}/{name}"
+            label = Label(verdict.value, verdict.weight * now.get(name, 0.0))
+            self._learn(example, call_id, label, earned)
+        self.credits.keep(entry.request_id, entry.shares)
 
     def _learn(
         self, example: Example, call_id: str, verdict: Label, previous: Label | None

@@ -106,7 +106,7 @@ Start = Mapping[Key, int]
 
 OUTCOMES = table(
     "request_outcomes",
-    *map(column, ("request_id", "zoo", "service_level", "alpha", "status")),
+    *map(column, ("request_id", "zoo", "service_level", "alpha", "status", "counted_with")),
     *map(column, ("satisfaction", "satisfaction_weight")),
     *map(column, ("served_cost", "exploration_cost", "cost", "cost_largest")),
     column("is_exploration", Boolean),
@@ -117,13 +117,15 @@ VERDICTS = table("verdicts", *map(column, ("call_id", "source", "value", "weight
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over requests. Of the ``labelled`` ones, by any source, some are ``answered``: they have
+    """Sums over requests, of which the promise ``counted`` as many: all, or those that began a
+    conversation. Of the ``labelled`` ones, by any source, some are ``answered``: they have
     a verdict, as a label counts. ``rate`` and ``mean_alpha`` weigh each verdict, and ``effective``
     is how many equal ones say as much. ``priced`` requests have a served call of known cost;
     ``compared`` ones succeeded at a known cost, and what the largest would have cost is known
     too."""
 
     requests: int
+    counted: int
     labelled: int
     answered: int
     effective: float
@@ -137,6 +139,11 @@ class Totals:
     compared: int
     compared_cost: float
     compared_cost_largest: float
+
+    @property
+    def unit(self) -> str:
+        """Name what the promise counts."""
+        return "requests" if self.counted == self.requests else "conversations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,7 @@ async def totals(connection: AsyncConnection, start: Start) -> dict[Key, Totals]
         found.zoo,
         found.service_level,
         func.count(),
+        func.count(case((found.counted_with.is_(null()), 1))),
         func.count(case((weight.is_not(None) | is_labelled, 1))),
         func.count(found.satisfaction),
         effective(weight),

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.candidates import candidate_tables
+from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
     BestSingleState,
@@ -41,7 +42,8 @@ def advice(level: LevelStatus, status: Status) -> str:
         return "to do: lower alpha, or add a model that satisfies more"
     is_past = kinds == {AlertKind.NOT_KEPT} and level.last.satisfaction.verdict in HELD
     if is_past:
-        return f"{NOTHING}: the last {level.last.satisfaction.requests} requests kept it"
+        last = level.last.satisfaction
+        return f"{NOTHING}: the last {last.requests} {last.unit} kept it"
     if kinds.difference(FEEDBACK):
         return "to do: see the alerts below"
     if kinds or level.overall.satisfaction.verdict is Verdict.CANNOT_SAY:
@@ -158,6 +160,7 @@ def render(status: Status) -> RenderableType:
         *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
         *candidate_tables(status.candidates),
+        *conversation_tables(status.conversations),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 
@@ -293,7 +296,7 @@ def _figures(level: LevelStatus) -> Iterator[str]:
 
 def _rate_in_words(found: Satisfaction) -> str:
     if found.rate is None or found.low is None or found.high is None:
-        return f"no verdict on {found.requests} requests"
+        return f"no verdict on {found.requests} {found.unit}"
     low, high = 100.0 * found.low, 100.0 * found.high
     return f"{100.0 * found.rate:.1f} % satisfied ({low:.1f} to {high:.1f} %)"
 

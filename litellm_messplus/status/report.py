@@ -14,6 +14,7 @@ from litellm_messplus.candidate_change import Change
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
+from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.switches import SwitchStatus
 
@@ -141,7 +142,8 @@ class BestSingleState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
     """The share satisfied of the requests with a verdict (``answered``), each by the weight of its
-    verdict, against what they were promised.
+    verdict, against what they were promised. ``unit`` is `conversations` where the promise counts
+    those: ``requests`` are then so many conversations.
 
     ``effective`` is how many equal verdicts say as much. ``promised`` is alpha; where it was
     changed, its mean over the answered requests. ``kept_within_points`` is how far below it the
@@ -160,6 +162,7 @@ class Satisfaction:
     is_thin: bool
     evidence: str
     kept_within_points: float | None = None
+    unit: str = "requests"
 
     @property
     def verdict_in_words(self) -> str:
@@ -335,7 +338,7 @@ class Status:
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
     most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
     changed their price or went, the newest first; ``switches`` are of each zoo whose mode was ever
-    set."""
+    set, ``conversations`` of each promise that has some."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -346,6 +349,7 @@ class Status:
     label_costs: tuple[LabelCostStatus, ...] = ()
     candidates: tuple[CandidateStatus, ...] = ()
     switches: tuple[SwitchStatus, ...] = ()
+    conversations: tuple[ConversationStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

@@ -27,6 +27,7 @@ async def totals(connection: AsyncConnection) -> dict[Key, Totals]:
         found.zoo,
         found.service_level,
         func.sum(found.requests),
+        func.sum(found.counted),
         func.sum(found.labelled),
         func.sum(found.answered),
         _effective(found),

@@ -40,15 +40,16 @@ def window_status(
 
 
 def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
-    requests, answered = (totals.requests, totals.answered) if totals else (0, 0)
+    counted, answered = (totals.counted, totals.answered) if totals else (0, 0)
+    unit = totals.unit if totals else "requests"
     rate = totals.rate if totals else None
     promised = totals.mean_alpha if totals and totals.mean_alpha is not None else alpha
     effective = totals.effective if totals else 0.0
     interval = interval_of(rate, effective)
     return Satisfaction(
-        requests=requests,
+        requests=counted,
         answered=answered,
-        answered_share=share(answered, requests),
+        answered_share=share(answered, counted),
         effective=effective,
         promised=promised,
         rate=rate,
@@ -56,8 +57,9 @@ def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
         high=interval.high if interval else None,
         verdict=verdict(interval, promised),
         is_thin=is_thin(interval, effective),
-        evidence=evidence(interval, answered, requests, effective),
+        evidence=evidence(interval, answered, counted, effective, unit),
         kept_within_points=points_below(interval, promised),
+        unit=unit,
     )
 
 
@@ -66,17 +68,19 @@ def interval_of(rate: float | None, count: float) -> Interval | None:
     return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
 
 
-def evidence(interval: Interval | None, answered: int, requests: int, effective: float) -> str:
+def evidence(
+    interval: Interval | None, answered: int, counted: int, effective: float, unit: str
+) -> str:
     """Say in words how much the figures rest on."""
-    if requests == 0:
-        return "no requests yet"
-    counted = f"{answered} of {requests} requests with a verdict"
+    if counted == 0:
+        return f"no {unit} yet"
+    told = f"{answered} of {counted} {unit} with a verdict"
     if round(effective) < answered:
-        counted += f", worth {effective:.0f}"
+        told += f", worth {effective:.0f}"
     if not is_thin(interval, effective):
-        return counted
+        return told
     width = f", interval {100 * interval.width:.0f} points wide" if interval else ""
-    return f"not enough evidence: {counted}{width}"
+    return f"not enough evidence: {told}{width}"
 
 
 def _cost(totals: Totals | None, without_cost: int) -> Cost:

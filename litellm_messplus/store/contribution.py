@@ -135,6 +135,8 @@ def _add(sums: Sums, where: tuple[Table, Key], figures: Figures) -> None:
 def _of_request(logged: Logged, verdicts: Mapping[str, Row]) -> Figures:
     request, served = logged.request, logged.served
     figures: Figures = {"requests": 1}
+    if request["counted_with"] is None:
+        figures["counted"] = 1
     if request["is_exploration"]:
         figures["explorations"] = 1
     if logged.labels:

@@ -261,8 +261,9 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:
         raise ConfigurationError(
             SETTING,
             connection.engine.url.render_as_string(),
-            f"a database of this version or older (its revision {current} is not known here: "
-            "upgrade litellm-messplus)",
+            f"a database of this version or older (its revision {current} is not known here: a "
+            "newer version's, or that of a checkout from before the first release; upgrade "
+            "litellm-messplus, or name a new database)",
         )
 
 

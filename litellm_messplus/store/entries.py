@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.conversations.account import Shares
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
@@ -30,8 +31,20 @@ from litellm_messplus.records import (
     is_forced,
     request_of,
 )
-from litellm_messplus.state.entries import Decided, Entry, Example, Given, Labelled, Settled, Taught
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.state.entries import (
+    Decided,
+    Entry,
+    Example,
+    Given,
+    Labelled,
+    LimitedCall,
+    Settled,
+    Taught,
+)
+from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.store.candidates import changes_in
+from litellm_messplus.store.conversations import Courses
 from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
@@ -86,15 +99,18 @@ async def _judged(
     if not ended and not said:
         return []
     standing = await StandingLabels.read(connection, after, upto)
+    courses = Courses()
+    if said or len(standing):
+        courses = await Courses.read(connection, after, upto)
     labelled = {row.position for row in said}
     entries: list[Settled | Labelled] = []
     for row in sorted((*ended, *said), key=lambda row: row.position):
         earlier = standing.of(row.call_id)
         if row.position in labelled:
-            entries.append(_labelled(row, earlier))
+            entries.append(_labelled(row, earlier, courses.shares(row)))
             standing.add(row.call_id, given(row))
         else:
-            entries.append(_settled(row, earlier))
+            entries.append(_settled(row, () if courses.have_taught(row) else earlier))
     return entries
 
 
@@ -109,6 +125,9 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
         requests.c.aim,
         requests.c.expected_satisfaction,
         requests.c.label_probability,
+        requests.c.counted_with,
+        requests.c.reason,
+        requests.c.limits,
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
@@ -126,6 +145,9 @@ def decided(request: Any, position: int) -> Decided:
         calls=1 + (request.exploration_calls or 0),
         at=request.created_at.timestamp(),
         is_bought=request.label_probability is not None,
+        counted_with=request.counted_with,
+        is_held=request.reason == Reason.HELD,
+        expected_use=expected_use(request.limits),
     )
 
 
@@ -142,7 +164,11 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             calls.c.prompt_tokens,
             calls.c.completion_tokens,
             calls.c.seconds,
+            calls.c.cost,
             requests.c.zoo,
+            requests.c.service_level,
+            requests.c.created_at,
+            requests.c.limits,
             requests.c.prompt_characters,
             requests.c.encoder,
             requests.c.features,
@@ -180,6 +206,23 @@ def settled(
         example=_example(call.candidate, request, features) if used else None,
         given=earlier,
         seconds=call.seconds if used else None,
+        limited=None if request.limits is None else _limited(call, request),
+    )
+
+
+def _limited(call: Any, request: Any) -> LimitedCall:
+    return LimitedCall(
+        request.service_level,
+        call.request_id,
+        request.created_at.timestamp(),
+        call.role == CallRole.SERVED,
+        is_late(
+            request.limits,
+            call.seconds,
+            is_answered=call.status == CallStatus.SUCCESS,
+            is_repeated=call.is_cache_hit,
+        ),
+        call.cost,
     )
 
 
@@ -227,11 +270,14 @@ def _label_query(after: int, upto: int) -> Select[Any]:
     )
 
 
-def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
+def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
     is_sampled = found.arm == Arm.BEFORE and not is_served
     sampled = partial(_sampled, probability=found.sample_probability if is_sampled else None)
+    author = found.candidate if _is_new(found) else None
+    if author is None and shares:  # the first turn failed, and the conversation went on
+        author = shares[0][0]
     return Labelled(
         position=found.position,
         zoo=found.zoo,
@@ -242,10 +288,11 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(found.candidate, found, _features(found)) if _is_new(found) else None,
+        example=_example(author, found, _features(found)) if author is not None else None,
         is_bought=found.label_probability is not None,
         is_forced=is_forced(found.eligible),
         of_choice=_of_choice(found, is_served) if found.arm == Arm.BEFORE else None,
+        shares=shares,
     )
 
 

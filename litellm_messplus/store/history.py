@@ -26,12 +26,14 @@ MOST_LABELS = 200
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A request that an id belongs to, whose it is, and which promise it counts towards."""
+    """A request that an id belongs to, whose it is, and which promise it counts towards, with which
+    other one where that stands for its conversation."""
 
     request_id: str
     key_hash: str | None
     zoo: str
     service_level: str
+    counted_with: str | None = None
 
 
 async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> Found | None:
@@ -50,7 +52,8 @@ async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> 
         requests.c.request_id.in_(answered),
     )
     query = select(
-        requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level
+        *(requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level),
+        requests.c.counted_with,
     ).where(is_meant, KEPT, true() if key_hash is None else requests.c.key_hash == key_hash)
     query = query.order_by(requests.c.position.desc()).limit(1)
     async with engine.connect() as connection:

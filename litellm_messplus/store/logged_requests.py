@@ -31,7 +31,7 @@ AT_ONCE = 500
 _REQUEST = (
     *("request_id", "created_at", "zoo", "service_level", "alpha", "largest", "is_exploration"),
     *("estimated_cost_largest", "encode_seconds", "decision_seconds", "encode_joules"),
-    "queue",
+    *("queue", "counted_with"),
 )
 _CALL = (
     *("request_id", "call_id", "role", "status", "candidate", "model", "cost", "seconds"),

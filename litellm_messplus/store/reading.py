@@ -98,8 +98,8 @@ async def _check_version(engine: AsyncEngine, shown: str) -> None:
             f"{shown} is not migrated to this version (it is at {found}): start the proxy once"
         )
     raise UnreadableDatabaseError(
-        f"{shown} is of a newer version (its revision {found} is not known here): "
-        "upgrade litellm-messplus"
+        f"{shown} is of a newer version, or of a checkout from before the first release (its "
+        f"revision {found} is not known here): upgrade litellm-messplus"
     )
 
 

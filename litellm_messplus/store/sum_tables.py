@@ -39,6 +39,11 @@ request_sums = Table(
     *of_promise("its requests"),
     key("alpha", Float, "The share promised at that time."),
     required("requests", Integer, "Requests decided."),
+    required(
+        "counted",
+        Integer,
+        "What the promise counts: those requests, or the conversations that they began.",
+    ),
     required("labelled", Integer, "Those with a label of any source, whether it counts or not."),
     required("answered", Integer, "Those with a verdict."),
     *of_verdicts(),

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
     true,
 )
 
@@ -236,9 +237,28 @@ requests = Table(
         String(16),
         "Why it was held, or why it was held no longer; NULL where it was decided.",
     ),
+    optional(
+        "limits",
+        JSON(none_as_null=True),
+        "Where its service level stood against the limits beside alpha, what they cost it, and how "
+        "likely each candidate was to be late; NULL where it has none.",
+    ),
+    optional(
+        "counted_with",
+        String(64),
+        "The first request of its conversation, where the promise counts conversations: that one "
+        "stands for it, and has the verdict. NULL of a request that counts itself.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
+    Index(
+        "ix_requests_counted_with",
+        "counted_with",
+        "position",
+        sqlite_where=text("counted_with IS NOT NULL"),
+        postgresql_where=text("counted_with IS NOT NULL"),
+    ),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 

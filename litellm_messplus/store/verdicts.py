@@ -12,11 +12,23 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Column, Select, delete, func, insert, null, select, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    null,
+    select,
+    union,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.records import served_call_id
+from litellm_messplus.records import CallRole, served_call_id
 from litellm_messplus.state.entries import Given
 from litellm_messplus.store import summaries
 from litellm_messplus.store.contribution import DEFAULT_RANKS, Ranks, Sums, contribution
@@ -46,6 +58,10 @@ class StandingLabels:
         for row in await connection.execute(_standing_query(after, upto)):
             found.setdefault(row.call_id, {})[row.source] = given(row)
         return cls(found)
+
+    def __len__(self) -> int:
+        """Count the calls that have any."""
+        return len(self._by_call)
 
     def of(self, call_id: str) -> tuple[Given, ...]:
         return tuple(self._by_call.get(call_id, {}).values())
@@ -248,19 +264,21 @@ async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) ->
 
 def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
     """Yield queries that answer with the id, the call's where it is another than the served one,
-    and the request."""
+    and the request. The first one of a conversation stands for those that are counted with it."""
     for column in (requests.c.request_id, requests.c.litellm_call_id):
         yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
     answered = calls.c.response_id
+    is_turn = and_(calls.c.role == CallRole.SERVED, requests.c.counted_with.is_not(None))
     yield (
-        select(answered, calls.c.call_id, *_of_request())
+        select(answered, case((is_turn, null()), else_=calls.c.call_id), *_of_request())
         .join(requests, requests.c.request_id == calls.c.request_id)
         .where(answered.in_(ids), KEPT)
     )
 
 
-def _of_request() -> tuple[Column[Any], ...]:
-    return requests.c.request_id, requests.c.zoo, requests.c.service_level
+def _of_request() -> tuple[ColumnElement[Any], ...]:
+    first = func.coalesce(requests.c.counted_with, requests.c.request_id)
+    return first, requests.c.zoo, requests.c.service_level
 
 
 def _in_parts(ids: Iterable[str]) -> Iterator[list[str]]:

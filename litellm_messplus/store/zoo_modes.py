@@ -36,7 +36,8 @@ zoo_modes = Table(
     optional(
         "before",
         String(255),
-        "What serves the others: `litellm`, or a candidate; NULL where there is no way back.",
+        "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
+        "there is no way back.",
     ),
     required("by", String(255), "Who changed it: the hash of a key, `file`, or `way back`."),
     required("reason", Text, "Why."),

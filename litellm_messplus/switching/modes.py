@@ -24,6 +24,9 @@ class Arm(StrEnum):
 
 LITELLM = "litellm"
 """The value of `before` for LiteLLM's own choice among all deployments of the zoo."""
+GROUP_PREFIX = "group:"
+"""Begins the value of `before` for LiteLLM's own choice among the deployments of one `model_name`,
+in a zoo that is a routing group of several."""
 BEFORE_SUFFIX = ":before"
 """Ends the name of the stream that requests served as before are counted in: they move no promise
 of the operator's, and have numbers and a virtual queue of their own."""
@@ -48,21 +51,51 @@ def is_before(level: str) -> bool:
     return level.endswith(BEFORE_SUFFIX)
 
 
+def group_value(group: str) -> str:
+    """Name what served before, where that was a group of LiteLLM's."""
+    return f"{GROUP_PREFIX}{group}"
+
+
+def group_of(before: str | None) -> str | None:
+    """Name the group that served before; None where it was none."""
+    is_one = before is not None and before.startswith(GROUP_PREFIX)
+    return before.removeprefix(GROUP_PREFIX) if before is not None and is_one else None
+
+
+def is_of_litellm(before: str) -> bool:
+    """Tell whether LiteLLM chooses among several models, so that nobody knows beforehand."""
+    return before == LITELLM or group_of(before) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class ZooMode:
     """The mode of one zoo. ``share`` of the conversations is routed under `canary`; ``before`` is
     what serves the others, None where there is no way back. ``revision`` 0 is the file's own value,
-    which nobody has changed."""
+    which nobody has changed. ``holdout`` of the conversations stay as before under `on`: the file
+    alone says it."""
 
     mode: Mode = Mode.ON
     share: float = DEFAULT_SHARE
     before: str | None = None
     revision: int = 0
+    holdout: float = 0.0
+
+    @property
+    def routed_share(self) -> float:
+        """The share of the conversations that is routed."""
+        if self.mode is Mode.CANARY:
+            return self.share
+        return 0.0 if self.mode is Mode.WATCH else 1.0 - self.holdout
 
     @property
     def draws(self) -> bool:
         """Whether it matters of which conversation a request is."""
-        return self.mode is not Mode.ON
+        return self.routed_share < 1.0
+
+    @property
+    def splits(self) -> bool:
+        """Whether some conversations are routed, and others are not."""
+        return 0.0 < self.routed_share < 1.0
 
     @property
     def can_return(self) -> bool:
@@ -72,8 +105,8 @@ class ZooMode:
     def arm(self, draw: float | None) -> Arm:
         """Choose how a conversation is served by its draw: one that is routed at a share stays so
         at every larger one."""
-        if self.mode is Mode.CANARY and draw is not None:
-            return Arm.ROUTED if draw < self.share else Arm.BEFORE
+        if self.splits and draw is not None:
+            return Arm.ROUTED if draw < self.routed_share else Arm.BEFORE
         return Arm.BEFORE if self.mode is Mode.WATCH else Arm.ROUTED
 
     def problem(self, known: Collection[str]) -> str | None:

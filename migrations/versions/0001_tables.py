@@ -328,6 +328,11 @@ def upgrade() -> None:
         _key("alpha", sa.Float(), "The share promised at that time."),
         _required("requests", sa.Integer(), "Requests decided."),
         _required(
+            "counted",
+            sa.Integer(),
+            "What the promise counts: those requests, or the conversations that they began.",
+        ),
+        _required(
             "labelled", sa.Integer(), "Those with a label of any source, whether it counts or not."
         ),
         _required("answered", sa.Integer(), "Those with a verdict."),
@@ -569,7 +574,26 @@ def upgrade() -> None:
             sa.String(16),
             "Why it was held, or why it was held no longer; NULL where it was decided.",
         ),
+        _optional(
+            "limits",
+            sa.JSON(none_as_null=True),
+            "Where its service level stood against the limits beside alpha, what they cost it, and "
+            "how likely each candidate was to be late; NULL where it has none.",
+        ),
+        _optional(
+            "counted_with",
+            sa.String(64),
+            "The first request of its conversation, where the promise counts conversations: that "
+            "one stands for it, and has the verdict. NULL of a request that counts itself.",
+        ),
         comment="One row a user's request: what was decided, from which estimates, and why.",
+    )
+    op.create_index(
+        "ix_requests_counted_with",
+        "requests",
+        ["counted_with", "position"],
+        sqlite_where=sa.text("counted_with IS NOT NULL"),
+        postgresql_where=sa.text("counted_with IS NOT NULL"),
     )
     op.create_index(
         "ix_requests_created_at_level_key",
@@ -615,7 +639,8 @@ def upgrade() -> None:
         _optional(
             "before",
             sa.String(255),
-            "What serves the others: `litellm`, or a candidate; NULL where there is no way back.",
+            "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
+            "there is no way back.",
         ),
         _required(
             "by", sa.String(255), "Who changed it: the hash of a key, `file`, or `way back`."

@@ -295,6 +295,7 @@ VIEWS = {
             requests.team_id,
             requests.is_exploration,
             requests.chosen,
+            requests.counted_with,
             served.candidate AS served,
             served.status,
             verdict.value AS satisfaction,
@@ -385,6 +386,7 @@ VIEWS = {
             outcomes.service_level,
             outcomes.alpha,
             COUNT(*) AS requests,
+            SUM(CASE WHEN outcomes.counted_with IS NULL THEN 1 ELSE 0 END) AS counted,
             SUM(CASE WHEN EXISTS (
                 SELECT 1 FROM labels WHERE labels.call_id = outcomes.request_id || '.0'
             ) THEN 1 ELSE 0 END) AS labelled,

@@ -17,8 +17,7 @@ ALLOWED = {
     "conversations": {"costs", "prediction"},
     "state": {
         *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
@@ -26,15 +25,14 @@ ALLOWED = {
     "switching": {"certificate", "routing"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
-        "switching",
+        *("conversations", "routing", "switching"),
     },
     "labels": {
         *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
@@ -44,7 +42,10 @@ ALLOWED = {
         *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
-    "simulation": {"conversations", "costs"},
+    "simulation": {
+        *("conversations", "costs", "engine", "label_kind", "prediction", "routing", "settings"),
+        *("state", "zoo"),
+    },
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
@@ -76,7 +77,7 @@ SPINE = {
     "draws": set(),
     "engine": {
         *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
-        *("settings", "zoo"),
+        *("limiting", "settings", "zoo"),
     },
     "errors": set(),
     "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
@@ -86,6 +87,7 @@ SPINE = {
         "store",
     },
     "label_kind": set(),
+    "limiting": {"routing", "settings", "state", "switching"},
     "parquet": {"errors"},
     "plugin": {"proxy"},
     "records": {"candidate_change", "label_kind", "prediction", "routing", "switching"},

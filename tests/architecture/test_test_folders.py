@@ -49,3 +49,14 @@ def test_no_folder_imports_from_another_but_support() -> None:
     }
 
     assert found == {}
+
+
+def test_tests_of_a_real_proxy_are_marked_so_that_a_change_does_not_wait_for_them() -> None:
+    unmarked = [
+        str(path.relative_to(TESTS))
+        for name in ("end_to_end", "faults")
+        for path in (TESTS / name).glob("test_*.py")
+        if f"pytestmark = pytest.mark.{name}" not in path.read_text(encoding="utf-8")
+    ]
+
+    assert unmarked == []

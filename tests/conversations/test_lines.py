@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -35,7 +36,7 @@ class Desk:
         turns = tuple(Turn(roles[i % 2], text) for i, text in enumerate(words))
         self.asked += 1
         conversation = Conversation((Turn("system", "S"), *turns))
-        given = Asked(str(self.asked), zoo, key, conversation, ids, session)
+        given = Asked(str(self.asked), zoo, key, conversation, lambda: ids, session)
         return self.lines.find(given, self.now)
 
 
@@ -147,6 +148,18 @@ def test_a_compacted_prompt_is_known_by_the_ids_that_it_keeps_and_nothing_is_war
     assert compacted.line is not root.line
     assert compacted.line.conversation == root.line.conversation
     assert (compacted.prefix, compacted.line.warm) == (0, {})
+
+
+def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
+    """Reading them takes as long as all the rest, and every request would wait for it."""
+
+    def unread() -> tuple[str, ...]:
+        raise AssertionError("the ids were read")
+
+    desk.ask("q1")
+    turns = (Turn("system", "S"), Turn("user", "q1"), Turn("assistant", "a1"), Turn("tool", "t1"))
+    asked = Asked("next", "zoo", "alice", Conversation(turns), unread)
+    assert desk.lines.find(asked, desk.now).turn == 2
 
 
 def test_an_id_that_several_conversations_got_tells_nothing(desk: Desk) -> None:
@@ -262,7 +275,7 @@ def tally(seed: int, *, with_answers: bool, with_ids: bool, late: int = 0) -> Ta
     ended: list[tuple[Place, Request]] = []
     for number, request in enumerate(interleaved(300, seed)):
         ids = request.ids if with_ids else ()
-        asked = Asked(str(number), "zoo", request.key, request.conversation, ids)
+        asked = Asked(str(number), "zoo", request.key, request.conversation, partial(tuple, ids))
         place = lines.find(asked, float(number))
         found.add(request, place, sessions_of)
         ended.append((place, request))

@@ -31,6 +31,7 @@ from litellm_messplus.settings.labels import (
     LabelsSettings,
     ParitySettings,
 )
+from litellm_messplus.settings.policies import LatencySettings
 from litellm_messplus.settings.schema import (
     ElectricitySettings,
     MessplusSettings,
@@ -49,6 +50,7 @@ SETTING_MODELS: dict[str, type[BaseModel]] = {
     "zoos.<zoo>.": ZooSettings,
     "zoos.<zoo>.electricity.": ElectricitySettings,
     "zoos.<zoo>.watch.": WatchSettings,
+    "zoos.<zoo>.latency.": LatencySettings,
     "alerts.": AlertsSettings,
     "zoos.<zoo>.service_levels.<level>.": ServiceLevelSettings,
     "zoos.<zoo>.conversations.": ConversationsSettings,

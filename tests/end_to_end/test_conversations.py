@@ -165,6 +165,8 @@ def test_no_loop_changes_its_model(proxy: Proxy, endpoint: Endpoint) -> None:
     answers = run(proxy, range(SESSIONS))
 
     assert {each.status_code for one in answers for each in one} == {200}
+    wrong = ("identity_failures", "holds_unknown", "holds_broken", "routing_failures")
+    assert [name for name in wrong if name in counters(proxy)] == [], proxy.log[-4000:]
     sessions = turns_of(proxy, answers)
     assert {len({row["deployment_id"] for row in one}) for one in sessions} == {1}
     assert len({row["served"] for one in sessions for row in one}) > 1, "all by one model"
@@ -175,8 +177,6 @@ def test_no_loop_changes_its_model(proxy: Proxy, endpoint: Endpoint) -> None:
         assert [row["turn"] for row in one] == list(range(1, LOOP + 1))
         assert [row["hold"] for row in one] == [None, *["tool_loop"] * (LOOP - 1)]
         assert {row["reason"] for row in one[1:]} == {"held"}
-    wrong = ("identity_failures", "holds_unknown", "holds_broken", "routing_failures")
-    assert [name for name in wrong if name in counters(proxy)] == []
 
 
 def test_what_a_warm_turn_costs_was_expected(proxy: Proxy, endpoint: Endpoint) -> None:

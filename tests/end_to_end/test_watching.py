@@ -8,6 +8,8 @@ import pytest
 from tests.support.proxy import Config, Proxy, ask, until, zoo_config
 from tests.support.upstream import Upstream
 
+pytestmark = pytest.mark.end_to_end
+
 REQUESTS = 40
 SEEDED = "sitecustomize.py"
 """Python runs it first: the proxy's own draws begin at the same place."""
@@ -47,6 +49,52 @@ def test_watching_changes_no_body_no_deployment_and_no_order(
     without, watched = seen
     models = {str(body["model"]) for body in without}
     assert len(models) == 3  # LiteLLM shuffles
+    assert watched == without
+
+
+GROUP_BEFORE: Config = {**WATCH, "before": "group:zoo"}
+"""The zoo is then a routing group, and an alias sends the requests of the old group there."""
+
+
+def regrouped(config: Config) -> Config:
+    """Make a new model of the zoo a member of its own, beside the group as it was."""
+    made = copy.deepcopy(config)
+    new = made["model_list"][0]
+    made["model_list"] = [*made["model_list"], {**new, "model_name": "new"}]
+    made["model_list"][-1]["litellm_params"] = {**new["litellm_params"], "model": "openai/newcomer"}
+    group = {"group_name": "both", "models": ["zoo", "new"], "routing_strategy": "simple-shuffle"}
+    made["router_settings"] = {"routing_groups": [group], "model_group_alias": {"zoo": "both"}}
+    made["messplus"]["zoos"] = {"both": made["messplus"]["zoos"]["zoo"]}
+    return made
+
+
+def test_a_member_group_is_served_as_without_the_plugin_and_then_the_zoo_takes_over(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    seen = []
+    for name in ("without", "watched"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / SEEDED).write_text("import random\nrandom.seed(7)\n")
+        config = zoo_config(upstream.url, folder, zoo=GROUP_BEFORE)
+        if name == "without":
+            del config["messplus"], config["litellm_settings"]
+        else:
+            config = regrouped(config)
+        proxy = Proxy(config, folder, environment={"PYTHONHASHSEED": "0"}).start()
+        try:
+            seen.append(bodies(proxy, upstream))
+            if name == "watched":
+                proxy.wait_for_rows("SELECT * FROM requests WHERE chosen = 'group:zoo'", REQUESTS)
+                with proxy.client() as client:
+                    body = {"revision": 1, "mode": "on"}
+                    assert client.patch("/messplus/zoos/both", json=body).status_code == 200
+                    answer = ask(client, "and now")
+                    assert answer.headers["x-messplus-service-level"] == "default"
+        finally:
+            proxy.stop()
+    without, watched = seen
+    assert len({str(body["model"]) for body in without}) == 3
     assert watched == without
 
 

@@ -1,5 +1,6 @@
 """Conversations under the plugin's own hooks: held in open loops, with sealed state, while warm."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.proxy.holding import line_log
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import calls, requests
 from tests.support import in_process
@@ -237,6 +239,20 @@ async def test_trouble_breaks_a_hold_once_and_upwards(
         *["tool_loop"] * 3,
     ]
     assert [row.reason for row in rows if row.hold == "trouble"] == ["trouble"]
+
+
+async def test_the_first_requests_are_held_while_the_log_is_not_read_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine reads it seconds after the proxy has begun to serve."""
+    monkeypatch.setattr(line_log, "head", lambda database: asyncio.Event().wait())
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        assert not plugin.parts.line_log.begun.is_set()
+    assert await logged(tmp_path) == [(1, False, None), (2, True, "tool_loop")]
 
 
 async def test_a_worker_learns_from_the_log_what_another_serves(tmp_path: Path) -> None:

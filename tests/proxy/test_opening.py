@@ -1,9 +1,11 @@
 """Opening the database at a start: away now or unusable, in words; and tried again from the
 beginning."""
 
+import asyncio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy import startup
+from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.startup import open_database
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.schema import MessplusSettings
@@ -20,6 +25,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import is_away
+from litellm_messplus.store.lines import read_conversation_key
 from tests.support.builders import build_engine, build_zoo, traffic
 from tests.support.folding import bits, fold_all, only_zoo
 
@@ -50,9 +56,31 @@ async def test_a_locked_database_is_away_and_read_when_it_is_free(
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseAwayError, match="is locked"):
             await open_database(settings_of(database_url), engines_of(engine))
-    position = await open_database(settings_of(database_url), engines_of(engine))
+    position, _ = await open_database(settings_of(database_url), engines_of(engine))
     assert position == await log.head(database)
     assert bits(engine) == bits(await fold_all(database))
+
+
+async def test_a_start_knows_the_key_of_conversations_before_the_first_request(
+    database: AsyncEngine, database_url: str
+) -> None:
+    opened = await open_database(settings_of(database_url), engines_of(build_engine()))
+    assert opened.conversation_key == await read_conversation_key(database)
+
+
+async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
+    database: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(startup, "RETRY_SECONDS", 0.0)
+    settings, engines = settings_of(database_url), dict(engines_of(build_engine()))
+    plugin = MessplusPlugin(Parts(settings, HashedNgrams(), engines, database))
+    startup.join_later(plugin, partial(open_database, settings, engines))
+    began: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(plugin.parts.line_log, "begin", began.set_result)
+    async with asyncio.timeout(30):
+        assert await began == await read_conversation_key(database)
+    assert plugin.engines == engines
+    await plugin.close()
 
 
 async def test_an_attempt_that_fails_half_way_leaves_nothing_behind(
@@ -118,7 +146,7 @@ async def test_a_start_under_changed_settings_keeps_its_state(
     """The newest snapshot is then of the settings in force: a pruned log begins with it."""
     await log.append(database, traffic(20))
     engine = build_engine()
-    position = await open_database(settings_of(database_url), engines_of(engine))
+    position, _ = await open_database(settings_of(database_url), engines_of(engine))
     (kept,) = await snapshots.newest_of_each_zoo(database)
     assert (kept.position, kept.state) == (position, bits(engine))
     assert kept.settings == snapshot.settings_of(engine.zoo, engine.encoder.name)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,20 @@ async def serve(plugin: MessplusPlugin, count: int, *, prefix: str = "r") -> Non
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
     await plugin.parts.journal.flush()
+
+
+async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
+    zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}}
+    async with running(tmp_path, zoo, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 320)
+        await plugin.parts._way_back.look()
+        mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
+        assert mode.mode is Mode.WATCH
+        assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
+        # Resumed, it holds the same conversations out.
+        wanted = replace(mode, mode=Mode.ON)
+        await plugin.parts._changes.change("zoo", wanted, "key", "mended")
+        assert plugin.parts.modes.now["zoo"].holdout == 0.3
 
 
 @pytest.fixture

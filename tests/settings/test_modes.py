@@ -8,6 +8,7 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.switching.modes import Arm, Mode, ZooMode
+from litellm_messplus.zoo import Zoo
 from tests.support.in_process import DEPLOYMENTS
 
 
@@ -23,6 +24,33 @@ def test_a_zoo_is_on_and_has_no_way_back_unless_told_otherwise() -> None:
 
 def test_yaml_reads_on_as_a_yes() -> None:
     assert built(mode=True).mode is Mode.ON
+
+
+MEMBERS = [{**given, "model_name": name} for given, name in zip(DEPLOYMENTS, "ab", strict=True)]
+GROUPS = {"zoo": ("a", "b")}
+
+
+def of_groups(before: str) -> Zoo:
+    config = {"messplus": {"zoos": {"zoo": {"alpha": 0.9, "mode": "watch", "before": before}}}}
+    return build_zoos(load_settings(config), MEMBERS, GROUPS)["zoo"]
+
+
+def test_a_member_of_a_routing_group_may_have_served_before() -> None:
+    assert of_groups("group:b").groups == ("a", "b")
+
+
+@pytest.mark.parametrize("before", ["group:c", "group:zoo", "b"])
+def test_a_group_that_is_no_member_stops_the_start(before: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        of_groups(before)
+    assert caught.value.key == "messplus.zoos.zoo.before"
+    assert f"given '{before}'" in str(caught.value)
+    assert "openai/small, openai/large, group:a, group:b" in str(caught.value)
+
+
+def test_a_zoo_that_is_a_model_name_has_no_members() -> None:
+    with pytest.raises(ConfigurationError, match="given 'group:zoo'"):
+        built(mode="watch", before="group:zoo")
 
 
 @pytest.mark.parametrize("before", ["litellm", "openai/small"])
@@ -43,13 +71,34 @@ def test_nothing_to_serve_as_before_with_stops_the_start(zoo: dict[str, Any], sa
         built(**zoo)
     assert caught.value.key == "messplus.zoos.zoo.before"
     assert said in str(caught.value)
-    assert "litellm, or the candidate" in str(caught.value)
+    assert "litellm, or what served before: " in str(caught.value)
     assert "openai/small, openai/large" in str(caught.value)
+
+
+def test_what_is_held_out_needs_something_that_serves_it() -> None:
+    with pytest.raises(ConfigurationError, match="`before` beside `holdout`"):
+        built(holdout=0.1)
+    assert built(holdout=0.1, before="litellm").holdout == 0.1
+
+
+def test_a_conversation_that_the_largest_canary_routes_is_never_held_out_later() -> None:
+    draws = [place / 1000 for place in range(1000)]
+    canary = ZooMode(Mode.CANARY, 0.9, "litellm", holdout=0.1)
+    on = ZooMode(Mode.ON, before="litellm", holdout=0.1)
+    routed = {
+        mode: {each for each in draws if mode.arm(each) is Arm.ROUTED} for mode in (canary, on)
+    }
+    assert routed[canary] == routed[on]
+    assert len(routed[on]) == 900
+    assert on.draws
+    assert not ZooMode(Mode.ON, before="litellm").draws
 
 
 @pytest.mark.parametrize(
     ("zoo", "key"),
     [
+        ({"holdout": 0.6, "before": "litellm"}, "holdout"),
+        ({"holdout": -0.1, "before": "litellm"}, "holdout"),
         ({"mode": "off"}, "mode"),
         ({"share": 0.0}, "share"),
         ({"share": 1.1}, "share"),

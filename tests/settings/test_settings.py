@@ -184,6 +184,27 @@ def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str)
     assert load_paper({"service_levels": levels}).zoos["llama"].level("batch")
 
 
+def test_a_promise_counts_requests_unless_it_is_to_count_conversations() -> None:
+    assert load({}).whole == frozenset()
+    assert load({"conversations": {"unit": "conversation"}}).whole == {"llama"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"policy": "paper"}, "`policy: paper` counts requests"),
+        ({"conversations": {"unit": "conversation", "hold": "never"}}, "nobody knows which"),
+        ({"labels": {"auto": {"judge": "gpt"}}}, "without labels.auto beside"),
+        ({"labels": {"parity": {"judge": "gpt"}}}, "without labels.parity beside"),
+    ],
+)
+def test_where_conversations_cannot_be_counted_the_start_stops(
+    given: dict[str, Any], told: str
+) -> None:
+    error = refusal_of({"conversations": {"unit": "conversation"}} | given)
+    assert told in error.allowed
+
+
 def test_conversations_are_held_unless_the_paper_decides() -> None:
     assert load({}).zoos["llama"].hold == "warm"
     assert load({"conversations": {"hold": "tool_loop"}}).zoos["llama"].hold == "tool_loop"
@@ -310,3 +331,61 @@ def test_carbon_is_stated_for_joules_alone() -> None:
     error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon_per_kwh": 300}})
     assert error.key == "messplus.zoos.llama"
     assert error.allowed == "without carbon_per_kwh, which only `cost_unit: joule` reads"
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "value", "allowed"),
+    [
+        ({"latency": {"p95_seconds": 0}}, "latency.p95_seconds", 0, "greater than 0"),
+        ({"latency": {"p95_seconds": "fast"}}, "latency.p95_seconds", "fast", "a valid number"),
+        ({"latency": {}}, "latency.p95_seconds", "nothing", "Field required"),
+        ({"latency": 4}, "latency", 4, "a section"),
+        (
+            {"latency": {"p95_seconds": 1, "p99_seconds": 4}},
+            "latency.p99_seconds",
+            4,
+            "no such key",
+        ),
+        ({"budget_per_day": 0}, "budget_per_day", 0, "greater than 0"),
+        ({"budget_per_day": -1}, "budget_per_day", -1, "greater than 0"),
+    ],
+)
+def test_a_limit_that_cannot_be_honoured_is_refused(
+    given: dict[str, Any], key: str, value: object, allowed: str
+) -> None:
+    for zoo, prefix in ((given, ""), ({"service_levels": {"gold": given}}, "service_levels.gold.")):
+        error = refusal_of(zoo)
+        assert error.key == f"messplus.zoos.llama.{prefix}{key}"
+        assert error.given == value
+        assert error.allowed.startswith(allowed)
+
+
+@pytest.mark.parametrize("given", [{"latency": {"p95_seconds": 4}}, {"budget_per_day": 5}])
+def test_the_paper_knows_no_limits_beside_alpha(given: dict[str, Any]) -> None:
+    for zoo in (given, {"service_levels": {"gold": given}}):
+        error = refusal_of({"policy": "paper", **zoo})
+        assert error.allowed == f"without {next(iter(given))}, which only `policy: adaptive` reads"
+
+
+def test_a_level_has_the_limits_of_its_zoo_unless_it_sets_its_own() -> None:
+    zoo = load(
+        {
+            "latency": {"p95_seconds": 4},
+            "budget_per_day": 20,
+            "service_levels": {
+                "gold": {"budget_per_day": 5},
+                "chat": {"latency": {"p95_seconds": 1}},
+            },
+        }
+    ).zoos["llama"]
+    found = {
+        name: (level.latency and level.latency.p95_seconds, level.budget_per_day)
+        for name in ("default", "gold", "chat")
+        for level in (zoo.level(name),)
+    }
+    assert found == {"default": (4.0, 20.0), "gold": (4.0, 5.0), "chat": (1.0, 20.0)}
+
+
+def test_without_limits_a_level_has_none() -> None:
+    level = load().zoos["llama"].level("default")
+    assert (level.latency, level.budget_per_day) == (None, None)

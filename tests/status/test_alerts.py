@@ -47,7 +47,7 @@ def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -
 
 
 def test_the_newest_requests_alone_may_miss_the_promise() -> None:
-    last = replace(TOTALS, requests=500, answered=500, effective=500.0, rate=0.5)
+    last = replace(TOTALS, requests=500, counted=500, answered=500, effective=500.0, rate=0.5)
     found = status(last=last, rate=0.75)
 
     assert kinds(found) == [AlertKind.NOT_KEPT]

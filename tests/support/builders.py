@@ -38,6 +38,7 @@ from litellm_messplus.state.entries import (
     Example,
     Given,
     Labelled,
+    LimitedUse,
     Settled,
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
@@ -57,6 +58,13 @@ POLICIES = get_args(ZooSettings.model_fields["policy"].annotation)
 
 ELIGIBLE = {0: (LARGE,), 3: (MEDIUM, LARGE)}
 """Of some requests of the made-up traffic: one is forced, one has less of a choice."""
+
+
+LIMITED = {
+    2: {"expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.1},
+    3: {"expected": {"late": 0.05, "cost": 4.0}, "binding": None, "budget": 100.0},
+}
+"""What is logged of the limits of some of them."""
 
 
 class PairEncoder:
@@ -237,8 +245,12 @@ def decided(
     expected_shortfall: float = 0.0,
     calls: int = 1,
     at: float = 0.0,
+    expected_use: LimitedUse | None = None,
 ) -> Decided:
-    return Decided(position, "zoo", level, request_id, expected_shortfall, calls, at)
+    return Decided(
+        *(position, "zoo", level, request_id, expected_shortfall, calls, at),
+        expected_use=expected_use,
+    )
 
 
 def settled(
@@ -321,6 +333,7 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),
             eligible=ELIGIBLE.get(number % 7),
             gated_by=("images",) if number % 7 in ELIGIBLE else None,
+            limits=LIMITED.get(number % 5),
         )
         call = served_call(
             request_id,

@@ -16,6 +16,7 @@ from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.lines import read_conversation_key
 
 
 def deployment(model: str, price: float) -> dict[str, Any]:
@@ -61,10 +62,9 @@ async def running(
     database = create_engine(settings.database)
     await migrate(database)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
+    plugin.parts.line_log.begin(await read_conversation_key(database))
     plugin.start()
     try:
-        if any(engine.zoo.settings.hold != "never" for engine in engines.values()):
-            await plugin.parts.line_log.begun.wait()
         yield plugin
     finally:  # else the connections of a test that fails fail others
         await plugin.close()

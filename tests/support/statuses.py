@@ -17,6 +17,7 @@ from litellm_messplus.store.spending import LabelCosts
 KEY = ("llama", "default")
 TOTALS = Totals(
     requests=1000,
+    counted=1000,
     labelled=900,
     answered=800,
     effective=800.0,
@@ -57,6 +58,8 @@ def status(
     overall = replace(TOTALS, **changes)  # type: ignore[arg-type]
     if "answered" in changes and "effective" not in changes:
         overall = replace(overall, effective=float(overall.answered))
+    if "requests" in changes:
+        overall = replace(overall, counted=overall.requests)
     spans = [
         Span({KEY: totals}, {}, {KEY: SOURCES}, {KEY: OVERHEAD})
         for totals in (overall, last or overall)

@@ -143,8 +143,9 @@ async function submit(event, found, inputs, { trouble, again }, told) {
 }
 
 /** What may serve the others. What is set cannot be taken away, only replaced. */
-function befores({ before, candidates }) {
-  const names = [["litellm", "LiteLLM's own choice"], ...candidates.map((name) => [name, name])];
+function befores({ before, candidates, groups }) {
+  const own = [...candidates.map((name) => [name, name]), ...groups.map((name) => [`group:${name}`, `the group ${name}`])];
+  const names = [["litellm", "LiteLLM's own choice"], ...own];
   const isThere = before === null || names.some(([value]) => value === before);
   return [...(before === null ? [["", "nothing"]] : []), ...(isThere ? [] : [[before, before]]), ...names];
 }

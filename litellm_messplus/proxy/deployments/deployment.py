@@ -151,6 +151,11 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     return found or deployments
 
 
+def is_of_order(deployment: Deployment, order: int) -> bool:
+    """Tell whether the user has given a deployment that `order`."""
+    return _user_order(deployment) == order
+
+
 def first(deployments: Sequence[Deployment]) -> Deployment:
     """Return the one that LiteLLM tries first, by `order`, as far as its own filters keep it."""
     return min(deployments, key=_user_order)

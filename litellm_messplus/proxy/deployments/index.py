@@ -14,6 +14,8 @@ from litellm_messplus.proxy.deployments.energy_sources import (
 )
 from litellm_messplus.proxy.deployments.membership import (
     Groups,
+    befores,
+    member_groups,
     members,
     refuse_wildcard,
     routing_groups,
@@ -167,24 +169,19 @@ def _build_zoo(
         price = deployment_price(deployment, settings).price
         grouped.setdefault(candidate_of(deployment), []).append(price)
     prices = {candidate: average(prices) for candidate, prices in grouped.items()}
+    zoo = Zoo(name, settings, prices, groups=member_groups(name, model_list, groups))
     if len(prices) >= FEWEST or not may_wait:
-        _check_candidates(name, settings, model_list, prices, may_wait)
+        _check_candidates(zoo, model_list, may_wait)
     else:
         _check_waiting(name, settings)
-    return Zoo(name, settings, prices)
+    return zoo
 
 
-def _check_candidates(
-    name: str,
-    settings: ZooSettings,
-    model_list: Sequence[Deployment],
-    prices: Mapping[str, Price],
-    may_wait: bool,
-) -> None:
-    key = f"messplus.zoos.{name}"
+def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool) -> None:
+    key, settings, prices = f"messplus.zoos.{zoo.name}", zoo.settings, zoo.prices
     if not prices:
         names = ", ".join(sorted({str(d.get("model_name")) for d in model_list})) or "none"
-        raise ConfigurationError(key, name, f"a `model_name` of `model_list` (there: {names})")
+        raise ConfigurationError(key, zoo.name, f"a `model_name` of `model_list` (there: {names})")
     if len(prices) < FEWEST:
         only = ", ".join(prices)
         raise ConfigurationError(
@@ -192,7 +189,7 @@ def _check_candidates(
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
-    _check_before(key, settings, list(prices), may_wait)
+    _check_before(key, settings, befores(zoo), may_wait)
     if settings.largest is None and len(set(prices.values())) == 1:
         raise ConfigurationError(
             f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
@@ -216,6 +213,6 @@ def _check_before(key: str, settings: ZooSettings, known: Sequence[str], may_wai
     name; that of a model which is yet to come is taken where the zoo may wait."""
     expected = [settings.before] if may_wait and settings.before is not None else []
     if settings.zoo_mode.problem([*known, *expected]) is not None:
-        allowed = f"{LITELLM}, or the candidate that served before: {', '.join(known)}"
+        allowed = f"{LITELLM}, or what served before: {', '.join(known)}"
         given = settings.before or f"nothing, under `mode: {settings.mode}`"
         raise ConfigurationError(f"{key}.before", given, allowed)

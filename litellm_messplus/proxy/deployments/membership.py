@@ -6,6 +6,8 @@ from typing import Any
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import Deployment, model_info
 from litellm_messplus.settings.schema import TeamModels, ZooSettings
+from litellm_messplus.switching.modes import group_value
+from litellm_messplus.zoo import Zoo
 
 Groups = Mapping[str, Sequence[str]]
 """The model names of each of LiteLLM's routing groups."""
@@ -41,6 +43,23 @@ def _members(
         for each in model_list:
             if is_a_teams(each) and model_info(each).get("team_public_model_name") == zoo:
                 yield each
+
+
+def member_groups(zoo: str, model_list: Sequence[Deployment], groups: Groups) -> tuple[str, ...]:
+    """Name the model groups that a zoo is made of; none where it is a `model_name` itself."""
+    is_a_name = any(each.get("model_name") == zoo for each in model_list if not is_a_teams(each))
+    return () if is_a_name else tuple(groups.get(zoo, ()))
+
+
+def befores(zoo: Zoo) -> tuple[str, ...]:
+    """Name what may have served before, beside LiteLLM's choice among all of a zoo: its candidates,
+    and the groups that it is made of."""
+    return (*zoo.candidates, *map(group_value, zoo.groups))
+
+
+def of_group(deployments: Sequence[Deployment], group: str) -> list[Deployment]:
+    """Find the deployments of one model group, among those of a zoo that is made of several."""
+    return [each for each in deployments if each.get("model_name") == group]
 
 
 def refuse_wildcard(zoo: str) -> None:

@@ -7,6 +7,7 @@ log (`line_log.py`). Whatever fails here, the request is decided as if it stood 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from litellm_messplus.conversations.habits import Ahead, Habits
@@ -47,6 +48,7 @@ from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.proxy.surfaces.usage import read_usage
 from litellm_messplus.records import CallRecord, CallStatus, RequestRecord
 from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.schema import ZooSettings
 
 VLLM = "hosted_vllm/"
 """How LiteLLM's name of a model begins that a vLLM server serves."""
@@ -116,13 +118,8 @@ class Holds:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             place = self.lines.find(_asked(request, question, zoo), self._clock())
-            for each in deployments:
-                self._see(each)
-            able = {
-                deployment_id(each): candidate_of(each)
-                for each in deployments
-                if deployment_id(each) not in barred and candidate_of(each) in question.candidates
-            }
+            question = _counted(question, place, known.engine.zoo.settings)
+            able = self._able(deployments, question.candidates, barred)
             return self._standing(known, question, place, signs, able)
         except Exception:
             self._counters.failure("identity_failures", "a request was decided as if it were alone")
@@ -228,10 +225,19 @@ class Holds:
                 found[candidate] = max(found.get(candidate, 0.0), tokens)
         return found
 
-    def _see(self, deployment: Deployment) -> None:
-        """Note for how long a deployment keeps its cache."""
-        if str(deployment["litellm_params"].get("model", "")).startswith(VLLM):
-            self._seconds.setdefault(deployment_id(deployment), VLLM_SECONDS)
+    def _able(
+        self, deployments: Sequence[Deployment], candidates: Sequence[str], barred: frozenset[str]
+    ) -> dict[str, str]:
+        """Collect the deployments that can take the request, with their candidates; of all, note
+        for how long they keep their cache."""
+        able = {}
+        for each in deployments:
+            identity, candidate = deployment_id(each), candidate_of(each)
+            if str(each["litellm_params"].get("model", "")).startswith(VLLM):
+                self._seconds.setdefault(identity, VLLM_SECONDS)
+            if identity not in barred and candidate in candidates:
+                able[identity] = candidate
+        return able
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():
@@ -245,10 +251,18 @@ def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
         zoo,
         request.key_hash or "",
         request.conversation,
-        ids_in(request.prompt),
+        partial(ids_in, request.prompt),
         session_named(request.client_metadata, request.kwargs),
         None if earlier is None else plain_response_id(earlier),
     )
+
+
+def _counted(question: Question, place: Place, settings: ZooSettings) -> Question:
+    """Say with which request a further turn is counted, where the promise counts conversations."""
+    first = place.line.conversation
+    if not settings.counts_conversations or first == question.request_id:
+        return question
+    return replace(question, counted_with=first)
 
 
 def _owner(place: Place) -> Line:

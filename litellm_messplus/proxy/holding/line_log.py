@@ -26,8 +26,8 @@ RETRY_SECONDS = 5.0
 
 
 class LineLog:
-    """The reader of the key of the digests, with which it has ``begun``, and then of the lines that
-    the log tells of. In a task of its own: no request waits for it."""
+    """The reader of the lines that the log tells of, in a task of its own: no request waits for it.
+    It has ``begun`` with the key of the digests, which it reads where nobody has told it."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class LineLog:
         self._engines = engines
         self._counters = counters
         self._clock = clock
+        self._lines: Lines | None = None
         self._upto = 0
         self._read = 0
         self.begun = asyncio.Event()
@@ -49,8 +50,13 @@ class LineLog:
         self._is_read = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    def begin(self, key: bytes) -> None:
+        """Begin to hold before the first request, by the key that the start has read."""
+        if self._holds.is_on:
+            self._lines = self._holds.begin(key)
+
     def start(self) -> None:
-        """Begin, in the running event loop, where any zoo holds its conversations."""
+        """Begin to read, in the running event loop, where any zoo holds its conversations."""
         if self._holds.is_on:
             self._task = asyncio.create_task(self._run(), name="messplus-lines")
 
@@ -85,16 +91,19 @@ class LineLog:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _begun(self) -> Lines:
-        """Begin to hold, once the key is known."""
+        """Find out from where on the log is read, and begin to hold where nobody did."""
         while True:
             try:
-                lines = self._holds.begin(await read_conversation_key(self._database))
+                lines = self._lines or self._holds.begin(
+                    await read_conversation_key(self._database)
+                )
+                self._lines = lines
                 self._upto = max(self._upto, await head(self._database))
                 self._read = max(self._upto - LOOKED_BACK, 0)
                 self.begun.set()
                 return lines
             except Exception:
-                self._counters.failure("lines_unread", "no conversation is held: no key of digests")
+                self._counters.failure("lines_unread", "the database tells of no conversation")
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _learn(self, lines: Lines, upto: int) -> None:

@@ -1,13 +1,13 @@
 """Where a request stands in its conversation, and who holds it: what the router does with both."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypedDict
 
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.engine import Choice, Engine, Question
 from litellm_messplus.proxy.deployments.deployment import Deployment, led_by, only, pinned
-from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Reason
 
 
@@ -37,6 +37,17 @@ class Pin:
         return led_by(ranked, self.deployment)
 
 
+class Columns(TypedDict, total=False):
+    """The columns of `requests` that say where a request stands."""
+
+    conversation: str
+    line: str
+    prefix: str
+    turn: int
+    hold: str | None
+    counted_with: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of a request: its place, the question with what it finds in the caches, and why
@@ -61,18 +72,18 @@ class Standing:
                 return better
         return engine.hold(self.question, self.pin.candidate)
 
-    def logged(self, record: RequestRecord) -> RequestRecord:
-        """Say in the record where the request stands."""
+    def columns(self, reason: Reason) -> Columns:
+        """Say for the log where the request stands, which was decided for that reason."""
         line = self.place.line
-        hold = Hold.TROUBLE if record.reason is Reason.TROUBLE else self.hold
-        return replace(
-            record,
-            conversation=line.conversation,
-            line=line.name,
-            prefix=self.place.prompt.hex(),
-            turn=self.place.turn,
-            hold=None if hold is None else hold.value,
-        )
+        hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
+        return {
+            "conversation": line.conversation,
+            "line": line.name,
+            "prefix": self.place.prompt.hex(),
+            "turn": self.place.turn,
+            "hold": None if hold is None else hold.value,
+            "counted_with": self.question.counted_with,
+        }
 
     def pinned_by(self, choice: Choice) -> Pin | None:
         """Return the pin, where the choice follows it."""

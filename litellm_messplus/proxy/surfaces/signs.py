@@ -1,15 +1,19 @@
 """What in a prompt ties it to the model that answered before, and what tells of trouble there.
 
-Clients send what they like, so nothing here fails: what cannot be read is no sign.
+Clients send what they like, so nothing here fails: what cannot be read is no sign. Every request
+waits for the reading. JSON has no other mapping than a dict, and to ask for one takes a twentieth
+of the time that asking for a Mapping takes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from litellm_messplus.conversations.rule import Signs, Trouble
 from litellm_messplus.labels.implicit import likeness
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
+
+LISTS = (list, tuple)
 
 # An open tool loop: the client hands over what a tool gave, and no person spoke since.
 
@@ -24,6 +28,10 @@ TOOL_ROLES = frozenset({"tool", "function"})
 # State that one provider alone can read, or that lies with it.
 
 SEALED = frozenset({"redacted_thinking", "item_reference", "container_upload"})
+MAY_BE_SEALED = frozenset({*SEALED, "thinking", "reasoning"})
+"""Types of items and blocks that hold it, or may."""
+SEALING = frozenset({"thinking_blocks", "encrypted_content", "file_id", "file", "source"})
+"""Where a message, an item or a block of any type holds it."""
 ELSEWHERE = ("conversation", "container")
 """Arguments that name what a provider keeps."""
 STORED_REASONING = "rs_"
@@ -31,6 +39,8 @@ STORED_REASONING = "rs_"
 
 # Trouble, told from the newest tool calls and questions.
 
+CALLING = frozenset({"tool_calls", "function", "name"})
+"""What a message or an item has that calls a tool beside its content."""
 RECENT_CALLS = 6
 OFTEN = 3
 """Of the recent calls: so many alike, or failed, and the newest among them."""
@@ -62,7 +72,7 @@ def read_signs(request: IncomingRequest) -> Signs:
 
 
 def _answers_a_call(item: object) -> bool:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return False
     if item.get("role") in TOOL_ROLES or item.get("type") in RESULTS:
         return True
@@ -70,16 +80,18 @@ def _answers_a_call(item: object) -> bool:
 
 
 def _is_result(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") in RESULTS
+    return isinstance(part, dict) and part.get("type") in RESULTS
 
 
 def _is_sealed(item: object) -> bool:
     """Tell whether a message, an item or a block holds what another provider refuses."""
-    if not isinstance(item, dict):  # in a twentieth of the time that asking for a Mapping takes
+    if not isinstance(item, dict):
         return False
     kind, content = item.get("type"), item.get("content")
     if kind is None and isinstance(content, str) and not item.get("thinking_blocks"):
         return False  # as most messages are
+    if not (kind in MAY_BE_SEALED or isinstance(content, LISTS)) and SEALING.isdisjoint(item):
+        return False  # as most others are
     if kind in SEALED or item.get("encrypted_content") or item.get("file_id"):
         return True
     if kind == "thinking" and item.get("signature"):
@@ -116,7 +128,8 @@ Call = tuple[str, str, Any]
 def _newest_calls(items: Sequence[Any]) -> list[Call]:
     found: list[Call] = []
     for item in reversed(items):
-        found += reversed(list(_calls(item)))
+        if not _calls_nothing(item):
+            found += reversed(list(_calls(item)))
         if len(found) >= RECENT_CALLS:
             break
     return found[:RECENT_CALLS]
@@ -124,33 +137,39 @@ def _newest_calls(items: Sequence[Any]) -> list[Call]:
 
 def _calls(item: object) -> Iterator[Call]:
     """Yield the tool calls of a message or an item, in their order."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return
     for call in (item, *_items(item.get("tool_calls")), *_items(item.get("content"))):
-        if not isinstance(call, Mapping):
+        if not isinstance(call, dict):
             continue
         inner = call.get("function")
-        named = inner if isinstance(inner, Mapping) else call
+        named = inner if isinstance(inner, dict) else call
         given = named.get("arguments", named.get("input"))
         name = named.get("name")
         if isinstance(name, str) and given is not None:
             yield str(call.get("call_id") or call.get("id")), name, given
 
 
+def _calls_nothing(item: object) -> bool:
+    """Detect words alone, as the results of tools mostly are."""
+    is_words = isinstance(item, dict) and isinstance(item.get("content"), str)
+    return is_words and CALLING.isdisjoint(item)  # type: ignore[arg-type]
+
+
 def _failed(items: Sequence[Any]) -> set[str]:
     """Collect the ids of the calls that failed, by a sign of the API or by the first words."""
     found: set[str] = set()
     for item in items:
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             continue
         for result in (item, *_items(item.get("content"))):
-            if isinstance(result, Mapping) and _has_failed(result):
+            if isinstance(result, dict) and _has_failed(result):
                 ids = (result.get(name) for name in ("tool_call_id", "tool_use_id", "call_id"))
                 found.update(str(each) for each in ids if each)
     return found
 
 
-def _has_failed(result: Mapping[str, Any]) -> bool:
+def _has_failed(result: dict[str, Any]) -> bool:
     if result.get("is_error") is True:
         return True
     said = result.get("output", result.get("content"))
@@ -169,14 +188,14 @@ def _is_asked_again(items: Sequence[Any]) -> bool:
 
 def _question(item: object) -> str | None:
     """Return the words of a person; None for everything else."""
-    if not isinstance(item, Mapping) or item.get("role") != "user" or _answers_a_call(item):
+    if not isinstance(item, dict) or item.get("role") != "user" or _answers_a_call(item):
         return None
     said = item.get("content")
     if isinstance(said, str):
         return said
-    texts = (part.get("text") for part in _items(said) if isinstance(part, Mapping))
+    texts = (part.get("text") for part in _items(said) if isinstance(part, dict))
     return "\n".join(text for text in texts if isinstance(text, str)) or None
 
 
 def _items(prompt: object) -> Sequence[Any]:
-    return prompt if isinstance(prompt, list | tuple) else ()
+    return prompt if isinstance(prompt, LISTS) else ()

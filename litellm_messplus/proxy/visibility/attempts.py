@@ -9,6 +9,7 @@ from litellm_messplus.proxy.deployments.deployment import (
     deployment_id,
     first,
 )
+from litellm_messplus.proxy.litellm_seam import are_logs_read
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA
 from litellm_messplus.proxy.visibility.card import Baseline, routing_card, write
@@ -64,7 +65,9 @@ class Visibility:
         opened.attempts += 1
         record, routed = opened.record, candidate_of(first(ranking))
         baseline = self._baseline(record.zoo, record.largest, ranking)
-        write(metadata, routing_card(record, routed, opened.attempts, baseline))
+        # LiteLLM prices every answer a second time by the card: 2 % of a request's CPU.
+        if are_logs_read():
+            write(metadata, routing_card(record, routed, opened.attempts, baseline))
         self._traces.decided(span, record, routed, opened.attempts)
 
     def _baseline(

@@ -1,6 +1,7 @@
 """A request as the model sees it: who speaks, which tools there are; no shape breaks it."""
 
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -323,3 +324,35 @@ def test_any_shape_is_read(
 
     assert all(turn.text and isinstance(turn.role, str) for turn in found.turns)
     assert isinstance(json.dumps(found.text), str)
+
+
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["function", "custom"]),
+            "function": st.fixed_dictionaries(
+                {}, optional={"name": st.text(), "arguments": st.text() | st.just({"at": 1})}
+            ),
+            "name": st.text(),
+        },
+    ),
+    max_size=3,
+)
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool"])},
+    optional={
+        "content": st.none() | st.text() | st.lists(st.just(PICTURE), max_size=2),
+        "tool_calls": CALLS | st.none(),
+        "function_call": st.just({"name": "look", "arguments": "{}"}),
+        "refusal": st.text(),
+        "output": st.lists(st.just(PICTURE), max_size=2),
+        "name": st.text(),
+    },
+)
+
+
+@given(messages=st.lists(MESSAGES, max_size=4))
+def test_a_short_way_of_reading_reads_the_same(messages: list[dict[str, Any]]) -> None:
+    """Only plain dicts are read on it."""
+    assert read_conversation(messages) == read_conversation(list(map(MappingProxyType, messages)))

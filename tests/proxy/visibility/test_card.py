@@ -1,16 +1,26 @@
 """What LiteLLM's own logs are told of a decision, under the plugin's own hook."""
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import litellm
 import pytest
+from litellm.proxy.hooks.cache_control_check import _PROXY_CacheControlCheck
 
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.visibility.attempts import REMEMBERED, Visibility
 from tests.support.in_process import DEPLOYMENTS, call, deployment, running
 
 MESSAGES = [{"role": "user", "content": "What is 2 + 2?"}]
+
+
+@pytest.fixture(autouse=True)
+def reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a callback that the operator named, as a reader of LiteLLM's logs."""
+    monkeypatch.setattr(litellm, "callbacks", [*litellm.callbacks, "datadog"])
 
 
 @pytest.fixture
@@ -43,6 +53,25 @@ async def test_the_card_says_what_was_decided_and_why(plugin: MessplusPlugin) ->
     assert any(signal.startswith("queue ") for signal in card["signals"])
     assert card["savings_baseline_model"] == "openai/large"
     assert card["savings_baseline_deployment_id"] == "large"
+
+
+async def test_where_nobody_reads_litellms_logs_there_is_no_card(
+    plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = [each for each in litellm.callbacks if each != "datadog"]
+    monkeypatch.setattr(litellm, "callbacks", [*hooks, _PROXY_CacheControlCheck(), plugin])
+
+    assert await attempt(plugin, call("call-1")) is None
+
+
+async def test_litellms_database_is_a_reader(
+    plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(litellm, "callbacks", [])
+    proxy = SimpleNamespace(prisma_client=object())
+    monkeypatch.setitem(sys.modules, "litellm.proxy.proxy_server", proxy)
+
+    assert (await attempt(plugin, call("call-1")))["router_type"] == "messplus"
 
 
 async def test_nothing_in_the_card_quotes_the_prompt(plugin: MessplusPlugin) -> None:
