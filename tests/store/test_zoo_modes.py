@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -9,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.store import zoo_modes
+from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
-from tests.support.builders import NOW
+from tests.support.builders import NOW, request, served_call
 from tests.support.switches import assert_forecast_beside_happened
 
 ROW = ModeRow("zoo", 1, "canary", 0.1, "large", "key", "because", NOW, "f" * 16)
@@ -81,6 +82,21 @@ async def test_a_changed_value_of_the_file_goes_before_the_database(database: As
 
     assert edited.now["zoo"] == ZooMode(Mode.CANARY, 0.3, "large", 2)
     assert edited.rows["zoo"].reason == "the configuration has changed"
+
+
+async def test_a_changed_value_of_the_file_keeps_what_happened_before_it(
+    database: AsyncEngine,
+) -> None:
+    await adopt(database, LiveModes(zoo(mode="canary", before="large", share=0.3)))
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    await log.append(database, [request("r1", created_at=soon), served_call("r1")])
+    edited = LiveModes(zoo(mode="watch", before="large"))
+    await adopt(database, edited)
+
+    happened = edited.rows["zoo"].happened
+    assert happened is not None
+    assert happened["requests"] == 1
+    assert edited.rows["zoo"].forecast is None
 
 
 async def test_another_worker_sees_a_change(database: AsyncEngine) -> None:
