@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import httpx
@@ -77,14 +76,16 @@ class WayBack:
     def _log(self, zoo: str) -> ObservedLog:
         return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
 
+    def _unread(self, words: str) -> None:
+        self._counters.failure("forecasts_unread", words)
+
     def _since(self, zoo: str) -> datetime | None:
         row = self._modes.rows.get(zoo)
         return None if row is None else row.at
 
     async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
         wanted = replace(mode, mode=Mode.WATCH)
-        failed = partial(self._counters.failure, "forecasts_unread")
-        told = await told_if_possible(self._log(zoo), self._since(zoo), failed)
+        told = await told_if_possible(self._log(zoo), self._since(zoo), self._unread)
         try:
             row = await self._changes.change(zoo, wanted, WAY_BACK, reason, told)
         except StaleRevisionError:

@@ -1,23 +1,40 @@
 """How far each zoo is switched on, and the forecast of routing it."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.state.entries import Rule
+from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.forecast import Forecast, Range, forecast
+from litellm_messplus.switching.forecast import Forecast, Happened, Range, forecast
 from litellm_messplus.switching.modes import Mode, is_before, promise_of
+
+CHANGES = 20
+"""Changes of a zoo among which the one that routed is looked for, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The newest change of a zoo after which requests were routed: what was ``forecast`` of that
+    then, and what ``happened`` until the next change, or until now."""
+
+    mode: Mode
+    at: datetime
+    until: datetime | None
+    forecast: Forecast | None
+    happened: Happened | None
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchStatus:
     """The mode of one zoo, who set it, when and why; ``forecast`` is of routing, None where nothing
-    was decided aside."""
+    was decided aside; ``switched`` is None where no request was ever routed by a change."""
 
     zoo: str
     mode: Mode
@@ -28,6 +45,7 @@ class SwitchStatus:
     at: datetime
     is_returned: bool
     forecast: Forecast | None
+    switched: Switched | None = None
 
 
 async def read_switches(
@@ -46,15 +64,37 @@ async def read_switches(
                 watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
-        told = None
+        told, log = None, ObservedLog(database, zoo, sorted(levels[zoo]), Rule())
         if zoo in watched:
-            log = ObservedLog(database, zoo, sorted(levels[zoo]), Rule())
             told = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
-        found.append(_switch(row, told))
+        changes = await zoo_modes.history(database, zoo, CHANGES)
+        found.append(_switch(row, told, await _switched(changes, log)))
     return tuple(found)
 
 
-def _switch(row: ModeRow, told: Forecast | None) -> SwitchStatus:
+async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> Switched | None:
+    """Find the newest change that routed; the change after it tells what happened, else the log."""
+    after = None
+    for row in changes:
+        if row.zoo_mode.mode is not Mode.WATCH:
+            came = await _happened_since(row, log) if after is None else after.happened
+            return Switched(
+                mode=row.zoo_mode.mode,
+                at=row.at,
+                until=None if after is None else after.at,
+                forecast=None if row.forecast is None else Forecast.of(row.forecast),
+                happened=None if came is None else Happened(**came),
+            )
+        after = row
+    return None
+
+
+async def _happened_since(row: ModeRow, log: ObservedLog) -> Mapping[str, Any] | None:
+    found = await log.happened(row.at)
+    return found.as_dict() if found.requests else None
+
+
+def _switch(row: ModeRow, told: Forecast | None, switched: Switched | None) -> SwitchStatus:
     return SwitchStatus(
         zoo=row.zoo,
         mode=row.zoo_mode.mode,
@@ -65,28 +105,52 @@ def _switch(row: ModeRow, told: Forecast | None) -> SwitchStatus:
         at=row.at,
         is_returned=row.is_returned,
         forecast=told if told is not None and told.requests else None,
+        switched=switched,
     )
 
 
 def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
-    """Write one line for each zoo that is not on."""
+    """Write one line for each zoo that is not on, and one for each forecast of a switch, beside
+    what happened."""
     for each in switches:
-        if each.mode is Mode.ON:
-            continue
-        share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
-        yield f"{each.zoo}: {each.mode}{share}, before {each.before}{_told(each.forecast)}"
+        if each.mode is not Mode.ON:
+            share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
+            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{_told(each.forecast)}"
+        switched = each.switched
+        if switched is not None and switched.forecast is not None:
+            yield f"{each.zoo}: {switched.mode} was {_held(switched.forecast, switched.happened)}"
+
+
+def _held(told: Forecast, came: Happened | None) -> str:
+    """Write a forecast beside what happened."""
+    return f"forecast at {_figures(told) or 'nothing yet'}; happened: {_came(came)}"
+
+
+def _came(found: Happened | None) -> str:
+    if found is None:
+        return "nothing yet"
+    rate = "nobody judged"
+    if found.satisfaction is not None:
+        rate = f"{100.0 * found.satisfaction:.1f} % satisfied"
+    cost = "cost not known" if found.cost is None else f"{found.cost:.3g} a request"
+    return f"{rate}, {cost}, {found.requests} requests"
 
 
 def _told(found: Forecast | None) -> str:
     if found is None:
         return ""
+    parts = _figures(found)
+    return f"; routing is forecast at {parts}" if parts else "; no forecast yet"
+
+
+def _figures(found: Forecast) -> str:
     parts = []
     if found.satisfaction is not None:
         parts.append(f"{_percent(found.satisfaction)} satisfied")
     if found.cost is not None:
         cost = found.cost
         parts.append(f"{cost.estimate:.3g} a request ({cost.low:.3g} to {cost.high:.3g})")
-    return f"; routing is forecast at {', '.join(parts)}" if parts else "; no forecast yet"
+    return ", ".join(parts)
 
 
 def _percent(found: Range) -> str:

@@ -17,11 +17,10 @@ from typing import Any
 
 from litellm_messplus.switching.luck import Mixes
 
-CONFIDENCE = 0.9
-"""How often both truths lie within their intervals: nine forecasts of ten."""
-OF_SATISFACTION, OF_COST, OF_LUCK = 0.92, 0.98, 0.9
-"""How often the satisfaction does, and the cost: their product is the confidence. In the cost, so
-much of all luck is allowed for: what the cheapest mixes say that it costs is more than it does."""
+OF_SATISFACTION, OF_COST, OF_LUCK = 0.9, 0.98, 0.9
+"""How much of what chance may do each interval allows for, so that both hold together nine times of
+ten: that of the satisfaction reaches to alpha too, where it can be held; and in the cost, what luck
+costs is more by the cheapest mixes than it is."""
 _QUANTILES = tuple(
     NormalDist().inv_cdf(0.5 + each / 2.0) for each in (OF_SATISFACTION, OF_COST, OF_LUCK)
 )

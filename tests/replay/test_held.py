@@ -98,14 +98,14 @@ def test_the_forecast_knows_what_had_arrived_at_the_switch_and_no_more() -> None
     assert 0 < late.told.called < at_once.told.called
 
 
-def report(seeds: int = 20, **watch: Any) -> WatchReport:
+def report(seeds: int, **watch: Any) -> WatchReport:
     watching = Watching(**{"requests": WATCHED, **watch})
     plan = Plan(seeds=seeds, with_baselines=False)
     return WatchedExperiment([synthetic(WATCHED + 500)], 0.8, plan, ENCODER, watching).hold()
 
 
 def test_what_happens_is_inside_in_nine_runs_of_ten() -> None:
-    found = report()
+    found = report(10, requests=WATCHED + 250)
 
     assert found.share(lambda each: each.is_inside) >= 0.9
     assert found.satisfaction_width is not None

@@ -13,7 +13,7 @@ from litellm_messplus.status.report import Status
 from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.zoo_modes import ModeRow
+from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import WARM_UP, Arm, Mode
 from tests.support.builders import LARGE, NOW, label, request, served_call
 
@@ -76,3 +76,36 @@ async def test_a_zoo_that_is_on_has_no_line_of_its_own(log_database: AsyncEngine
 
     assert found.switches[0].forecast is None
     assert list(switch_lines(found.switches)) == []
+
+
+async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_it_was_taken_back(
+    log_database: AsyncEngine,
+) -> None:
+    told = {
+        "requests": 900,
+        "called": 400,
+        "satisfaction": {"estimate": 0.81, "low": 0.78, "high": 0.84},
+        "cost": {"estimate": 0.2, "low": 0.1, "high": 0.3},
+    }
+    came = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
+    await zoo_modes.append(log_database, ROW)
+    await zoo_modes.append(log_database, replace(ROW, revision=2, mode="on", forecast=told))
+    await log.append(log_database, [request("r1", created_at=NOW), served_call("r1")])
+    on = (await read_status(log_database)).switches[0].switched
+    await zoo_modes.append(log_database, replace(ROW, revision=3, by=WAY_BACK, happened=came))
+    found = await read_status(log_database)
+
+    assert on is not None
+    assert on.happened is not None
+    assert (on.mode, on.until, on.happened.requests) == (Mode.ON, None, 1)
+    switched = found.switches[0].switched
+    assert switched is not None
+    assert switched.forecast is not None
+    assert switched.forecast.as_dict() == told
+    assert switched.happened is not None
+    assert switched.happened.as_dict() == came
+    assert Status.of(found.as_dict()) == found
+    assert list(switch_lines(found.switches))[1] == (
+        "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 a request (0.1 to 0.3); "
+        "happened: 60.0 % satisfied, 0.25 a request, 120 requests"
+    )

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -10,10 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.store import zoo_modes
-from litellm_messplus.store.zoo_modes import FILE, WAY_BACK, ModeRow
+from litellm_messplus.store import log, zoo_modes
+from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
-from tests.support.builders import NOW
+from tests.support.builders import NOW, request, served_call
+from tests.support.switches import assert_forecast_beside_happened
 
 ROW = ModeRow("zoo", 1, "canary", 0.1, "large", "key", "because", NOW, "f" * 16)
 
@@ -83,6 +84,21 @@ async def test_a_changed_value_of_the_file_goes_before_the_database(database: As
     assert edited.rows["zoo"].reason == "the configuration has changed"
 
 
+async def test_a_changed_value_of_the_file_keeps_what_happened_before_it(
+    database: AsyncEngine,
+) -> None:
+    await adopt(database, LiveModes(zoo(mode="canary", before="large", share=0.3)))
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    await log.append(database, [request("r1", created_at=soon), served_call("r1")])
+    edited = LiveModes(zoo(mode="watch", before="large"))
+    await adopt(database, edited)
+
+    happened = edited.rows["zoo"].happened
+    assert happened is not None
+    assert happened["requests"] == 1
+    assert edited.rows["zoo"].forecast is None
+
+
 async def test_another_worker_sees_a_change(database: AsyncEngine) -> None:
     settings = zoo(mode="watch", before="large")
     one, two = LiveModes(settings), LiveModes(settings)
@@ -124,39 +140,6 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
 
     assert modes.now["zoo"] == ZooMode(Mode.CANARY, 0.2, "large", 1)
     assert counters.as_dict() == {"modes_unread": 1}
-
-
-FORECAST = {
-    "requests": 900,
-    "called": 400,
-    "satisfaction": {"estimate": 0.81, "low": 0.78, "high": 0.84},
-    "cost": None,
-}
-HAPPENED = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
-
-
-async def assert_forecast_beside_happened(database: AsyncEngine) -> None:
-    """In the view, whatever the database."""
-    later = NOW + timedelta(hours=1)
-    for row in (
-        replace(ROW, mode="watch"),
-        replace(ROW, revision=2, mode="on", forecast=FORECAST),
-        replace(ROW, revision=3, mode="watch", by=WAY_BACK, at=later, happened=HAPPENED),
-        replace(ROW, revision=4, mode="canary", at=later),
-    ):
-        assert await zoo_modes.append(database, row)
-
-    async with database.connect() as connection:
-        found = await connection.exec_driver_sql("SELECT * FROM switches ORDER BY revision")
-        on, canary = found.mappings()
-    assert (on["zoo"], on["revision"], on["mode"], on["ended_by"]) == ("zoo", 2, "on", WAY_BACK)
-    assert on["until"] is not None
-    assert on["forecast_requests"] == 900
-    assert (on["lowest_satisfaction"], on["highest_satisfaction"]) == (0.78, 0.84)
-    assert (on["forecast_satisfaction"], on["satisfaction"]) == (0.81, 0.6)
-    assert (on["forecast_cost"], on["lowest_cost"], on["cost"]) == (None, None, 0.25)
-    assert on["requests"] == 120
-    assert canary["forecast_satisfaction"] is canary["satisfaction"] is canary["until"] is None
 
 
 async def test_the_view_shows_what_happened_beside_the_forecast_though_it_was_taken_back(
