@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from litellm_messplus.conversations.account import Course
+from litellm_messplus.conversations.holding import per_conversation
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
@@ -260,6 +261,7 @@ class AdaptivePolicy:
         told_share = self.unseen.told_share
         if situation.counted is not None:  # one first answer says nothing of a whole task
             known, told_share = replace(known, unseen_labelled=0.0), 0.0
+            situation = _relative(situation)
         aimed = charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
         decision = without_draw(decision, situation.limits)
@@ -369,3 +371,22 @@ class AdaptivePolicy:
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
         )
+
+
+def _relative(situation: Situation) -> Situation:
+    """Tell the policy how candidates cost relative to each other, in the unit of an average call.
+
+    The first call of a conversation finds nothing in a cache, and those that follow do: beside the
+    average call, at which the price of satisfaction is found, every candidate looks expensive, and
+    the cheapest would serve whatever it satisfies (the agent's example: 74 instead of 80 of 100).
+    """
+    estimates = situation.estimates
+    costs = per_conversation(
+        [each.cost for each in estimates], [each.typical_cost for each in estimates]
+    )
+    return replace(
+        situation,
+        estimates=tuple(
+            replace(each, cost=cost) for each, cost in zip(estimates, costs, strict=True)
+        ),
+    )
