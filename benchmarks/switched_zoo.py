@@ -15,7 +15,7 @@ from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy.asides import beside
-from litellm_messplus.proxy.zoos import observed_log
+from litellm_messplus.proxy.forecasts import observed_log
 from litellm_messplus.records import (
     CallRecord,
     CallRole,
@@ -31,6 +31,7 @@ from litellm_messplus.records import (
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.zoo import Zoo
@@ -77,12 +78,16 @@ class SwitchedZoo:
     async def watch(self, requests: int) -> Forecast:
         """Serve so many requests as before, and forecast what routing would come to."""
         await self._serve(requests, Arm.BEFORE)
-        return forecast(await observed_log(self._database, self._engine).aside())
+        return forecast(await self._log().aside())
 
     async def on(self, requests: int) -> Happened:
         """Serve so many requests as the router chooses, and tell what came of them."""
         await self._serve(requests, Arm.ROUTED)
-        return await observed_log(self._database, self._engine).happened(None)
+        return await self._log().happened(None)
+
+    def _log(self) -> ObservedLog:
+        zoo = self._engine.zoo
+        return observed_log(self._database, zoo.name, zoo.settings)
 
     async def _serve(self, requests: int, arm: Arm) -> None:
         for _ in range(0, requests, AT_ONCE):

@@ -22,7 +22,7 @@ from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.aim import aim, raised
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.routing.held import held, upwards, without_trials
+from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import (
     CandidateChanged,
@@ -50,8 +50,9 @@ class Question:
     the candidates for which they were counted; else the characters tell. It ``is_gated`` where
     other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
     candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
-    time in seconds since 1970, by which the budget of a day is given out. ``counted_with`` is the
-    first request of its conversation, where the promise counts that in its place.
+    time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
+    other candidate may be called beside the one that serves it. ``counted_with`` is the first
+    request of its conversation, where the promise counts that in its place.
     """
 
     request_id: str
@@ -65,6 +66,7 @@ class Question:
     ahead: Mapping[str, Ahead] = field(default_factory=dict)
     counted_with: str | None = None
     at: float = 0.0
+    is_alone: bool = False
 
     @property
     def is_forced(self) -> bool:
@@ -157,6 +159,9 @@ class Engine:
             situation, labelled = without_trials(situation), None
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
+        if question.is_alone:
+            untried = alone(self._untried(question, situation))
+            return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
     def hold(self, question: Question, candidate: str) -> Choice:

@@ -85,10 +85,22 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
         yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
     if found["forecast"]:
         yield f"  forecast of routing: {_forecast(found['forecast'])}"
-    if found["happened"]:
-        yield f"  routed since: {_happened(found['happened'])}"
+    for each in found["history"][:1]:
+        yield from _held(each, "  forecast at the switch", "  routed since")
     for each in found["history"][1:]:
         yield f"  before: {_mode(each)} ({each['by']}, {each['at']}: {each['reason']})"
+        yield from _held(each, "    forecast", "    happened")
+
+
+def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
+    """Yield the forecast of a change, and below it what then happened; nothing of one under which
+    no request was routed."""
+    if change["mode"] == ModeOption.WATCH:
+        return
+    if change["forecast"]:
+        yield f"{forecast}: {_forecast(change['forecast'])}"
+    if change["happened"]:
+        yield f"{happened}: {_happened(change['happened'])}"
 
 
 def _mode(found: "Mapping[str, Any]") -> str:

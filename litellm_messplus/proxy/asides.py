@@ -1,10 +1,12 @@
 """Requests that are served as before: they go on at once, and the router decides aside.
 
-The deployments go back to LiteLLM before anything is worked out. What the router would have chosen
-is decided in a task, logged beside what served, and for a sample called unseen, within a budget.
+The deployments go back to LiteLLM before anything is worked out. Of a sample, what the router would
+have chosen is decided in a task, logged beside what served, and of some of that called unseen,
+within a budget.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,9 +16,8 @@ from litellm_messplus.draws import uniform
 from litellm_messplus.engine import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.proxy.deployments import deployment
+from litellm_messplus.proxy.before import known_before
 from litellm_messplus.proxy.deployments.deployment import Deployment
-from litellm_messplus.proxy.deployments.membership import of_group
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.modes import LiveModes
@@ -29,7 +30,9 @@ from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import LITELLM, Arm, group_of, level_before
+from litellm_messplus.switching.modes import LITELLM, Arm, level_before
+from litellm_messplus.switching.pace import Pace
+from litellm_messplus.zoo import Zoo
 
 MOST_WAITING = 256
 """Requests that are decided aside at once, in one worker; of more, nothing is worked out."""
@@ -52,7 +55,7 @@ Decide = Callable[[Engine, Sequence[Deployment], IncomingRequest, str], Awaitabl
 
 class Asides:
     """The requests of one worker that are served as before. A request is logged once: with the
-    choice, or, where its call ends before there is one, without."""
+    choice, or without, where its call ends before there is one, or nobody is to work it out."""
 
     def __init__(
         self,
@@ -76,10 +79,11 @@ class Asides:
         self._purses = purses
         self._counters = counters
         self._seed = seed
+        self._paces: dict[str, Pace] = {}
         self._running: set[asyncio.Task[None]] = set()
 
     def draw(self, zoo: str, request: IncomingRequest) -> float | None:
-        """Draw for the conversation of a request; None where all are routed."""
+        """Draw for the conversation of a request; None where all are routed anyway."""
         if not self._modes.now[zoo].draws:
             return None
         return uniform(self._seed, f"{zoo}/arm", conversation_of(request))
@@ -93,30 +97,103 @@ class Asides:
     ) -> OpenRequest | None:
         """Open a request that is served as before, and have it decided aside; None where it is
         routed."""
-        mode = self._modes.now[engine.zoo.name]
-        draw = self.draw(engine.zoo.name, request)
+        zoo, request_id = engine.zoo, new_id()
+        mode = self._modes.now[zoo.name]
+        draw = self.draw(zoo.name, request) if mode.splits else None
         if mode.arm(draw) is Arm.ROUTED:
             return None
-        level = service_level(engine.zoo, request.metadata, self._counters)
+        is_due = self._is_due(zoo, request_id)
+        if is_due and draw is None:
+            draw = self.draw(zoo.name, request)
         before = mode.before or LITELLM
-        record = _undecided(engine, request, level, _known(before, deployments), draw)
-        record = replace(record, **identities(request.metadata, are_kept=self._store_identities))
+        record = self._undecided(
+            engine, request, request_id, known_before(before, deployments), draw
+        )
         opened = OpenRequest(record, (), before=before)
         opened.unlogged = partial(self._give_up, opened)
         self._open.add(opened, request.metadata)
+        if is_due:
+            self._start(engine, deployments, request, opened, decide)
+        else:
+            opened.ensure_logged()
+        return opened
+
+    def _start(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        opened: OpenRequest,
+        decide: Decide,
+    ) -> None:
+        """Have a request decided, in a task, unless too many are."""
         if len(self._running) >= MOST_WAITING:
             self._counters.add("asides_dropped")
             opened.ensure_logged()
-            return opened
+            return
         # LiteLLM goes on to change its arguments, for the call that it makes of them.
         kept = replace(request, kwargs=dict(request.kwargs))
         task = asyncio.create_task(
             self._decide(engine, deployments, kept, opened, decide),
-            name=f"messplus-aside-{record.request_id}",
+            name=f"messplus-aside-{opened.record.request_id}",
         )
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return opened
+
+    def _is_due(self, zoo: Zoo, request_id: str) -> bool:
+        """Tell whether a request is decided aside: of the sample each one, of the others so many a
+        second."""
+        watch = zoo.settings.watch
+        if self._is_sampled(zoo, request_id):
+            return True
+        pace = self._paces.setdefault(zoo.name, Pace(watch.decided_per_second))
+        return pace.take(time.monotonic())
+
+    def _is_sampled(self, zoo: Zoo, request_id: str) -> bool:
+        """Draw whether another model is called unseen."""
+        sample = zoo.settings.watch.sample
+        return sample > 0.0 and uniform(self._seed, f"{zoo.name}/sample", request_id) < sample
+
+    def _undecided(
+        self,
+        engine: Engine,
+        request: IncomingRequest,
+        request_id: str,
+        serves: str,
+        draw: float | None,
+    ) -> RequestRecord:
+        """Describe a request of which only what serves it is known, and who asks."""
+        level = service_level(engine.zoo, request.metadata, self._counters)
+        stream = level_before(level.name)
+        return RequestRecord(
+            request_id=request_id,
+            created_at=datetime.now(UTC),
+            zoo=engine.zoo.name,
+            service_level=stream,
+            expected_t=engine.state.requests[stream] + 1,
+            alpha=level.alpha,
+            policy=engine.zoo.settings.policy,
+            litellm_call_id=request.litellm_call_id,
+            key_hash=request.key_hash,
+            team_id=request.team_id,
+            call_type=request.call_type,
+            is_stream=request.is_stream,
+            encoder=engine.encoder.name,
+            features=None,
+            prompt_characters=0,
+            estimated_cost={},
+            estimated_satisfaction={},
+            queue=engine.state.policy.queue(stream),
+            chosen=serves,
+            largest=engine.zoo.largest,
+            is_exploration=False,
+            exploration_probability=0.0,
+            reason=Reason.UNDECIDED,
+            decision_seconds=0.0,
+            arm=Arm.BEFORE,
+            conversation_draw=draw,
+            **identities(request.metadata, are_kept=self._store_identities),
+        )
 
     async def close(self) -> None:
         """Wait for what is being decided, but not for ever."""
@@ -172,48 +249,14 @@ class Asides:
         anyway, the next best."""
         zoo, ranking = engine.zoo, aside.choice.decision.ranking
         others = [name for name in ranking if name != opened.chosen]
-        is_drawn = uniform(self._seed, f"{zoo.name}/sample", opened.request_id)
         if not others or aside.record.reason is Reason.NONE_HEALTHY:
             return ()
-        if is_drawn >= zoo.settings.watch.sample:
+        if aside.read.question.is_alone or not self._is_sampled(zoo, opened.request_id):
             return ()
         if not self._purses.pay(zoo.name, aside.record.estimated_cost[others[0]]):
             self._counters.add("samples_over_budget")
             return ()
         return (others[0],)
-
-
-def served_before(
-    deployments: Sequence[Deployment], opened: OpenRequest, order: int | None
-) -> Sequence[Deployment]:
-    """Return the deployments as they were before: as they came, those of a group as they came, or
-    those of one candidate first and the others as a last resort."""
-    before = opened.before or LITELLM
-    if before == LITELLM:
-        return deployments
-    group = group_of(before)
-    if group is not None:
-        return _members(deployments, group, order)
-    if order is not None:
-        return deployment.best_of_order(deployments, (before,), order)
-    return deployment.ranked(deployments, (before,), opened.tried)
-
-
-def _members(
-    deployments: Sequence[Deployment], group: str, order: int | None
-) -> Sequence[Deployment]:
-    """Return the deployments of a group, untouched: the order, the weights and the strategy of
-    LiteLLM decide. Where none is healthy, or of the order that it falls back to, all of them."""
-    own = of_group(deployments, group)
-    is_there = any(order is None or deployment.is_of_order(each, order) for each in own)
-    return own if is_there else deployments
-
-
-def _known(before: str, deployments: Sequence[Deployment]) -> str:
-    """Name the candidate that will serve, where a group has only one."""
-    group = group_of(before)
-    found = {deployment.candidate_of(each) for each in of_group(deployments, group or "")}
-    return found.pop() if len(found) == 1 else before
 
 
 def beside(level: ServiceLevel) -> ServiceLevel:
@@ -238,39 +281,4 @@ def _decided(
         exploration_calls=len(called),
         sample_probability=probability if called else None,
         conversation_draw=opened.conversation_draw,
-    )
-
-
-def _undecided(
-    engine: Engine, request: IncomingRequest, level: ServiceLevel, before: str, draw: float | None
-) -> RequestRecord:
-    """Describe a request of which only what serves it is known."""
-    stream = level_before(level.name)
-    return RequestRecord(
-        request_id=new_id(),
-        created_at=datetime.now(UTC),
-        zoo=engine.zoo.name,
-        service_level=stream,
-        expected_t=engine.state.requests[stream] + 1,
-        alpha=level.alpha,
-        policy=engine.zoo.settings.policy,
-        litellm_call_id=request.litellm_call_id,
-        key_hash=request.key_hash,
-        team_id=request.team_id,
-        call_type=request.call_type,
-        is_stream=request.is_stream,
-        encoder=engine.encoder.name,
-        features=None,
-        prompt_characters=0,
-        estimated_cost={},
-        estimated_satisfaction={},
-        queue=engine.state.policy.queue(stream),
-        chosen=before,
-        largest=engine.zoo.largest,
-        is_exploration=False,
-        exploration_probability=0.0,
-        reason=Reason.UNDECIDED,
-        decision_seconds=0.0,
-        arm=Arm.BEFORE,
-        conversation_draw=draw,
     )

@@ -57,6 +57,8 @@ class Buyer:
         none are; and whether all answers will be labelled, None where only the log can tell."""
         if self.is_free(request):
             return None, True
+        if question.is_alone and self._compares:  # nothing is answered beside it
+            return None, False
         largest = next(
             (e.cost for e in situation.estimates if e.candidate == situation.largest), 0.0
         )

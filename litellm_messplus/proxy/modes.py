@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.proxy.forecasts import Told, observed_log, told_if_possible
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import zoo_modes
@@ -25,6 +25,7 @@ MOST_MARKS = 4000
 """Requests of which a worker remembers whether they were routed."""
 ANSWER_SECONDS = 5.0
 """How long the database may take to tell."""
+NOTHING_TOLD = Told()
 
 
 class StaleRevisionError(MessplusError):
@@ -38,6 +39,7 @@ class LiveModes:
     """
 
     def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
+        self.settings = zoos
         self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
         self.rows: dict[str, ModeRow] = {}
         self.now = dict(self.files)
@@ -48,7 +50,8 @@ class LiveModes:
         for zoo, row in rows.items():
             now = self.now.get(zoo)
             if now is not None and row.revision > now.revision:
-                self.rows[zoo], self.now[zoo] = row, row.zoo_mode
+                self.rows[zoo] = row
+                self.now[zoo] = replace(row.zoo_mode, holdout=self.files[zoo].holdout)
                 self.marks[zoo].clear()
                 logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
 
@@ -70,7 +73,9 @@ async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
         is_new = wanted.mode is not Mode.ON if row is None else _was_other(row, wanted)
         if is_new:
             reason = "as configured" if row is None else "the configuration has changed"
-            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason))
+            log = observed_log(database, zoo, modes.settings[zoo])
+            told = await told_if_possible(log, None if row is None else row.at, logger.exception)
+            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, told))
     modes.learn(await zoo_modes.newest(database))
 
 
@@ -79,7 +84,13 @@ def _was_other(row: ModeRow, wanted: ZooMode) -> bool:
 
 
 def _next(
-    zoo: str, row: ModeRow | None, wanted: ZooMode, file: ZooMode, by: str, reason: str
+    zoo: str,
+    row: ModeRow | None,
+    wanted: ZooMode,
+    file: ZooMode,
+    by: str,
+    reason: str,
+    told: Told,
 ) -> ModeRow:
     return ModeRow(
         zoo=zoo,
@@ -91,6 +102,8 @@ def _next(
         reason=reason,
         at=datetime.now(UTC),
         file_fingerprint=file.fingerprint,
+        forecast=told.forecast,
+        happened=told.happened,
     )
 
 
@@ -122,20 +135,18 @@ class ModeChanges:
         wanted: ZooMode,
         by: str,
         reason: str,
-        *,
-        forecast: Mapping[str, Any] | None = None,
-        happened: Mapping[str, Any] | None = None,
+        told: Told = NOTHING_TOLD,
     ) -> ModeRow:
-        """Write a change of the revision in ``wanted``, with the forecast and what happened under
-        that revision.
+        """Write a change of the revision in ``wanted``, with what is ``told`` as of now: the
+        forecast, and what happened under that revision.
 
         Raises StaleRevisionError where it is not the newest one any more, and SQLAlchemyError or
         TimeoutError where the database does not take it.
         """
         await self.look()
         newest = self._modes.now[zoo].revision
-        row = _next(zoo, self._modes.rows.get(zoo), wanted, self._modes.files[zoo], by, reason)
-        row = replace(row, forecast=forecast, happened=happened)
+        file = self._modes.files[zoo]
+        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, told)
         if wanted.revision != newest or not await zoo_modes.append(self._database, row):
             raise StaleRevisionError(
                 f"revision {wanted.revision} of zoo {zoo} is not its newest any more: read it again"

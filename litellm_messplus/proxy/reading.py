@@ -14,6 +14,7 @@ from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of
 from litellm_messplus.proxy.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.proxy.deployments.metering import PromptTokens
+from litellm_messplus.proxy.surfaces.acting import may_act
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel
@@ -124,5 +125,6 @@ class RequestReader:
             self._prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,
             at=time.time(),
+            is_alone=may_act(request),
         )
         return ReadRequest(request, question, encoding, encode_seconds, needs, admission)

@@ -4,15 +4,18 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import httpx
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
+from litellm_messplus.proxy.forecasts import observed_log, told_if_possible
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
-from litellm_messplus.proxy.zoos import observed_log
 from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 from litellm_messplus.switching.way_back import missed_too_often, reason_to_return
@@ -68,14 +71,22 @@ class WayBack:
         found = missed_too_often(list(self._modes.marks[zoo]))
         if found is not None:
             return found
-        row, log = self._modes.rows.get(zoo), observed_log(self._database, self._engines[zoo])
-        served = await log.served(None if row is None else row.at)
+        served = await self._log(zoo).served(self._since(zoo))
         return await asyncio.to_thread(reason_to_return, served)
+
+    def _log(self, zoo: str) -> ObservedLog:
+        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
+
+    def _since(self, zoo: str) -> datetime | None:
+        row = self._modes.rows.get(zoo)
+        return None if row is None else row.at
 
     async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
         wanted = replace(mode, mode=Mode.WATCH)
+        failed = partial(self._counters.failure, "forecasts_unread")
+        told = await told_if_possible(self._log(zoo), self._since(zoo), failed)
         try:
-            row = await self._changes.change(zoo, wanted, WAY_BACK, reason)
+            row = await self._changes.change(zoo, wanted, WAY_BACK, reason, told)
         except StaleRevisionError:
             return  # another worker was first, or an administrator
         self._counters.add("zoos_returned")
@@ -84,14 +95,14 @@ class WayBack:
             *(zoo, mode.before, reason, zoo, mode.mode),
         )
         if self._webhook is not None:
-            await self._tell(self._webhook, _told(row, mode))
+            await self._tell(self._webhook, _event(row, mode))
 
-    async def _tell(self, address: str, told: dict[str, Any]) -> None:
+    async def _tell(self, address: str, event: dict[str, Any]) -> None:
         """Send it to the operator's address, a few times where that fails."""
         for number in range(1, WEBHOOK_TRIES + 1):
             try:
                 async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
-                    (await client.post(address, json=told)).raise_for_status()
+                    (await client.post(address, json=event)).raise_for_status()
                 return
             except httpx.HTTPError:
                 self._counters.failure("webhook_failures", f"try {number} to tell of a return")
@@ -106,7 +117,7 @@ class WayBack:
                 self._counters.failure("way_back_failures", "nobody looked for a way back")
 
 
-def _told(row: ModeRow, was: ZooMode) -> dict[str, Any]:
+def _event(row: ModeRow, was: ZooMode) -> dict[str, Any]:
     """Describe a return for a webhook."""
     return {
         "event": "zoo_returned",

@@ -1,7 +1,7 @@
 """The routes by which administrators see and change how far a zoo has been switched on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -15,14 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.authentication import Caller, administrator
 from litellm_messplus.proxy.deployments.membership import befores
+from litellm_messplus.proxy.forecasts import observed_log, told
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import CanaryShare
-from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
-from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
 
 SHOWN = 20
@@ -59,7 +58,7 @@ class Change(BaseModel):
 
 class ModeChange(BaseModel):
     """One change of a zoo's mode: who made it, why, what was forecast then, and what happened under
-    the revision before."""
+    it: what the requests came to that were routed until the next change, or until now."""
 
     revision: int
     mode: Mode
@@ -73,7 +72,7 @@ class ModeChange(BaseModel):
 
 
 class ZooSwitch(ModeChange):
-    """A zoo as it is switched now, its forecast and what happened as of now, and its history."""
+    """A zoo as it is switched now, its forecast as of now, and its history, the newest first."""
 
     zoo: str
     is_returned: bool
@@ -114,17 +113,16 @@ class ZooDesk:
         await self._changes.look()
         row, log = self._modes.rows.get(zoo), self._log(zoo)
         history = await zoo_modes.history(self._database, zoo, SHOWN)
-        found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
-        happened = await log.happened(None if row is None else row.at)
+        now = await told(log, None if row is None else row.at)
         return ZooSwitch(
             zoo=zoo,
             is_returned=row is not None and row.is_returned,
             candidates=list(self._engines[zoo].zoo.candidates) if zoo in self._engines else [],
             groups=list(self._engines[zoo].zoo.groups) if zoo in self._engines else [],
-            history=[_told(each) for each in history],
+            history=_changes(history, now.happened),
             **_now(self._modes.now[zoo], row),
-            forecast=found.as_dict() if found.requests else None,
-            happened=happened.as_dict() if happened.requests else None,
+            forecast=now.forecast,
+            happened=now.happened,
         )
 
     async def change(self, zoo: str, wanted: Change, by: Caller) -> ZooSwitch:
@@ -146,30 +144,15 @@ class ZooDesk:
 
     async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
         row, log = self._modes.rows.get(zoo), self._log(zoo)
-        since = None if row is None else row.at
-        found = await asyncio.to_thread(forecast, await log.aside())
-        happened = await log.happened(since)
-        await self._changes.change(
-            zoo,
-            new,
-            by,
-            reason,
-            forecast=found.as_dict() if found.requests else None,
-            happened=happened.as_dict() if happened.requests else None,
-        )
+        now = await told(log, None if row is None else row.at)
+        await self._changes.change(zoo, new, by, reason, now)
 
     def _known(self, zoo: str) -> None:
         if zoo not in self._modes.files:
             raise HTTPException(404, f"no zoo '{zoo}'; there are: {', '.join(self.names())}")
 
     def _log(self, zoo: str) -> ObservedLog:
-        return observed_log(self._database, self._engines[zoo])
-
-
-def observed_log(database: AsyncEngine, engine: Engine) -> ObservedLog:
-    """Return the newest requests of a zoo, to be looked at."""
-    rule = Rule(engine.zoo.settings.labels.precedence)
-    return ObservedLog(database, engine.zoo.name, engine.zoo.levels, rule)
+        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
 
 
 def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
@@ -184,12 +167,18 @@ def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
     }
 
 
-def _told(row: ModeRow) -> ModeChange:
-    return ModeChange(
-        **_now(row.zoo_mode, row),
-        forecast=None if row.forecast is None else dict(row.forecast),
-        happened=None if row.happened is None else dict(row.happened),
-    )
+def _changes(rows: Sequence[ModeRow], happened_now: Mapping[str, Any] | None) -> list[ModeChange]:
+    """Put what happened under each change beside its forecast: the next change tells it, and of
+    the newest, the log."""
+    happened = [happened_now, *(row.happened for row in rows)]
+    return [
+        ModeChange(
+            **_now(row.zoo_mode, row),
+            forecast=None if row.forecast is None else dict(row.forecast),
+            happened=None if came is None else dict(came),
+        )
+        for row, came in zip(rows, happened, strict=False)
+    ]
 
 
 def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:

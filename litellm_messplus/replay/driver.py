@@ -1,13 +1,13 @@
 """One run: a recording, fed to the engine that serves, entry by entry as the log would hold it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.engine import Choice, Engine, Question
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
@@ -15,8 +15,7 @@ from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.routing.aim import label_weight
-from litellm_messplus.routing.decision import Decision
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
 from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled, Taught
 from litellm_messplus.zoo import Zoo
 
@@ -75,14 +74,18 @@ def teach(engine: Engine, lessons: Recording) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Label:
-    """A verdict on its way."""
+class Verdict:
+    """A verdict on its way, on a call of a request of that service ``level``. ``of_choice`` and
+    ``probability`` are as the log has them for a request that was served as before."""
 
     request: int
     model: int
     call_id: str
     is_served: bool
     example: Example
+    level: str = DEFAULT_LEVEL
+    of_choice: bool | None = None
+    probability: float | None = None
 
 
 class Run:
@@ -94,10 +97,10 @@ class Run:
         self.engine = engine
         self.recording = recording
         self.answers = answers
-        self._level = engine.zoo.levels[DEFAULT_LEVEL]
+        self.level = engine.zoo.levels[DEFAULT_LEVEL]
         bias = engine.zoo.settings.response_bias
         self._response_bias = 1.0 if isinstance(bias, str) else bias  # nobody audits a recording
-        self._index = {name: place for place, name in enumerate(recording.models)}
+        self.place = {name: place for place, name in enumerate(recording.models)}
         self._read = [
             Prompt(features, surface)
             for features, surface in zip(
@@ -109,7 +112,7 @@ class Run:
         self._cost: list[list[float]] = recording.cost.tolist()
         self._label: list[list[float]] = answers.label.tolist()
         self._is_given: list[list[bool]] = answers.is_given.tolist()
-        self._late: Late[_Label] = Late(delay)
+        self._late: Late[Verdict] = Late(delay)
         self._position = 0
         self._served = np.zeros(len(recording), dtype=np.intp)
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
@@ -135,21 +138,25 @@ class Run:
 
     def _serve(self, request: int) -> bool:
         """Fold what has arrived, decide, call; True for an exploration."""
-        for label in self._late.due(request):
-            self._judge(label)
-        decision = self._decide(request)
-        called = [self._index[name] for name in (decision.chosen, *decision.explored)]
-        self._served[request] = called[0]
-        self._calls[request, called] = True
-        self._settle(request, called, decision)
+        self._hear(request)
+        choice = self._decide(request, self.level)
+        decision = choice.decision
+        self._note_decided(request, self.level.name, choice, 1 + len(decision.explored))
+        called = [self.place[name] for name in (decision.chosen, *decision.explored)]
+        for verdict in self._settle(request, called, is_exploration=decision.is_exploration):
+            self._late.add(request, verdict)
         return decision.is_exploration
 
-    def _decide(self, request: int) -> Decision:
-        """Decide a request; a recording tells no times, so a request comes every second."""
-        prompt, request_id = self._prompt[request], str(request)
+    def _hear(self, request: int) -> None:
+        """Fold in what has arrived before a request is decided."""
+        for verdict in self._late.due(request):
+            self._judge(verdict)
+
+    def _decide(self, request: int, level: ServiceLevel) -> Choice:
+        prompt = self._prompt[request]
         question = Question(
-            request_id,
-            self._level,
+            str(request),
+            level,
             self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
@@ -157,22 +164,28 @@ class Run:
         choice = self.engine.decide(question)
         self._queue[request] = choice.situation.queue
         self._aim[request] = choice.situation.alpha
-        decision = choice.decision
+        return choice
+
+    def _note_decided(self, request: int, level: str, choice: Choice, calls: int) -> None:
+        """Fold a decision in; a recording tells no times, so a request comes every second."""
         self.engine.apply(
             Decided(
                 position=self._next_position(),
                 zoo=self.engine.zoo.name,
-                service_level=DEFAULT_LEVEL,
-                request_id=request_id,
-                expected_shortfall=choice.situation.alpha - decision.expected_satisfaction,
-                calls=1 + len(decision.explored),
+                service_level=level,
+                request_id=str(request),
+                expected_shortfall=choice.situation.alpha - choice.decision.expected_satisfaction,
+                calls=calls,
                 at=float(request),
             )
         )
-        return decision
 
-    def _settle(self, request: int, called: Sequence[int], decision: Decision) -> None:
-        """End every call, the served one first; their labels, if any, are on their way then."""
+    def _settle(
+        self, request: int, called: Sequence[int], *, is_exploration: bool
+    ) -> Iterator[Verdict]:
+        """End every call, the served one first, and yield the verdicts that are said of them."""
+        self._served[request] = called[0]
+        self._calls[request, called] = True
         prompt = self._prompt[request]
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"
@@ -181,7 +194,7 @@ class Run:
                 self.engine.encoder.name,
                 self._read[prompt].features,
                 self.recording.models[model],
-                decision.is_exploration,
+                is_exploration,
                 self._read[prompt].surface,
             )
             self.engine.apply(
@@ -198,9 +211,9 @@ class Run:
                 )
             )
             if self._is_given[request][model]:
-                self._late.add(request, _Label(request, model, call_id, number == 0, example))
+                yield Verdict(request, model, call_id, number == 0, example)
 
-    def _judge(self, label: _Label) -> None:
+    def _judge(self, label: Verdict) -> None:
         satisfaction = self._label[label.request][label.model]
         weight = label_weight(satisfaction, self._response_bias)
         self._note(label)
@@ -208,18 +221,21 @@ class Run:
             Labelled(
                 position=self._next_position(),
                 zoo=self.engine.zoo.name,
-                service_level=DEFAULT_LEVEL,
+                service_level=label.level,
                 request_id=str(label.request),
                 call_id=label.call_id,
                 alpha=float(self._aim[label.request]),
                 is_served=label.is_served,
-                given=Given(LabelKind.FEEDBACK, "recording", satisfaction, weight),
+                given=Given(
+                    LabelKind.FEEDBACK, "recording", satisfaction, weight, label.probability
+                ),
                 earlier=(),
                 example=label.example,
+                of_choice=label.of_choice,
             )
         )
 
-    def _note(self, label: _Label) -> None:
+    def _note(self, label: Verdict) -> None:
         """Keep what is said of a served call."""
         if label.is_served:
             self._said[label.request] = self._label[label.request][label.model]

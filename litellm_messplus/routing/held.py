@@ -14,6 +14,11 @@ def without_trials(situation: Situation) -> Situation:
     return replace(situation, exploration_draw=1.0, is_labelled=False)
 
 
+def alone(decision: Decision) -> Decision:
+    """Call nobody beside the one that serves: paper's first request explores in any case."""
+    return replace(decision, explored=(), is_exploration=False) if decision.explored else decision
+
+
 def held(decision: Decision, situation: Situation, candidate: str) -> Decision:
     """Put a candidate before all others of a decision.
 

@@ -25,6 +25,7 @@ from litellm_messplus.settings.serving import (
     CanaryShare,
     ConversationsSettings,
     HoldMode,
+    Holdout,
     ModeName,
     Unit,
     WatchSettings,
@@ -152,6 +153,11 @@ class ZooSettings(PolicySettings):
         "own choice, a candidate, or `group:` and the `model_name` of a member, where the zoo is a "
         "routing group. Without it there is no way back.",
     )
+    holdout: Holdout = Field(
+        default=0.0,
+        description="Under `on`: the share of conversations that are served as before all the "
+        "same, so that the way back has something to compare errors and latency with.",
+    )
     watch: WatchSettings = Field(
         default_factory=WatchSettings,
         description="What is called unseen of the requests that are served as before.",
@@ -266,6 +272,14 @@ class ZooSettings(PolicySettings):
         return self.conversations.unit is Unit.CONVERSATION
 
     @model_validator(mode="after")
+    def _what_is_held_out_is_served(self) -> "ZooSettings":
+        if self.holdout > 0.0 and self.before is None:
+            raise ValueError(
+                "`before` beside `holdout`: what serves the conversations that are held out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _levels_are_told_from_streams(self) -> "ZooSettings":
         taken = [name for name in self.service_levels if is_before(name)]
         if taken:
@@ -277,7 +291,7 @@ class ZooSettings(PolicySettings):
     @property
     def zoo_mode(self) -> ZooMode:
         """The mode as the file has it; what was changed since is in the database."""
-        return ZooMode(self.mode, self.share, self.before)
+        return ZooMode(self.mode, self.share, self.before, holdout=self.holdout)
 
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from litellm_messplus.settings.labels import NotNegative, Settings, Share
+from litellm_messplus.settings.labels import NotNegative, Positive, Settings, Share
 from litellm_messplus.switching.modes import Mode
 
 
@@ -17,6 +17,8 @@ def _as_written(given: Any) -> Any:
 ModeName = Annotated[Mode, BeforeValidator(_as_written)]
 CanaryShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
+Holdout = Annotated[float, Field(ge=0.0, le=0.5)]
+
 
 class WatchSettings(Settings):
     """The sample of requests that are called unseen where they are served as before."""
@@ -25,6 +27,12 @@ class WatchSettings(Settings):
         default=0.02,
         description="The share of requests served as before of which the model that the router "
         "would have chosen is called too, unseen.",
+    )
+    decided_per_second: Positive = Field(
+        default=5.0,
+        description="How many requests served as before are decided aside in a second, by each "
+        "worker. The first 250 and those of the sample are decided in any case, of the others none "
+        "beyond it: they are logged without a choice.",
     )
     budget_per_day: NotNegative | None = Field(
         default=None,

@@ -12,6 +12,7 @@ from litellm_messplus.status import queries, summed
 from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.candidates import candidate_alerts, candidate_status
+from litellm_messplus.status.conversations import ConversationStatus, read_conversations
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
 from litellm_messplus.status.labels import (
     Grading,
@@ -147,6 +148,7 @@ class Rows:
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[LoggedChange] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
+    conversations: Sequence[ConversationStatus] = ()
 
 
 async def read_status(
@@ -192,6 +194,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             label_costs=await label_costs(connection, today, today - timedelta(days=1)),
             changes=await newest_changes(connection),
             modes=await newest_of(connection),
+            conversations=await read_conversations(connection),
         )
 
 
@@ -256,7 +259,19 @@ def build_status(
         _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
     )
     changes = tuple(candidate_status(each) for each in rows.changes if each.zoo in zoos)
-    return Status(window, tuple(levels), tuple(alerts), calibration, judges, keys, costs, changes)
+    return Status(
+        window,
+        tuple(levels),
+        tuple(alerts),
+        calibration,
+        judges,
+        keys,
+        costs,
+        changes,
+        conversations=tuple(
+            each for each in rows.conversations if (each.zoo, each.service_level) in known
+        ),
+    )
 
 
 def _is_promise(key: Key) -> bool:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.candidates import candidate_tables
+from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.report import (
     BestSingleState,
@@ -159,6 +160,7 @@ def render(status: Status) -> RenderableType:
         *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
         *candidate_tables(status.candidates),
+        *conversation_tables(status.conversations),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
     )
 

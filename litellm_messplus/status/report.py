@@ -14,6 +14,7 @@ from litellm_messplus.candidate_change import Change
 from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
+from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.switches import SwitchStatus
 
@@ -337,7 +338,7 @@ class Status:
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
     most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
     changed their price or went, the newest first; ``switches`` are of each zoo whose mode was ever
-    set."""
+    set, ``conversations`` of each promise that has some."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -348,6 +349,7 @@ class Status:
     label_costs: tuple[LabelCostStatus, ...] = ()
     candidates: tuple[CandidateStatus, ...] = ()
     switches: tuple[SwitchStatus, ...] = ()
+    conversations: tuple[ConversationStatus, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

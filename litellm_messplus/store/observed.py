@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import CallRole, CallStatus
@@ -24,6 +24,8 @@ from litellm_messplus.switching.way_back import Served
 
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""
+FARTHEST = 100_000
+"""Requests of a stream, the newest, among which they are looked for: few may have been decided."""
 AT_ONCE = 400
 """Requests whose calls and labels are read by one statement."""
 
@@ -82,12 +84,9 @@ class ObservedLog:
 
     async def aside(self, most: int = MOST) -> list[DecidedAside]:
         """Read what was decided aside. Raises SQLAlchemyError."""
-        found = await self._read([level_before(level) for level in self._levels], None, most)
-        return [
-            self._aside(each)
-            for each in found
-            if each.request.would_choose is not None and each.request.number > WARM_UP
-        ]
+        streams = [level_before(level) for level in self._levels]
+        found = await self._read(streams, None, most, requests.c.would_choose.is_not(None))
+        return [self._aside(each) for each in found if each.request.number > WARM_UP]
 
     async def happened(self, since: datetime | None, most: int = MOST) -> Happened:
         """Read what the routed requests came to. Raises SQLAlchemyError."""
@@ -104,11 +103,17 @@ class ObservedLog:
         )
 
     async def _read(
-        self, streams: Sequence[str], since: datetime | None, most: int
+        self,
+        streams: Sequence[str],
+        since: datetime | None,
+        most: int,
+        *conditions: ColumnElement[bool],
     ) -> list[Observed]:
         async with self._database.connect() as connection:
             rows = [
-                row for stream in streams for row in await self._newest(connection, stream, most)
+                row
+                for stream in streams
+                for row in await self._newest(connection, stream, most, *conditions)
             ]
             rows = [row for row in rows if since is None or row.created_at >= since]
             found = {row.request_id: Observed(row) for row in sorted(rows, key=_position)}
@@ -118,8 +123,13 @@ class ObservedLog:
         return list(found.values())
 
     async def _newest(
-        self, connection: AsyncConnection, stream: str, most: int
+        self,
+        connection: AsyncConnection,
+        stream: str,
+        most: int,
+        *conditions: ColumnElement[bool],
     ) -> Sequence[Row[Any]]:
+        """Read the newest of a stream, of which the conditions hold."""
         asked = requests.c
         columns: tuple[Any, ...] = (
             *(
@@ -132,10 +142,12 @@ class ObservedLog:
             *(asked.alpha, asked.arm, asked.chosen, asked.would_choose, asked.would_cost),
             *(asked.estimated_cost, asked.estimated_satisfaction, asked.conversation_draw),
         )
+        is_own = (asked.zoo == self._zoo) & (asked.service_level == stream)
+        last = select(func.max(asked.t)).where(is_own).scalar_subquery()
         query = (
             select(*columns)
-            .where(asked.zoo == self._zoo, asked.service_level == stream)
-            .order_by(asked.position.desc())
+            .where(is_own, asked.t > last - FARTHEST, *conditions)
+            .order_by(asked.t.desc())
             .limit(most)
         )
         return (await connection.execute(query)).all()
@@ -143,6 +155,9 @@ class ObservedLog:
     def _verdict(self, found: Observed) -> Given | None:
         served = found.served
         return None if served is None else self._rule.counting(found.labels[served.call_id])
+
+    def _is_judged(self, found: Observed, call: Row[Any]) -> bool:
+        return self._rule.counting(found.labels[call.call_id]) is not None
 
     def _served(self, found: Observed) -> Served:
         request, call, verdict = found.request, found.served, self._verdict(found)
@@ -171,6 +186,14 @@ class ObservedLog:
             satisfaction=None if verdict is None else verdict.value,
             cost=None if call is None else call.cost,
             beside=max(request.would_cost - expected, 0.0),
+            alpha=request.alpha,
+            costs=request.estimated_cost,
+            rates=request.estimated_satisfaction,
+            judged=tuple(
+                each.candidate
+                for each in found.calls
+                if each.candidate is not None and self._is_judged(found, each)
+            ),
         )
 
 

@@ -9,21 +9,29 @@ answered stands for the rest of the same stratum.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from statistics import NormalDist, fmean
+from dataclasses import asdict, dataclass, field
+from statistics import NormalDist, fmean, pvariance
 from typing import Any
 
+from litellm_messplus.switching.luck import Mixes
+
 CONFIDENCE = 0.9
-"""How often the truth lies within the interval: nine forecasts of ten."""
+"""How often both truths lie within their intervals: nine forecasts of ten."""
+OF_SATISFACTION, OF_COST, OF_LUCK = 0.92, 0.98, 0.9
+"""How often the satisfaction does, and the cost: their product is the confidence. In the cost, so
+much of all luck is allowed for: what the cheapest mixes say that it costs is more than it does."""
+_QUANTILES = tuple(
+    NormalDist().inv_cdf(0.5 + each / 2.0) for each in (OF_SATISFACTION, OF_COST, OF_LUCK)
+)
+SLACK = 10.0
+"""Satisfied requests that the queue may owe, or have saved up, wherever the count ends."""
 STRETCH = 100
 """Requests after one another whose costs hang together: the router learns, and at times pays for
 what it has missed."""
 FEWEST = 10
 """Errors seen in a stratum before anything is said of it."""
-
-_QUANTILE = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,11 @@ class DecidedAside:
     """One request that was decided aside. ``is_seen`` where the choice is the model that served
     anyway. ``satisfaction`` and ``cost`` are those of the choice's answer, None where it is not
     known; ``expected_cost`` is of that answer, and ``beside`` of the calls that the router would
-    have made beside it. Requests of one ``conversation`` are not independent."""
+    have made beside it. Requests of one ``conversation`` are not independent.
+
+    ``alpha`` is what was promised, ``costs`` and ``rates`` what was expected of each candidate, and
+    ``judged`` are those of which an answer to it was judged.
+    """
 
     conversation: float | str
     predicted: float
@@ -40,6 +52,15 @@ class DecidedAside:
     satisfaction: float | None = None
     cost: float | None = None
     beside: float = 0.0
+    alpha: float = 0.0
+    costs: Mapping[str, float] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    judged: tuple[str, ...] = ()
+
+    @property
+    def whole_cost(self) -> float | None:
+        """The cost of the choice's answer, with those of the calls beside it."""
+        return None if self.cost is None else self.cost + self.beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +86,15 @@ class Forecast:
     satisfaction: Range | None
     cost: Range | None
 
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Forecast":
+        """Rebuild what ``as_dict`` gave."""
+        ranges = {
+            name: None if plain[name] is None else Range(**plain[name])
+            for name in ("satisfaction", "cost")
+        }
+        return cls(plain["requests"], plain["called"], **ranges)
+
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return asdict(self)
@@ -85,35 +115,45 @@ class Happened:
         return asdict(self)
 
 
-def forecast(aside: Sequence[DecidedAside]) -> Forecast:
-    """Estimate what routing would come to, from requests that were decided aside."""
-    satisfied = _estimate(
-        [(each, each.predicted, each.satisfaction) for each in aside], highest=1.0, is_steered=True
+def forecast(aside: Sequence[DecidedAside], upcoming: int | None = None) -> Forecast:
+    """Estimate what routing so many ``upcoming`` requests would come to, from requests that were
+    decided aside; as many as those, where it is not said."""
+    if not aside:
+        return Forecast(0, 0, None, None)
+    to_come = len(aside) if upcoming is None else upcoming
+    rates = _corrected([(each, each.predicted, each.satisfaction) for each in aside])
+    costs = _corrected(
+        [(each, each.expected_cost + each.beside, each.whole_cost) for each in aside]
     )
-    costs = [
-        (each, each.expected_cost + each.beside, _with(each.cost, each.beside)) for each in aside
-    ]
+    mixes = _mixes(aside)
     return Forecast(
         requests=len(aside),
         called=sum(each.satisfaction is not None for each in aside),
-        satisfaction=satisfied,
-        cost=_estimate(costs, highest=math.inf, is_steered=False),
+        satisfaction=None if rates is None else _of_rates(aside, rates, mixes, to_come),
+        cost=None if costs is None else _of_costs(aside, costs, rates, mixes, to_come),
     )
 
 
-def _with(cost: float | None, beside: float) -> float | None:
-    return None if cost is None else cost + beside
+def _mixes(aside: Sequence[DecidedAside]) -> Mixes:
+    """Find the cheapest mixes of the candidates of which enough answers were judged: what is
+    expected of the others is mostly hope."""
+    counts = Counter(name for each in aside for name in each.judged)
+    return Mixes.of(
+        [each.costs for each in aside],
+        [each.rates for each in aside],
+        [name for name, count in counts.items() if count >= FEWEST],
+    )
 
 
 Figure = tuple[DecidedAside, float, float | None]
 """A request, what was expected of it, and what came, where that is known."""
 
 
-def _estimate(figures: Sequence[Figure], highest: float, *, is_steered: bool) -> Range | None:
-    """Correct the mean of what was expected by the errors seen; None where a stratum shows too
-    few."""
+def _corrected(figures: Sequence[Figure]) -> list[float] | None:
+    """Correct what was expected of each request by the errors seen, so that their mean is the
+    estimate; None where a stratum shows too few."""
     counted = _strata(figures)
-    if not figures or any(seen < min(FEWEST, total) for total, seen in counted.values()):
+    if any(seen < min(FEWEST, total) for total, seen in counted.values()):
         return None
     values = []
     for request, expected, came in figures:
@@ -122,8 +162,7 @@ def _estimate(figures: Sequence[Figure], highest: float, *, is_steered: bool) ->
             total, seen = counted[request.is_seen]
             value += (came - expected) * total / seen
         values.append(value)
-    conversations = [request.conversation for request, _, _ in figures]
-    return _range(values, conversations, highest, is_steered=is_steered)
+    return values
 
 
 def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
@@ -135,39 +174,85 @@ def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
     return counted
 
 
-def _range(
-    values: Sequence[float],
-    conversations: Sequence[Any],
-    highest: float,
-    *,
-    is_steered: bool,
-) -> Range:
-    """Average, with the interval in which the average of as many requests to come will lie.
+# The intervals, in which the mean of the requests to come will lie.
 
-    What the queue steers hardly varies from one stretch to the next, so the sample's error is all
-    there is. What it does not steer drifts while the router learns, in the requests to come too.
-    """
-    mean = fmean(values)
-    errors = [value - mean for value in values]
-    squares, quantile = _between(errors, conversations), _QUANTILE
-    if not is_steered:
-        stretches = [place // STRETCH for place in range(len(errors))]
-        squares = 2.0 * max(squares, _between(errors, stretches))
-        quantile = _of_student(stretches[-1])
-    half = quantile * math.sqrt(squares) / len(values)
-    low, high = max(mean - half, 0.0), min(mean + half, highest)
+
+def _of_rates(
+    aside: Sequence[DecidedAside], rates: Sequence[float], mixes: Mixes, to_come: int
+) -> Range:
+    """Bound the satisfaction. Where the queue can steer it, the sample's error is all there is; and
+    alpha is inside, for what is owed or saved up by then is made up for. Else the requests to come
+    have their luck too."""
+    alpha, variance = _alpha(aside), _of_mean(rates, _conversations(aside))
+    if not mixes.can_steer(alpha):
+        variance += _of_luck(aside, rates, [each.satisfaction for each in aside], to_come)
+    half = _QUANTILES[0] * math.sqrt(variance)
+    found = _range(fmean(rates), half, half, highest=1.0)
+    if not mixes.can_steer(alpha):
+        return found
+    slack = SLACK / to_come
+    return Range(
+        found.estimate,
+        min(found.low, max(alpha - slack, 0.0)),
+        max(found.high, min(alpha + slack, 1.0)),
+    )
+
+
+def _of_costs(
+    aside: Sequence[DecidedAside],
+    costs: Sequence[float],
+    rates: Sequence[float] | None,
+    mixes: Mixes,
+    to_come: int,
+) -> Range:
+    """Bound the cost: by how much it varies by itself, and drifts while the router learns; and by
+    what luck costs where somebody judges, that of the requests seen and of those to come."""
+    seen = [each.whole_cost for each in aside]
+    own = _of_mean(costs, _conversations(aside)) + _of_luck(aside, costs, seen, to_come)
+    stretches = [place // STRETCH for place in range(len(costs))]
+    drift = _of_mean(costs, stretches) * (1.0 + len(costs) / to_come)
+    half = _QUANTILES[1] * math.sqrt(max(own, drift))
+    luck, alpha = 0.0, _alpha(aside)
+    if rates is not None:
+        judged = [each.satisfaction for each in aside]
+        variance = _of_mean(rates, _conversations(aside))
+        variance += _of_luck(aside, rates, judged, to_come)
+        luck = _QUANTILES[2] * math.sqrt(variance)
+    below, above = -mixes.extra(alpha, -luck), mixes.extra(alpha, luck)
+    return _range(fmean(costs), math.hypot(below, half), math.hypot(above, half), highest=math.inf)
+
+
+def _range(mean: float, below: float, above: float, *, highest: float) -> Range:
+    low, high = max(mean - below, 0.0), min(mean + above, highest)
     return Range(min(max(mean, 0.0), highest), low, high)
 
 
-def _of_student(freedom: int) -> float:
-    """Compute the quantile of Student's distribution, by the first term of its expansion."""
-    return _QUANTILE + (_QUANTILE**3 + _QUANTILE) / (4.0 * max(freedom, 1))
+def _alpha(aside: Sequence[DecidedAside]) -> float:
+    return fmean(each.alpha for each in aside)
 
 
-def _between(errors: Sequence[float], groups: Iterable[Any]) -> float:
-    """Sum up the squares of what groups are off, which has all that makes their requests alike."""
-    sums: dict[Any, float] = defaultdict(float)
-    for error, group in zip(errors, groups, strict=True):
-        sums[group] += error
+def _conversations(aside: Sequence[DecidedAside]) -> list[float | str]:
+    return [each.conversation for each in aside]
+
+
+def _of_luck(
+    aside: Sequence[DecidedAside],
+    values: Sequence[float],
+    seen: Sequence[float | None],
+    to_come: int,
+) -> float:
+    """Give the variance of the mean of what is to come, by what was seen, where conversations are
+    alike as those of ``values`` are."""
+    alone = _of_mean(values, range(len(values)))
+    alike = _of_mean(values, _conversations(aside)) / alone if alone > 0.0 else 1.0
+    return alike * pvariance([each for each in seen if each is not None]) / to_come
+
+
+def _of_mean(values: Sequence[float], groups: Iterable[Any]) -> float:
+    """Give the variance of a mean of groups, by the squares of what each group is off, which has
+    all that makes its requests alike."""
+    mean, sums = fmean(values), dict[Any, float]()
+    for value, group in zip(values, groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + value - mean
     few = len(sums) / max(len(sums) - 1, 1)
-    return few * sum(each * each for each in sums.values())
+    return few * sum(each * each for each in sums.values()) / len(values) ** 2

@@ -71,17 +71,31 @@ def is_of_litellm(before: str) -> bool:
 class ZooMode:
     """The mode of one zoo. ``share`` of the conversations is routed under `canary`; ``before`` is
     what serves the others, None where there is no way back. ``revision`` 0 is the file's own value,
-    which nobody has changed."""
+    which nobody has changed. ``holdout`` of the conversations stay as before under `on`: the file
+    alone says it."""
 
     mode: Mode = Mode.ON
     share: float = DEFAULT_SHARE
     before: str | None = None
     revision: int = 0
+    holdout: float = 0.0
+
+    @property
+    def routed_share(self) -> float:
+        """The share of the conversations that is routed."""
+        if self.mode is Mode.CANARY:
+            return self.share
+        return 0.0 if self.mode is Mode.WATCH else 1.0 - self.holdout
 
     @property
     def draws(self) -> bool:
         """Whether it matters of which conversation a request is."""
-        return self.mode is not Mode.ON
+        return self.routed_share < 1.0
+
+    @property
+    def splits(self) -> bool:
+        """Whether some conversations are routed, and others are not."""
+        return 0.0 < self.routed_share < 1.0
 
     @property
     def can_return(self) -> bool:
@@ -91,8 +105,8 @@ class ZooMode:
     def arm(self, draw: float | None) -> Arm:
         """Choose how a conversation is served by its draw: one that is routed at a share stays so
         at every larger one."""
-        if self.mode is Mode.CANARY and draw is not None:
-            return Arm.ROUTED if draw < self.share else Arm.BEFORE
+        if self.splits and draw is not None:
+            return Arm.ROUTED if draw < self.routed_share else Arm.BEFORE
         return Arm.BEFORE if self.mode is Mode.WATCH else Arm.ROUTED
 
     def problem(self, known: Collection[str]) -> str | None:

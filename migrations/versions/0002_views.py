@@ -96,12 +96,18 @@ DIALECTS = {
         "{day_of_grading}": "date(gradings.created_at)",
         "{hour}": "CAST(strftime('%H', requests.created_at) AS INTEGER)",
         "{each tag}": "json_each(requests.tags) AS tags",
+        "{forecast: ": "json_extract(own.forecast, '$.",
+        "{happened: ": "json_extract(next.happened, '$.",
+        " of it}": "')",
     },
     "postgresql": {
         "{day}": "date(requests.created_at AT TIME ZONE 'UTC')",
         "{day_of_grading}": "date(gradings.created_at AT TIME ZONE 'UTC')",
         "{hour}": "CAST(EXTRACT(HOUR FROM requests.created_at AT TIME ZONE 'UTC') AS INTEGER)",
         "{each tag}": "LATERAL json_array_elements_text(requests.tags) AS tags(value)",
+        "{forecast: ": "CAST(own.forecast #>> string_to_array('",
+        "{happened: ": "CAST(next.happened #>> string_to_array('",
+        " of it}": "', '.') AS double precision)",
     },
 }
 """What each database says its own way. Postgres would take a day in the time zone of whoever
@@ -458,6 +464,30 @@ VIEWS = {
         FROM request_sums
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
+    """,
+    "switches": """
+        SELECT
+            own.zoo,
+            own.revision,
+            own.mode,
+            own.share,
+            own.at,
+            next.at AS until,
+            next.by AS ended_by,
+            {forecast: requests of it} AS forecast_requests,
+            {forecast: satisfaction.estimate of it} AS forecast_satisfaction,
+            {forecast: satisfaction.low of it} AS lowest_satisfaction,
+            {forecast: satisfaction.high of it} AS highest_satisfaction,
+            {happened: satisfaction of it} AS satisfaction,
+            {forecast: cost.estimate of it} AS forecast_cost,
+            {forecast: cost.low of it} AS lowest_cost,
+            {forecast: cost.high of it} AS highest_cost,
+            {happened: cost of it} AS cost,
+            {happened: requests of it} AS requests
+        FROM zoo_modes AS own
+        LEFT JOIN zoo_modes AS next
+            ON next.zoo = own.zoo AND next.revision = own.revision + 1
+        WHERE own.mode <> 'watch'
     """,
     "verdicts": """
         SELECT

@@ -22,7 +22,7 @@ ALLOWED = {
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "label_kind", "switching"},
-    "switching": {"certificate"},
+    "switching": {"certificate", "routing"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
         *("conversations", "routing", "switching"),
@@ -32,14 +32,14 @@ ALLOWED = {
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
-        "candidate_change",
-        "switching",
+        *("candidate_change", "conversations", "switching"),
     },
     "certificate": {"errors", "labels", "label_kind", "status", "store"},
     "replay": {
         *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "label_kind", "parquet"),
+        *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
     "simulation": {

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, pi, sin
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -98,7 +98,7 @@ def _request(
     is_probe = random.random() < 0.04 + 0.2 * exp(-10 * progress)
     best = min(expected, key=lambda name: CANDIDATES[name][0] - price * expected[name] * 3.0)
     chosen = random.choice(list(CANDIDATES)) if is_probe else best
-    request_id = f"{number:08x}{'seeded' * 4}"[:32]
+    request_id = _name(number)
     request = RequestRecord(
         request_id=request_id,
         created_at=at,
@@ -134,6 +134,7 @@ def _request(
         prompt=hostile or "Which of these two clauses ends the contract first, and why?",
         propensity=0.95,
         exploration_calls=0,
+        **_turn(number, level),
     )
     yield request
     call = _call(request, chosen, hostile, random)
@@ -149,6 +150,19 @@ def _request(
     if number % 12 == 0:
         yield _label(request, LabelKind.JUDGE, float(random.random() < expected[chosen]), None)
         yield _grading(request, random)
+
+
+def _name(number: int) -> str:
+    return f"{number:08x}{'seeded' * 4}"[:32]
+
+
+def _turn(number: int, level: str) -> dict[str, Any]:
+    """A conversation is two requests of the default level: the second is held."""
+    if level != "default":
+        return {}
+    line, turn = _name(number - number % 2), number % 2 + 1
+    prefix, hold = f"{number:032x}", "warm" if turn == 2 else None
+    return {"conversation": line, "line": line, "prefix": prefix, "turn": turn, "hold": hold}
 
 
 def _chance(mean: float, difficulty: float) -> float:

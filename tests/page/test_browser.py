@@ -240,6 +240,16 @@ def test_what_is_proved_and_what_labels_cost_are_shown(desktop: Opened) -> None:
     assert desktop.complaints == []
 
 
+def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened) -> None:
+    page = desktop.sign_in()
+    shown = page.locator("#conversations")
+
+    assert "began of 1.7 turns and" in shown.locator("p").inner_text()
+    cells = shown.locator("tbody tr").nth(1).locator("th, td").all_text_contents()
+    assert cells[0] == "where the prompt cache is warm"
+    assert int(cells[1].replace(",", "")) > 500
+
+
 def test_a_chart_has_its_data_as_a_table(desktop: Opened) -> None:
     page = desktop.sign_in()
     chart = page.locator(".chart").first

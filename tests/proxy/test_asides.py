@@ -15,6 +15,7 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.tables import calls, requests
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode, ZooMode
+from litellm_messplus.switching.pace import Pace
 from tests.support.builders import NOW
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
 
@@ -227,6 +228,48 @@ async def test_a_sample_calls_one_model_unseen_and_never_the_one_that_serves(
     rows = await written(tmp_path, requests)
     assert {row.sample_probability for row in rows} == {sample or None}
     assert {row.exploration_calls for row in rows} == {expected}
+
+
+FEW = 1e-6
+"""Decisions a second: none but the first ones, and the sample."""
+
+
+@pytest.mark.parametrize(("sample", "decided"), [(0.0, 3), (1.0, 8)])
+async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: float, decided: int
+) -> None:
+    monkeypatch.setattr(asides, "Pace", lambda per_second: Pace(per_second, first=3))
+    watch = {"sample": sample, "decided_per_second": FEW}
+    async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
+        plugin.parts._asides._explorer = Explored()  # type: ignore[assignment]
+        for number in range(8):
+            arguments = call(str(number))
+            await route(plugin, arguments)
+            await plugin.parts._asides.close()
+            event = log_event(arguments, "large", id=f"chatcmpl-{number}")
+            await plugin.async_log_success_event(event, ANSWER, None, None)
+        await settle(plugin)
+        assert plugin.counters.as_dict() == {}
+    rows = await written(tmp_path, requests)
+    assert [row.would_choose is not None for row in rows].count(True) == decided
+    assert [row.conversation_draw is not None for row in rows].count(True) == decided
+    assert {row.chosen for row in rows} == {LARGE}
+    assert len(await written(tmp_path, calls)) == 8
+
+
+async def test_every_canary_request_is_drawn_for_whether_it_is_decided_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asides, "Pace", lambda per_second: Pace(per_second, first=0))
+    watch = {"sample": 0.0, "decided_per_second": FEW}
+    async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
+        plugin.parts.modes.learn({"zoo": canary(0.5)})
+        for number in range(40):
+            await route(plugin, call(str(number)), f"question {number}")
+        await settle(plugin)
+    rows = await written(tmp_path, requests)
+    assert {row.arm for row in rows} == {"routed", "before"}
+    assert all((row.conversation_draw < 0.5) == (row.arm == "routed") for row in rows)
 
 
 async def test_a_budget_ends_the_sample(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from litellm_messplus.proxy import way_back
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.status.alerts import AlertKind
-from litellm_messplus.store import zoo_modes
+from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running
@@ -36,6 +37,20 @@ async def serve(plugin: MessplusPlugin, count: int, *, prefix: str = "r") -> Non
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
     await plugin.parts.journal.flush()
+
+
+async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
+    zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}}
+    async with running(tmp_path, zoo, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 320)
+        await plugin.parts._way_back.look()
+        mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
+        assert mode.mode is Mode.WATCH
+        assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
+        # Resumed, it holds the same conversations out.
+        wanted = replace(mode, mode=Mode.ON)
+        await plugin.parts._changes.change("zoo", wanted, "key", "mended")
+        assert plugin.parts.modes.now["zoo"].holdout == 0.3
 
 
 @pytest.fixture
@@ -65,6 +80,9 @@ async def test_a_canary_whose_requests_fail_returns_and_tells(
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
         assert plugin.counters.as_dict()["zoos_returned"] == 1
         assert "resume with: messplus zoo zoo --mode canary" in caplog.text
+        assert row.happened is not None
+        assert row.happened["requests"] > 50
+        assert row.forecast is None, "too few were decided aside"
         (alert,) = [
             each
             for each in (await plugin.parts.watch.read()).alerts
@@ -76,6 +94,34 @@ async def test_a_canary_whose_requests_fail_returns_and_tells(
     (event,) = told
     assert (event["to"], event["event"]) == ("http://operator/hook", "zoo_returned")
     assert (event["zoo"], event["from"], event["before"]) == ("zoo", "canary", "openai/large")
+
+
+async def test_what_was_forecast_is_held_against_what_happened_before_it_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "WARM_UP", 0)
+    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240)
+        await plugin.parts._way_back.look()
+        returned = plugin.parts.modes.rows["zoo"]
+    assert returned.forecast is not None
+    assert returned.happened is not None
+    assert returned.forecast["requests"] + returned.happened["requests"] == 240
+
+
+async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable(*_: object) -> None:
+        raise OSError("away")
+
+    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240)
+        monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
+        await plugin.parts._way_back.look()
+        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
+        assert plugin.parts.modes.rows["zoo"].forecast is None
+        assert plugin.counters.as_dict()["forecasts_unread"] == 1
 
 
 async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:

@@ -125,8 +125,12 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
     now, then = answer.json()["history"]
     assert then["forecast"]["requests"] == 30
     assert then["forecast"]["satisfaction"] is None  # nobody has judged
-    assert then["happened"] is None
-    assert now["happened"]["requests"] == 1
+    assert then["happened"]["requests"] == 1
+    assert now["happened"] is None
+    said = list(lines(answer.json()))
+    place = next(number for number, line in enumerate(said) if line.startswith("  before: on"))
+    assert said[place + 1].startswith("    forecast: satisfaction not known yet")
+    assert said[place + 2].startswith("    happened: nobody judged")
 
 
 async def test_what_is_written_is_in_the_database(tmp_path: Path) -> None:

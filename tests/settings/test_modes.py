@@ -75,9 +75,30 @@ def test_nothing_to_serve_as_before_with_stops_the_start(zoo: dict[str, Any], sa
     assert "openai/small, openai/large" in str(caught.value)
 
 
+def test_what_is_held_out_needs_something_that_serves_it() -> None:
+    with pytest.raises(ConfigurationError, match="`before` beside `holdout`"):
+        built(holdout=0.1)
+    assert built(holdout=0.1, before="litellm").holdout == 0.1
+
+
+def test_a_conversation_that_the_largest_canary_routes_is_never_held_out_later() -> None:
+    draws = [place / 1000 for place in range(1000)]
+    canary = ZooMode(Mode.CANARY, 0.9, "litellm", holdout=0.1)
+    on = ZooMode(Mode.ON, before="litellm", holdout=0.1)
+    routed = {
+        mode: {each for each in draws if mode.arm(each) is Arm.ROUTED} for mode in (canary, on)
+    }
+    assert routed[canary] == routed[on]
+    assert len(routed[on]) == 900
+    assert on.draws
+    assert not ZooMode(Mode.ON, before="litellm").draws
+
+
 @pytest.mark.parametrize(
     ("zoo", "key"),
     [
+        ({"holdout": 0.6, "before": "litellm"}, "holdout"),
+        ({"holdout": -0.1, "before": "litellm"}, "holdout"),
         ({"mode": "off"}, "mode"),
         ({"share": 0.0}, "share"),
         ({"share": 1.1}, "share"),

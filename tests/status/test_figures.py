@@ -333,6 +333,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "label_costs": [],
         "candidates": [],
         "switches": [],
+        "conversations": [],
     }
 
 

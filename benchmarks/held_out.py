@@ -1,0 +1,136 @@
+"""Is a zoo that is on, and turns bad, found out by what is held out, and only then?
+
+    python -m benchmarks.held_out [--share 0.05] [--seeds 20] [--looks 10000] [--json]
+
+A zoo is on for 2,000 requests, of which a share is held out and served as before; then the routed
+requests fail, or are slow. ``back_after`` is within how many requests 19 of 20 seeds are back, for
+each way to be bad, looked at every 100 requests. ``false_returns`` is the share of zoos that return
+though they are as good as before, each looked at 50 times, every 200 requests. As in service, the
+newest 4,000 of each arm are looked at.
+
+The program ends with status 1 where more than 5 % return for nothing.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+
+from litellm_messplus.store.observed import MOST
+from litellm_messplus.switching.way_back import Served, reason_to_return
+
+ALPHA = 0.8
+GOOD = 2000
+"""Requests before a zoo turns bad."""
+EVERY = 100
+LOOKS = 50
+"""At each zoo that stays as good as before, after twice as many requests."""
+GIVEN_UP = 10_000
+"""Requests after which nobody waits for a return any more."""
+OFTEN, FALSE = 0.95, 0.05
+ERRORS, SECONDS = 0.01, 1.0
+"""Of what is served as before."""
+BAD = {"errors 10 %": (0.1, SECONDS), "errors 30 %": (0.3, SECONDS), "latency x 4": (ERRORS, 4.0)}
+"""Share of errors and seconds of the routed requests, by name."""
+
+
+def traffic(
+    random: Random, count: int, held_out: float, errors: float = ERRORS, seconds: float = SECONDS
+) -> list[Served]:
+    """Serve so many requests, none of them judged: errors and latency are what is compared."""
+    found = []
+    for _ in range(count):
+        is_routed = random.random() >= held_out
+        found.append(
+            Served(
+                level="default" if is_routed else "default:before",
+                alpha=ALPHA,
+                is_routed=is_routed,
+                has_failed=random.random() < (errors if is_routed else ERRORS),
+                seconds=(seconds if is_routed else SECONDS) * random.lognormvariate(0.0, 0.5),
+            )
+        )
+    return found
+
+
+def newest(served: Sequence[Served]) -> list[Served]:
+    """Take what a look takes: the newest of each arm, in their order."""
+    kept: list[Served] = []
+    left = {True: MOST, False: MOST}
+    for each in reversed(served):
+        if left[each.is_routed] > 0:
+            left[each.is_routed] -= 1
+            kept.append(each)
+    return kept[::-1]
+
+
+def back_after(seed: int, held_out: float, errors: float, seconds: float) -> int:
+    """Count the requests until a zoo that turned bad is back."""
+    random = Random(f"held out {seed} {errors} {seconds}")
+    served = traffic(random, GOOD, held_out)
+    while len(served) < GOOD + GIVEN_UP:
+        served += traffic(random, EVERY, held_out, errors, seconds)
+        if reason_to_return(newest(served)) is not None:
+            break
+    return len(served) - GOOD
+
+
+def returns_for_nothing(seed: int, held_out: float) -> bool:
+    """Tell whether a zoo that is as good as before returns at any look."""
+    random, served = Random(f"as before {seed}"), list[Served]()
+    for _ in range(LOOKS):
+        served += traffic(random, 2 * EVERY, held_out)
+        if reason_to_return(newest(served)) is not None:
+            return True
+    return False
+
+
+def measure(held_out: float, seeds: int, looks: int) -> dict[str, Any]:
+    """Measure everything."""
+    console, zoos = Console(stderr=True), max(looks // LOOKS, 1)
+    back = {}
+    for name, kind in BAD.items():
+        found = sorted(
+            back_after(seed, held_out, *kind) for seed in track(range(seeds), name, console=console)
+        )
+        back[name] = found[min(int(OFTEN * seeds), seeds - 1)]
+    wrong = sum(
+        returns_for_nothing(seed, held_out)
+        for seed in track(range(zoos), "as before", console=console)
+    )
+    return {
+        "share": held_out,
+        "seeds": seeds,
+        "looks": zoos * LOOKS,
+        "back_after": back,
+        "false_returns": wrong / zoos,
+    }
+
+
+def main() -> int:
+    """Measure, and show."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--share", type=float, default=0.05)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--looks", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    if given.seeds < 1 or not 0.0 < given.share <= 0.5:
+        parser.error("--seeds: 1 or more; --share: above 0, at most 0.5")
+    found = measure(given.share, given.seeds, given.looks)
+    if given.json:
+        print(json.dumps(found))
+    else:
+        for name, requests in found["back_after"].items():
+            print(f"{name}: back after {requests} requests")
+        print(f"false_returns: {found['false_returns']:.3g} of {found['looks']} looks")
+    return 0 if found["false_returns"] <= FALSE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

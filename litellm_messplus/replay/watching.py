@@ -1,0 +1,130 @@
+"""A run that is watched first: the requests are served as before, and the router decides aside."""
+
+from dataclasses import dataclass, replace
+
+from litellm_messplus.draws import uniform
+from litellm_messplus.engine import Engine
+from litellm_messplus.replay.driver import Run, Verdict
+from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.stress import Answers
+from litellm_messplus.replay.summary import Outcome
+from litellm_messplus.switching.forecast import DecidedAside, Happened, forecast
+from litellm_messplus.switching.modes import WARM_UP, level_before
+
+SAMPLE = 0.5
+"""The share of watched requests of which another model is called, unseen: a recording is short."""
+FEWEST = 100
+"""Requests that a forecast needs, after those in which the router learns most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The watch over the first so many ``requests`` of a run, served by ``before``, with a
+    ``sample`` of unseen calls."""
+
+    requests: int
+    before: str
+    sample: float = SAMPLE
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A request as it was decided aside, by its place in the run, with the place of the choice
+    among the models."""
+
+    request: int
+    choice: int
+    decided: DecidedAside
+
+
+class WatchedRun(Run):
+    """One pass over a recording whose first requests are watched. ``told`` is the forecast at the
+    moment of the switch."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        recording: Recording,
+        answers: Answers,
+        watch: Watch,
+        seed: int,
+        delay: int = 0,
+    ) -> None:
+        super().__init__(engine, recording, answers, delay)
+        self._seed = seed
+        self.told = forecast(())
+        self._watch = watch
+        name = level_before(self.level.name)
+        self._beside = self.level.model_copy(update={"name": name})
+        self._asides: list[Aside] = []
+        self._heard: set[tuple[int, int]] = set()
+
+    def _serve(self, request: int) -> bool:
+        """Serve a request as before, or, after the switch, as the router chooses."""
+        if request < self._watch.requests:
+            return self._serve_before(request)
+        if request == self._watch.requests:
+            self._hear(request)
+            self.told = forecast(self._known(), upcoming=len(self.recording) - request)
+        return super()._serve(request)
+
+    def _serve_before(self, request: int) -> bool:
+        """Decide aside; of a sampled request, call the choice too, or, where that serves anyway,
+        the next best."""
+        self._hear(request)
+        choice = self._decide(request, self._beside)
+        decision = choice.decision
+        served, chosen = self.place[self._watch.before], self.place[decision.chosen]
+        others = [self.place[name] for name in decision.ranking if self.place[name] != served]
+        draw = uniform(self._seed, "replay/sample", request)
+        unseen = others[:1] if draw < self._watch.sample else []
+        self._note_decided(request, self._beside.name, choice, 1 + len(unseen))
+        expected = {each.candidate: each for each in choice.situation.estimates}
+        own = expected[decision.chosen]
+        aside = DecidedAside(
+            conversation=str(request),
+            predicted=own.satisfaction,
+            expected_cost=own.cost,
+            is_seen=chosen == served,
+            beside=sum(expected[name].cost for name in decision.explored),
+            alpha=self.level.alpha,
+            costs={name: each.cost for name, each in expected.items()},
+            rates={name: each.satisfaction for name, each in expected.items()},
+        )
+        self._asides.append(Aside(request, chosen, aside))
+        for verdict in self._settle(request, [served, *unseen], is_exploration=bool(unseen)):
+            self._late.add(request, self._as_before(verdict, chosen, is_sampled=bool(unseen)))
+        return bool(unseen)
+
+    def _as_before(self, verdict: Verdict, chosen: int, *, is_sampled: bool) -> Verdict:
+        """Say of a verdict what the log says of a request that was served as before."""
+        return replace(
+            verdict,
+            level=self._beside.name,
+            of_choice=verdict.model == chosen,
+            probability=self._watch.sample if is_sampled and not verdict.is_served else None,
+        )
+
+    def _judge(self, verdict: Verdict) -> None:
+        self._heard.add((verdict.request, verdict.model))
+        super()._judge(verdict)
+
+    def _known(self) -> list[DecidedAside]:
+        """Return what was decided aside, with what is known of the choices by now."""
+        return [self._seen(each) for each in self._asides if each.request >= WARM_UP]
+
+    def _seen(self, aside: Aside) -> DecidedAside:
+        at = (aside.request, aside.choice)
+        models = enumerate(self.recording.models)
+        return replace(
+            aside.decided,
+            judged=tuple(name for place, name in models if (aside.request, place) in self._heard),
+            satisfaction=float(self.answers.label[at]) if at in self._heard else None,
+            cost=float(self.recording.cost[at]) if self._calls[at] else None,
+        )
+
+
+def happened(outcome: Outcome, watched: int) -> Happened:
+    """Tell what the requests after the watched ones came to, by the truth of their answers."""
+    satisfied, cost = outcome.satisfied[watched:], outcome.cost[watched:]
+    return Happened(len(cost), len(cost), float(satisfied.mean()), float(cost.mean()))

@@ -1,0 +1,181 @@
+"""A watched replay: served as before, forecast at the switch, held against what then happened."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from litellm_messplus.cli.replay import replay
+from litellm_messplus.replay.driver import build_engine
+from litellm_messplus.replay.experiment import Plan
+from litellm_messplus.replay.held import WatchedExperiment, Watching, WatchReport, table
+from litellm_messplus.replay.recording import Recording, ReplayError
+from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.watching import FEWEST, Watch, WatchedRun, happened
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.state.entries import Decided, Entry, Labelled
+from litellm_messplus.switching.modes import WARM_UP
+from tests.replay.test_docs import PAGE
+from tests.support.recordings import ENCODER, RATES, synthetic, write_synthetic
+
+WATCHED = WARM_UP + 250
+LARGE, SMALL = "large", "small"
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(replay)
+
+
+def watched_run(made: Recording, watch: Watch, seed: int = 0, **stress: Any) -> WatchedRun:
+    settings = ZooSettings.model_validate({"alpha": 0.7})
+    under = Stress(**stress)
+    given = answers(made.satisfied, made.models, under, np.random.default_rng(seed))
+    engine = build_engine(made, settings, ENCODER, seed)
+    return WatchedRun(engine, made, given, watch, seed, under.delay)
+
+
+def fed(run: WatchedRun, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
+    found: list[Entry] = []
+    apply = run.engine.apply
+
+    def record(entry: Entry) -> None:
+        found.append(entry)
+        apply(entry)
+
+    monkeypatch.setattr(run.engine, "apply", record)
+    run.go()
+    return found
+
+
+@pytest.mark.parametrize("before", [LARGE, SMALL])
+def test_what_is_watched_is_served_as_before_and_the_rest_is_routed(before: str) -> None:
+    made = synthetic(WATCHED + 200)
+    run = watched_run(made, Watch(WATCHED, before, sample=0.3))
+
+    outcome = run.go()
+
+    place = made.models.index(before)
+    assert (outcome.served[:WATCHED] == place).all()
+    assert set(outcome.served[WATCHED:].tolist()) != {place}
+    unseen = outcome.calls[:WATCHED].sum(axis=1) - 1
+    assert set(unseen.tolist()) == {0, 1}
+    assert unseen.mean() == pytest.approx(0.3, abs=0.06)
+    routed = happened(outcome, WATCHED)
+    assert routed.requests == 200
+    assert routed.satisfaction == outcome.satisfied[WATCHED:].mean()
+    assert routed.cost == outcome.cost[WATCHED:].mean()
+
+
+def test_watched_requests_are_in_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the log, so that they move no promise."""
+    run = watched_run(synthetic(WATCHED + 50), Watch(WATCHED, LARGE, sample=0.5))
+
+    entries = fed(run, monkeypatch)
+
+    levels = [each.service_level for each in entries if isinstance(each, Decided)]
+    assert levels == ["default:before"] * WATCHED + ["default"] * 50
+    before = [each for each in entries if isinstance(each, Labelled)]
+    watched = [each for each in before if each.service_level == "default:before"]
+    assert {each.of_choice for each in watched} == {True, False}
+    assert {each.given.probability for each in watched if not each.is_served} == {0.5}
+    assert {each.given.probability for each in watched if each.is_served} == {None}
+    assert {each.of_choice for each in before if each.service_level == "default"} == {None}
+    assert run.engine.state.requests == {"default:before": WATCHED, "default": 50}
+
+
+def test_the_forecast_knows_what_had_arrived_at_the_switch_and_no_more() -> None:
+    made = synthetic(WATCHED + 200)
+    at_once = watched_run(made, Watch(WATCHED, LARGE))
+    late = watched_run(made, Watch(WATCHED, LARGE), delay=100)
+    at_once.go()
+    late.go()
+
+    assert at_once.told.requests == late.told.requests == WATCHED - WARM_UP
+    assert at_once.told.called > 100
+    assert 0 < late.told.called < at_once.told.called
+
+
+def report(seeds: int = 20, **watch: Any) -> WatchReport:
+    watching = Watching(**{"requests": WATCHED, **watch})
+    plan = Plan(seeds=seeds, with_baselines=False)
+    return WatchedExperiment([synthetic(WATCHED + 500)], 0.8, plan, ENCODER, watching).hold()
+
+
+def test_what_happens_is_inside_in_nine_runs_of_ten() -> None:
+    found = report()
+
+    assert found.share(lambda each: each.is_inside) >= 0.9
+    assert found.satisfaction_width is not None
+    assert found.satisfaction_width < 15.0
+    assert found.watch.before == LARGE
+
+
+def test_without_a_sample_nothing_is_known_and_nothing_is_inside() -> None:
+    found = report(2, sample=0.0)
+
+    assert found.satisfaction_width is found.cost_width is None
+    assert found.share(lambda each: each.is_inside) == 0.0
+    assert "not known" in str(list(table(found).columns[1].cells))
+
+
+def test_every_key_is_on_the_page() -> None:
+    for key in report(1).as_dict():
+        assert f"`{key}`" in PAGE.partition("## Watching first")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("watch", "told"),
+    [
+        ({"requests": WARM_UP}, f"--watch: given {WARM_UP}; allowed: {WARM_UP + FEWEST} to "),
+        ({"requests": WATCHED + 490}, f"allowed: {WARM_UP + FEWEST} to {WATCHED + 500 - FEWEST}"),
+        ({"before": "huge"}, "--before: given 'huge'; allowed: small, medium, large"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_by_name(watch: dict[str, Any], told: str) -> None:
+    with pytest.raises(ReplayError, match="given") as refused:
+        report(1, **watch)
+    assert told in str(refused.value)
+
+
+# From the command line.
+
+
+def run(path: Path, *given: str) -> Result:
+    return CliRunner().invoke(app, [str(path), "--alpha", "0.7", "--seeds", "1", *given])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_synthetic(tmp_path / "made.csv", synthetic(WARM_UP + 2 * FEWEST))
+
+
+def test_the_command_watches_and_prints_either(path: Path) -> None:
+    watched = ["--watch", str(WARM_UP + FEWEST), "--before", "medium", "--sample", "0.8"]
+    found = json.loads(run(path, *watched, "--json").stdout)
+
+    assert (found["watched"], found["routed"]) == (WARM_UP + FEWEST, FEWEST)
+    assert (found["before"], found["sample"], found["seeds"]) == ("medium", 0.8, 1)
+    assert len(found["runs"]) == 1
+    assert "served by medium, 80% sampled" in " ".join(run(path, *watched).stdout.split())
+    assert set(RATES) >= {found["before"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--before", "large"], "--before"),
+        (["--sample", "0.5"], "--sample"),
+        (["--watch", "350", "--policy", "paper"], "--policy"),
+        (["--watch", "350", "--window", "50"], "--window"),
+        (["--watch", "350", "--plot", "out.png"], "--plot"),
+        (["--watch", "10"], "--watch: given 10"),
+    ],
+)
+def test_a_wrong_option_is_named(path: Path, given: list[str], told: str) -> None:
+    result = run(path, *given)
+
+    assert result.exit_code != 0
+    assert told in result.output + str(result.exception)
