@@ -10,11 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import CountsRequestsError, UnknownRequestError
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import Accepted, Feedback
-from litellm_messplus.records import RequestRecord
 from litellm_messplus.store import log
 from tests.proxy.test_feedback_desk import OWNER, Desk, labels_in
-from tests.support.builders import request, served_call
+from tests.support.builders import served_call
 from tests.support.folding import bits, fold_all
+from tests.support.whole_conversations import begun, turn
 
 
 @pytest.fixture
@@ -23,14 +23,6 @@ async def desk(database: AsyncEngine) -> AsyncIterator[Desk]:
     built.journal.start()
     yield built
     await built.journal.close()
-
-
-def begun(name: str = "c") -> RequestRecord:
-    return request(name, conversation=name, line=name, turn=1)
-
-
-def turn(name: str, first: str = "c") -> RequestRecord:
-    return request(name, conversation=first, line=first, turn=2, counted_with=first)
 
 
 async def say(desk: Desk, value: float, target: dict[str, str], caller: Caller = OWNER) -> Accepted:
