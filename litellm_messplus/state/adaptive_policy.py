@@ -260,6 +260,7 @@ class AdaptivePolicy:
         told_share = self.unseen.told_share
         if situation.counted is not None:  # one first answer says nothing of a whole task
             known, told_share = replace(known, unseen_labelled=0.0), 0.0
+            situation = _relative(situation)
         aimed = charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
         decision = without_draw(decision, situation.limits)
@@ -369,3 +370,21 @@ class AdaptivePolicy:
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
         )
+
+
+def _relative(situation: Situation) -> Situation:
+    """Let the first call of a conversation cost no more than an average call, in the mean over the
+    candidates; what they cost relative to each other stays.
+
+    The first call finds nothing in a cache, and those that follow do. Beside the average call, at
+    which the price of satisfaction is found, every candidate would look expensive, and the cheapest
+    would serve whatever it satisfies (the agent's example: 222 of 300 tasks at alpha 0.8).
+    """
+    estimates = situation.estimates
+    cost, typical = sum(e.cost for e in estimates), sum(e.typical_cost for e in estimates)
+    if cost <= typical:
+        return situation
+    scale = typical / cost
+    return replace(
+        situation, estimates=tuple(replace(each, cost=scale * each.cost) for each in estimates)
+    )

@@ -59,7 +59,7 @@ class Done:
 
 
 def work(proxy: Proxy, number: int) -> Done:
-    """One agent, on a connection of its own, as agents keep it; its user judges over another."""
+    """One agent, on a connection of its own, as agents keep it; its user judges the last answer."""
     kind = number % len(KINDS)
     prompt: list[Any] = [{"role": "user", "content": f"Task {number:04d}: {KINDS[kind]}"}]
     requests, completions, models = [], [], []
@@ -77,8 +77,7 @@ def work(proxy: Proxy, number: int) -> Done:
                 {"role": "tool", "tool_call_id": call["id"], "content": "seen"}
                 for call in message.get("tool_calls") or ()
             ]
-    is_satisfied = kind == 0 or not any("tiny" in model for model in models)
-    with proxy.client() as client:
+        is_satisfied = kind == 0 or not any("tiny" in model for model in models)
         verdict = {"conversation": completions[-1], "satisfied": is_satisfied}
         told = client.post("/messplus/feedback", json=verdict)
     assert told.status_code == 200, told.text

@@ -1,7 +1,7 @@
 """What becomes of a verdict: written, said already, beyond what one key may say, or refused."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,7 +31,9 @@ OWNER, ADMIN = Caller("key", is_admin=False), Caller(None, is_admin=True)
 class Desk(FeedbackDesk):
     """Beside a running journal."""
 
-    def __init__(self, database: AsyncEngine, per_minute: int = 600) -> None:
+    def __init__(
+        self, database: AsyncEngine, per_minute: int = 600, whole: Collection[str] = ()
+    ) -> None:
         self.engine = build_engine()
         self.counters = Counters()
         settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6}}})
@@ -53,6 +55,7 @@ class Desk(FeedbackDesk):
             KeyInfluence(settings, database),
             TokenBuckets(per_minute),
             self.counters,
+            whole,
         )
 
     async def judge(

@@ -18,6 +18,7 @@ from tests.support.builders import (
     build_zoo,
     given,
     pair,
+    situation,
 )
 
 ALPHA, EXPECTED = 0.75, 0.05
@@ -202,3 +203,21 @@ def test_where_requests_are_counted_a_snapshot_has_no_word_of_it() -> None:
 
     assert not {"turns", "credits"} & plain.keys()
     assert "courses" not in json.dumps(plain)
+
+
+def test_a_cold_first_call_makes_no_candidate_look_expensive() -> None:
+    """The calls after it find a cache, as the average call does at which the price is found: with
+    three times the average call's cost of each, the same is decided."""
+    found = state()
+    for number in range(60):
+        found.apply(begun(f"c{number}"))
+        found.apply(verdict(f"c{number}", float(number % 2), {SMALL: 1.0}))
+        found.apply(verdict(f"c{number}", 1.0, {LARGE: 1.0}, earlier=(given(0.0),)))
+    policy, level = adaptive_of(found), ZOO.levels["default"]
+    usual = replace(situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA), counted=60)
+    cold = replace(
+        usual, estimates=tuple(replace(each, cost=3.0 * each.cost) for each in usual.estimates)
+    )
+
+    assert policy.decide(level, cold) == policy.decide(level, usual)
+    assert policy.decide(level, cold) != policy.decide(level, replace(cold, counted=None))

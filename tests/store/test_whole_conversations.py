@@ -3,33 +3,13 @@
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.records import CallStatus, LabelRecord, Record, RequestRecord, new_id
-from litellm_messplus.routing.decision import Reason
+from litellm_messplus.records import CallStatus, Record
 from litellm_messplus.state.entries import Labelled, Settled
 from litellm_messplus.store import entries, log, verdicts
-from tests.support.builders import LARGE, SMALL, label, request, served_call
+from tests.support.builders import LARGE, SMALL, served_call
 from tests.support.folding import bits, fold_all, read
 from tests.support.summing import assert_sums_are_the_logs
-
-
-def begun(name: str = "c", chosen: str = SMALL) -> RequestRecord:
-    return request(name, conversation=name, line=name, turn=1, chosen=chosen)
-
-
-def turn(name: str, chosen: str = SMALL, first: str = "c") -> RequestRecord:
-    return request(
-        name,
-        conversation=first,
-        line=first,
-        turn=2,
-        chosen=chosen,
-        counted_with=first,
-        reason=Reason.HELD,
-    )
-
-
-def said(value: float = 1.0, first: str = "c") -> LabelRecord:
-    return label(first, value, label_id=new_id())
+from tests.support.whole_conversations import begun, said, turn, two_conversations
 
 
 async def judged(database: AsyncEngine, *records: Record) -> list[Labelled]:
@@ -90,15 +70,7 @@ async def test_what_was_learned_by_shares_is_not_learned_again_at_the_end_of_a_c
 async def test_in_any_pages_it_is_the_same(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await log.append(
-        database,
-        [
-            *(begun(), served_call("c", candidate=SMALL), begun("d"), turn("t1")),
-            *(said(0.0), served_call("t1", candidate=SMALL), turn("t2", LARGE), said(1.0)),
-            *(served_call("d"), said(1.0, "d"), turn("t3", LARGE, "d"), said(0.0, "d")),
-            served_call("t3", candidate=LARGE),
-        ],
-    )
+    await log.append(database, two_conversations())
     head = await log.head(database)
     whole, state = await read(database, 0, head), bits(await fold_all(database))
     for page in (1, 2, 5):
