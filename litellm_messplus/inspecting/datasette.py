@@ -33,6 +33,8 @@ VIEWS = {
     "and team.",
     "outcomes_per_tag": "Satisfaction, cost and savings, a row for each day, zoo, service level "
     "and tag.",
+    "forecasts": "One row for each change of a zoo's mode after which requests were routed. It has "
+    "the forecast of that time, and what then happened.",
     "conversations": "Conversations that were held or might have been, a row for each.",
     "outcomes_per_hour": "Satisfaction, cost and savings, a row for each hour, zoo and service "
     "level.",

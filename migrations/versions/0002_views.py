@@ -466,7 +466,7 @@ VIEWS = {
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
     """,
-    "switches": """
+    "forecasts": """
         SELECT
             own.zoo,
             own.revision,

@@ -31,7 +31,7 @@ async def assert_forecast_beside_happened(database: AsyncEngine) -> None:
         assert await zoo_modes.append(database, row)
 
     async with database.connect() as connection:
-        found = await connection.exec_driver_sql("SELECT * FROM switches ORDER BY revision")
+        found = await connection.exec_driver_sql("SELECT * FROM forecasts ORDER BY revision")
         on, canary = found.mappings()
     assert (on["zoo"], on["revision"], on["mode"], on["ended_by"]) == ("zoo", 2, "on", WAY_BACK)
     assert on["until"] is not None
