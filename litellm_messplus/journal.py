@@ -21,9 +21,10 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import base, log
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
-from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
+from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
 from litellm_messplus.store.history import arrived_ids
 from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.recent_requests import RecentRequests
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ call_sink         the record of an ended call, and everyone who is told of it
 labelling         the ended call is shown to the sources of labels
 energy_service    the joules of ended calls, where they are measured
 http              the routes and headers of our own
-feedback          what clients say of answers, found by any id and made durable
+feedback          what clients say of answers, made durable
+finding           the request that an id means
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of calls and ends

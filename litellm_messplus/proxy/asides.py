@@ -30,8 +30,7 @@ from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import LITELLM, Arm, level_before
-from litellm_messplus.switching.pace import Pace
+from litellm_messplus.switching.modes import LITELLM, Arm, Pace, level_before
 from litellm_messplus.zoo import Zoo
 
 MOST_WAITING = 256

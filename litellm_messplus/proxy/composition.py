@@ -22,7 +22,8 @@ from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
-from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
+from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback
+from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.http import build_routes

@@ -1,11 +1,10 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from litellm_messplus.costs.price import CostUnit, dollars_per_joule, grams_per_joule
+from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.settings.labels import (
     Alpha,
     LabelsSettings,
@@ -24,9 +23,11 @@ from litellm_messplus.settings.serving import (
     AlertsSettings,
     CanaryShare,
     ConversationsSettings,
+    ElectricitySettings,
     HoldMode,
     Holdout,
     ModeName,
+    TeamModels,
     Unit,
     WatchSettings,
 )
@@ -72,32 +73,6 @@ class ServiceLevelSettings(PolicyPromise):
     judge_rate: Share | None = Field(
         default=None, description="The share of requests that the zoo's judge grades or compares."
     )
-
-
-class ElectricitySettings(Settings):
-    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
-    neither for the other."""
-
-    price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
-    carbon_per_kwh: NotNegative | None = Field(
-        default=None,
-        description="What it emits, in grams of CO2e per kWh. Only in a zoo that counts in joules.",
-    )
-
-    @property
-    def dollars_per_joule(self) -> float:
-        return dollars_per_joule(self.price_per_kwh)
-
-    @property
-    def grams_per_joule(self) -> float | None:
-        return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
-
-
-class TeamModels(StrEnum):
-    """The ways to treat models that LiteLLM serves to one team alone."""
-
-    PASS = "pass"
-    INCLUDE = "include"
 
 
 class ZooSettings(PolicySettings):

@@ -1,10 +1,12 @@
-"""How a zoo serves: how far it has taken over, and whether conversations stay where they are."""
+"""How a zoo serves: how far it has taken over, whose models, at which price of electricity, and
+whether conversations stay where they are."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from litellm_messplus.costs.price import dollars_per_joule, grams_per_joule
 from litellm_messplus.settings.labels import NotNegative, Positive, Settings, Share
 from litellm_messplus.switching.modes import Mode
 
@@ -73,3 +75,29 @@ class ConversationsSettings(Settings):
         description="What alpha is a share of: `request`, or `conversation`, where one verdict "
         "settles a whole task, however many requests it takes.",
     )
+
+
+class ElectricitySettings(Settings):
+    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
+    neither for the other."""
+
+    price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
+    carbon_per_kwh: NotNegative | None = Field(
+        default=None,
+        description="What it emits, in grams of CO2e per kWh. Only in a zoo that counts in joules.",
+    )
+
+    @property
+    def dollars_per_joule(self) -> float:
+        return dollars_per_joule(self.price_per_kwh)
+
+    @property
+    def grams_per_joule(self) -> float | None:
+        return None if self.carbon_per_kwh is None else grams_per_joule(self.carbon_per_kwh)
+
+
+class TeamModels(StrEnum):
+    """The ways to treat models that LiteLLM serves to one team alone."""
+
+    PASS = "pass"
+    INCLUDE = "include"

@@ -1,6 +1,6 @@
 """The status of now, from the log and, in the proxy, from the engines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.labels.influence import Audit
 from litellm_messplus.status import queries, summed
-from litellm_messplus.status.alerts import Alert, AlertKind, journal_alerts
+from litellm_messplus.status.alerts import journal_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
-from litellm_messplus.status.candidates import candidate_alerts, candidate_status
+from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
 from litellm_messplus.status.conversations import ConversationStatus, read_conversations
-from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
 from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
@@ -25,16 +24,16 @@ from litellm_messplus.status.labels import (
     response_bias,
     sources,
 )
-from litellm_messplus.status.limits import LimitFigures, limit_alerts, limits_status, read_limits
+from litellm_messplus.status.limits import LimitFigures, limits_status, read_limits
 from litellm_messplus.status.queries import Calls, Key, Newest, Start, Totals, judged_calls
 from litellm_messplus.status.report import (
+    CandidateStatus,
     KeyStatus,
     LabelCostStatus,
     LevelStatus,
     LiveLevel,
     LiveLevels,
     Overhead,
-    Satisfaction,
     Source,
     Status,
     WindowStatus,
@@ -47,77 +46,6 @@ from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
 from litellm_messplus.switching.modes import is_before
-
-# Which alerts a service level raises, and keys that say more than they may.
-
-
-def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
-    """Name, for each service level, the keys of which verdicts were held in the last day, by their
-    hashes."""
-    held: dict[tuple[str, str], list[str]] = {}
-    for key in keys:
-        if key.held:
-            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} verdicts)"
-            held.setdefault((key.zoo, key.service_level), []).append(told)
-    return [
-        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
-        for (zoo, level), told in held.items()
-    ]
-
-
-def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
-    """Name the zoos that returned to what served before by themselves, until somebody acts."""
-    return [
-        Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
-        for zoo, row in sorted(rows.items())
-        if row.is_returned
-    ]
-
-
-def level_alerts(level: LevelStatus) -> list[Alert]:
-    """List the alerts of one service level, the gravest first."""
-    answered = level.last.satisfaction.answered
-    limits = limit_alerts(level.limits, level.missed, answered)
-    found = [*_out_of_reach(level), *_not_kept(level), *limits, *_feedback(level)]
-    return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
-
-
-def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    if not level.is_within_reach:
-        yield (
-            AlertKind.OUT_OF_REACH,
-            f"no candidate can hold alpha {level.alpha:g}: the best value is served meanwhile",
-        )
-
-
-def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Yield the alert of a promise not kept: by the newest requests where they miss it, else by the
-    whole time."""
-    for window, span in ((level.last, "last"), (level.overall, "whole")):
-        found = window.satisfaction
-        if found.verdict is Verdict.NOT_KEPT:
-            over = f"the last {found.requests} {found.unit}" if span == "last" else "the whole time"
-            yield AlertKind.NOT_KEPT, f"the promise was not kept over {over}: {_rate(found)}"
-            return
-
-
-def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Yield alerts about feedback, once there were requests enough to expect some."""
-    last, overall = level.last.satisfaction, level.overall.satisfaction
-    if overall.requests < ENOUGH_ANSWERED:
-        return
-    if last.requests >= ENOUGH_ANSWERED and last.answered == 0:
-        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
-    elif overall.is_thin:
-        yield AlertKind.THIN_EVIDENCE, overall.evidence
-
-
-def _rate(found: Satisfaction) -> str:
-    return (
-        f"{found.rate:.1%} satisfied ({found.low:.1%} to {found.high:.1%}) of {found.answered} "
-        f"answered, promised {found.promised:.1%}"
-    )
-
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
@@ -264,7 +192,11 @@ def build_status(
     costs = tuple(
         _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
     )
-    changes = tuple(candidate_status(each) for each in rows.changes if each.zoo in zoos)
+    changes = tuple(
+        CandidateStatus(each.zoo, each.candidate, each.change, each.at)
+        for each in rows.changes
+        if each.zoo in zoos
+    )
     return Status(
         window,
         tuple(levels),

@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.candidates import candidate_tables
 from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.limits import limit_rows, limit_words
@@ -23,7 +22,13 @@ from litellm_messplus.status.report import (
     WindowStatus,
 )
 from litellm_messplus.status.switches import switch_lines
-from litellm_messplus.status.tables import bias_rows, calibration_tables, judge_tables, label_rows
+from litellm_messplus.status.tables import (
+    bias_rows,
+    calibration_tables,
+    candidate_tables,
+    judge_tables,
+    label_rows,
+)
 
 # What an operator should do about a promise, in one phrase.
 

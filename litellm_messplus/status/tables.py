@@ -12,6 +12,7 @@ from litellm_messplus.status.calibration import (
     ZooCalibration,
 )
 from litellm_messplus.status.report import (
+    CandidateStatus,
     JudgeStatus,
     Labels,
     LevelStatus,
@@ -143,3 +144,17 @@ def _gain(found: PromptGain) -> str:
     if found.gain_low is None or found.gain_high is None:
         return f"{found.gain:+.4f}"
     return f"{found.gain:+.4f} ({found.gain_low:+.4f} to {found.gain_high:+.4f})"
+
+
+def candidate_tables(changes: Sequence[CandidateStatus]) -> Iterator[RenderableType]:
+    """Yield one table of what became of the candidates; none where nothing did."""
+    if not changes:
+        return
+    table = Table(title="models that came, changed their price, or went")
+    for title in ("when, UTC", "zoo", "model", "what"):
+        table.add_column(title)
+    for each in changes:
+        table.add_row(
+            f"{each.at:%Y-%m-%d %H:%M:%S}", Text(each.zoo), Text(each.candidate), each.change.value
+        )
+    yield table

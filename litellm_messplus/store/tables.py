@@ -17,11 +17,8 @@ from sqlalchemy import (
     true,
 )
 
-from litellm_messplus.store import (  # noqa: F401 - ``metadata`` knows these tables too
-    side_tables,
-    sum_tables,
-    zoo_modes,
-)
+# ``metadata`` knows the tables of these too.
+from litellm_messplus.store import side_tables, sum_tables, zoo_modes  # noqa: F401
 from litellm_messplus.store.columns import (
     Position,
     TheirId,

@@ -33,13 +33,17 @@ from litellm_messplus.settings.labels import (
 )
 from litellm_messplus.settings.policies import LatencySettings
 from litellm_messplus.settings.schema import (
-    ElectricitySettings,
     MessplusSettings,
     RetentionSettings,
     ServiceLevelSettings,
     ZooSettings,
 )
-from litellm_messplus.settings.serving import AlertsSettings, ConversationsSettings, WatchSettings
+from litellm_messplus.settings.serving import (
+    AlertsSettings,
+    ConversationsSettings,
+    ElectricitySettings,
+    WatchSettings,
+)
 from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")

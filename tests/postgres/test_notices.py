@@ -14,7 +14,7 @@ from litellm_messplus import following
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.feedback import RequestFinder
+from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters

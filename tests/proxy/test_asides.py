@@ -14,8 +14,7 @@ from litellm_messplus.records import served_call_id
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.tables import calls, requests
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.modes import Arm, Mode, ZooMode
-from litellm_messplus.switching.pace import Pace
+from litellm_messplus.switching.modes import Arm, Mode, Pace, ZooMode
 from tests.support.builders import NOW
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
 

@@ -14,7 +14,8 @@ from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy import feedback as module
 from litellm_messplus.proxy import influence as influence_module
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome, RequestFinder
+from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome
+from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record

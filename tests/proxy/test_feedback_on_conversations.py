@@ -69,7 +69,7 @@ async def test_the_first_request_may_come_a_moment_later(database: AsyncEngine, 
 async def test_where_the_first_request_never_comes_the_named_one_stands_for_itself(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
     await log.append(database, [turn("t1"), served_call("t1")])
 
     assert (await say(desk, 1.0, {"id": "t1"})).call_id == "t1.0"
@@ -79,7 +79,7 @@ async def test_where_the_first_request_never_comes_the_named_one_stands_for_itse
 async def test_another_keys_conversation_is_unknown(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
     await log.append(database, [begun(), turn("t1")])
     for given in ("c", "t1"):
         with pytest.raises(UnknownRequestError):

@@ -11,7 +11,7 @@ from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, Limits
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
 from litellm_messplus.status.alerts import AlertKind
-from litellm_messplus.status.build import level_alerts
+from litellm_messplus.status.concerns import level_alerts
 from litellm_messplus.status.gauges import Series, gauges
 from litellm_messplus.status.limits import LimitFigures
 from litellm_messplus.status.render import render, summary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.switching.pace import Pace
+from litellm_messplus.switching.modes import Pace
 
 
 def taken(pace: Pace, seconds: float, a_second: int, begin: float = 0.0) -> int:

@@ -27,7 +27,7 @@ from litellm_messplus.proxy.litellm_seam import (
 )
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.runtime import Background, Counters
-from litellm_messplus.settings.schema import TeamModels
+from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import Deployment, model_info
-from litellm_messplus.settings.schema import TeamModels, ZooSettings
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.switching.modes import group_value
 from litellm_messplus.zoo import Zoo
 
