@@ -121,7 +121,7 @@ def no_section(config: Config, folder: Path) -> None:
     ("spoil", "key", "given", "allowed"),
     [
         (alpha, "messplus.zoos.zoo.alpha", "1.5", "greater than 0 and less than 1"),
-        (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "known here: V, alpha, before, c"),
+        (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "known here: V, alpha, before, "),
         (unread_setting, "messplus.zoos.zoo", "adaptive", "without V, which only `policy: paper`"),
         (no_deployment, "messplus.zoos.llamas", "llamas", "(there: zoo)"),
         (one_candidate, "messplus.zoos.zoo", "openai/tiny", "at least two different models"),
