@@ -59,34 +59,23 @@ class Buyer:
             return None, True
         if question.is_alone and self._compares:  # nothing is answered beside it
             return None, False
-        largest = next(
-            (e.cost for e in situation.estimates if e.candidate == situation.largest), 0.0
-        )
-        surface = question.prompt.surface
-        bought = self.draw(engine, question.level, question.request_id, surface, largest)
+        bought = self.draw(engine, question, situation)
         return bought, self.otherwise() if bought is None else True
 
-    def draw(
-        self,
-        engine: Engine,
-        level: ServiceLevel,
-        request_id: str,
-        surface: Surface | None,
-        largest_cost: float,
-    ) -> float | None:
+    def draw(self, engine: Engine, question: Question, situation: Situation) -> float | None:
         """Draw whether labels of the request's answers are bought; return the probability of that
         where they are, None where they are not."""
-        probability, cost = level.judge_rate, 0.0
+        probability, cost = question.level.judge_rate, 0.0
         if self.purse is not None:
-            wanted = self._wanted(engine, level, surface)
-            probability, cost = self.purse.probability(wanted, largest_cost)
-        if not is_drawn(self._seed, request_id, probability):
+            wanted = self._wanted(engine, question.level, question.prompt.surface)
+            probability, cost = self.purse.probability(wanted, *unseen_costs(situation))
+        if not is_drawn(self._seed, question.request_id, probability):
             return None
         if not self._judge.has_budget():
             self._counters.add("judge_over_budget")
             return None
         if self.purse is not None:
-            self.purse.reserve(request_id, cost)
+            self.purse.reserve(question.request_id, cost)
         return probability
 
     def is_free(self, request: IncomingRequest) -> bool:
@@ -132,6 +121,14 @@ def compared_too(called: set[str], situation: Situation) -> str | None:
         return None
     # The best of the cheaper ones: whether it is as good decides the most.
     return max(others, key=lambda each: each.satisfaction).candidate
+
+
+def unseen_costs(situation: Situation) -> tuple[float, float]:
+    """Return what an unseen call to the largest candidate is expected to cost, and what those to
+    all others may: one of them serves, or the largest does and costs nothing beside."""
+    largest = sum(e.cost for e in situation.estimates if e.candidate == situation.largest)
+    others = [e.cost for e in situation.estimates if e.candidate != situation.largest]
+    return largest, sum(others) - min(others, default=0.0)
 
 
 class Buyers:

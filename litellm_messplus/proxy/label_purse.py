@@ -54,9 +54,12 @@ class Purse:
                 del self._reserved[request_id]
         self._aside = sum(each.cost for each in self._reserved.values())
 
-    def probability(self, wanted: float, largest: float) -> tuple[float, float]:
-        """Compute the probability with which labels of a request are bought, and what they may
-        cost; ``largest`` is what its call to the largest candidate is expected to cost."""
+    def probability(
+        self, wanted: float, largest: float, others: float = 0.0
+    ) -> tuple[float, float]:
+        """Compute the probability with which labels of a request are bought, and the most that they
+        may cost. ``largest`` is what its call to the largest candidate is expected to cost, and
+        ``others`` what other candidates may, unseen."""
         known = self._known
         if known is None:
             return 0.0, 0.0
@@ -68,7 +71,8 @@ class Purse:
             self._auto.start_allowance,
             self._most_today(),
         )
-        return affordable(wanted, left, one), one
+        most = one + others
+        return affordable(wanted, left, one) if left >= most else 0.0, most
 
     def reserve(self, request_id: str, cost: float) -> None:
         """Reserve the cost of a request's labels, which are bought."""

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.proxy.buying import compared_too, idle_reasons
+from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_costs
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.label_purse import (
     LONGEST_SECONDS,
@@ -100,6 +100,17 @@ def test_what_is_kept_aside_is_not_spent_twice() -> None:
     assert bought == 5
 
 
+def test_answers_beside_the_largests_are_paid_within_the_budget_too() -> None:
+    made = purse(budget_per_day=7.0)
+
+    probability, most = made.probability(1.0, 1.0, others=0.5)
+    assert probability > 0.0
+    assert most == 3.5
+    made.reserve("r1", most)
+    assert made.probability(1.0, 1.0, others=0.6)[0] == 0.0  # 3.5 are left of 3.6
+    assert made.probability(1.0, 1.0)[0] > 0.0
+
+
 def test_only_so_many_requests_are_kept_aside() -> None:
     made = purse()
     for number in range(MOST_RESERVED + 10):
@@ -134,6 +145,11 @@ def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
 
 
 ESTIMATES = ((SMALL, 1.0, 0.5), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.9))
+
+
+def test_all_but_one_of_the_cheaper_ones_may_answer_beside_the_largest() -> None:
+    assert unseen_costs(situation(*ESTIMATES)) == (5.0, 3.0)
+    assert unseen_costs(situation(*ESTIMATES[2:])) == (5.0, 0.0)
 
 
 @pytest.mark.parametrize(
