@@ -262,7 +262,8 @@ class RequestRouter:
             exploration_calls=len(decision.explored),
             encode_seconds=None if read.encoding is None else read.encode_seconds,
             encode_joules=None if read.encoding is None else read.encoding.joules,
-            prompt=request.conversation.text,
+            # The journal would drop it too, by a copy of a record of fifty fields.
+            prompt=request.conversation.text if self._settings.store_text else None,
             surface=question.prompt.surface,
             surface_version=VERSION,
             is_within_reach=decision.is_within_reach,
