@@ -37,7 +37,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.ports import free_port
-from tests.support.proxy import Config, Proxy, database_url, until, zoo_config
+from tests.support.proxy import Config, Proxy, database_url, until, without_plugin, zoo_config
 
 PAIRS = 4
 SLICE_SECONDS = 1.5
@@ -88,12 +88,6 @@ def _answers(port: int) -> bool:
         return httpx.post(f"http://127.0.0.1:{port}/", json={}).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def without_plugin(config: Config) -> Config:
-    plain = copy.deepcopy(config)
-    del plain["litellm_settings"], plain["messplus"]
-    return plain
 
 
 def watched(config: Config) -> Config:

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_sessions import LOOP, Endpoint, run, turns_of
-from tests.support.proxy import Proxy, zoo_config
+from tests.support.agent_sessions import LOOP, Endpoint, run, turns_of, two_workers
+from tests.support.proxy import Proxy
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
 SESSIONS = 100
-WORKERS = 2
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +28,9 @@ def endpoint(upstream: Upstream) -> Endpoint:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path, endpoint: Endpoint) -> Iterator[Proxy]:
-    config = zoo_config(
-        upstream.url, folder, zoo={"alpha": 0.7}, flush_seconds=0.05, deadline_seconds=5.0
-    )
-    for each in config["model_list"]:
-        info = each["model_info"]
-        info["cache_read_input_token_cost"] = info["input_cost_per_token"] / 10
-    config["router_settings"] = {"cooldown_time": 3, "num_retries": 2}
-    workers = ("--num_workers", str(WORKERS), "--timeout_worker_healthcheck", "60")
-    running = Proxy(config, folder, arguments=workers).start()
+    running = two_workers(
+        upstream, folder, cooldown_time=3, num_retries=2, flush_seconds=0.05
+    ).start()
     yield running
     running.stop()
 

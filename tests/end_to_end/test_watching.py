@@ -1,11 +1,13 @@
 """A watched zoo on a real proxy: upstream sees what it saw without the plugin, and it is live."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.proxy import Config, Proxy, ask, until, zoo_config
+from tests.support.proxy import Config, Proxy, ask, until, without_plugin, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -26,27 +28,29 @@ def bodies(proxy: Proxy, upstream: Upstream) -> list[dict[str, object]]:
     return copy.deepcopy(upstream.requests)
 
 
+@contextmanager
+def seeded(config: Config, folder: Path) -> Iterator[Proxy]:
+    """Run a proxy whose own draws are those of every other."""
+    folder.mkdir()
+    (folder / SEEDED).write_text("import random\nrandom.seed(7)\n")
+    proxy = Proxy(config, folder, environment={"PYTHONHASHSEED": "0"}).start()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
+
+
 def test_watching_changes_no_body_no_deployment_and_no_order(
     tmp_path: Path, upstream: Upstream
 ) -> None:
-    seen = []
-    for name in ("without", "watched"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / SEEDED).write_text("import random\nrandom.seed(7)\n")
-        config = zoo_config(upstream.url, folder, zoo=WATCH)
-        if name == "without":
-            del config["messplus"], config["litellm_settings"]
-        proxy = Proxy(config, folder, environment={"PYTHONHASHSEED": "0"}).start()
-        try:
-            seen.append(bodies(proxy, upstream))
-            if name == "watched":
-                query = "SELECT * FROM requests WHERE would_choose IS NOT NULL"
-                rows = proxy.wait_for_rows(query, REQUESTS)
-                assert {row["arm"] for row in rows} == {"before"}
-        finally:
-            proxy.stop()
-    without, watched = seen
+    config = zoo_config(upstream.url, tmp_path / "watched", zoo=WATCH)
+    with seeded(without_plugin(config), tmp_path / "without") as proxy:
+        without = bodies(proxy, upstream)
+    with seeded(config, tmp_path / "watched") as proxy:
+        watched = bodies(proxy, upstream)
+        query = "SELECT * FROM requests WHERE would_choose IS NOT NULL"
+        rows = proxy.wait_for_rows(query, REQUESTS)
+        assert {row["arm"] for row in rows} == {"before"}
     models = {str(body["model"]) for body in without}
     assert len(models) == 3  # LiteLLM shuffles
     assert watched == without
@@ -71,29 +75,17 @@ def regrouped(config: Config) -> Config:
 def test_a_member_group_is_served_as_without_the_plugin_and_then_the_zoo_takes_over(
     tmp_path: Path, upstream: Upstream
 ) -> None:
-    seen = []
-    for name in ("without", "watched"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / SEEDED).write_text("import random\nrandom.seed(7)\n")
-        config = zoo_config(upstream.url, folder, zoo=GROUP_BEFORE)
-        if name == "without":
-            del config["messplus"], config["litellm_settings"]
-        else:
-            config = regrouped(config)
-        proxy = Proxy(config, folder, environment={"PYTHONHASHSEED": "0"}).start()
-        try:
-            seen.append(bodies(proxy, upstream))
-            if name == "watched":
-                proxy.wait_for_rows("SELECT * FROM requests WHERE chosen = 'group:zoo'", REQUESTS)
-                with proxy.client() as client:
-                    body = {"revision": 1, "mode": "on"}
-                    assert client.patch("/messplus/zoos/both", json=body).status_code == 200
-                    answer = ask(client, "and now")
-                    assert answer.headers["x-messplus-service-level"] == "default"
-        finally:
-            proxy.stop()
-    without, watched = seen
+    config = zoo_config(upstream.url, tmp_path / "watched", zoo=GROUP_BEFORE)
+    with seeded(without_plugin(config), tmp_path / "without") as proxy:
+        without = bodies(proxy, upstream)
+    with seeded(regrouped(config), tmp_path / "watched") as proxy:
+        watched = bodies(proxy, upstream)
+        proxy.wait_for_rows("SELECT * FROM requests WHERE chosen = 'group:zoo'", REQUESTS)
+        with proxy.client() as client:
+            body = {"revision": 1, "mode": "on"}
+            assert client.patch("/messplus/zoos/both", json=body).status_code == 200
+            answer = ask(client, "and now")
+            assert answer.headers["x-messplus-service-level"] == "default"
     assert len({str(body["model"]) for body in without}) == 3
     assert watched == without
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_sessions import LOOP, Endpoint, run, turns_of
-from tests.support.proxy import Proxy, zoo_config
+from tests.support.agent_sessions import LOOP, Endpoint, run, turns_of, two_workers
+from tests.support.proxy import Proxy
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.faults
@@ -19,18 +19,11 @@ SESSIONS = 1_000
 ANEW = 0.3
 """Of the steps: each second one of these reaches the other worker."""
 FAILING = 0.02
-WORKERS = 2
 
 
 @pytest.fixture
 def proxy(upstream: Upstream, tmp_path: Path) -> Iterator[Proxy]:
-    config = zoo_config(upstream.url, tmp_path, zoo={"alpha": 0.7}, deadline_seconds=5.0)
-    for each in config["model_list"]:
-        info = each["model_info"]
-        info["cache_read_input_token_cost"] = info["input_cost_per_token"] / 10
-    config["router_settings"] = {"cooldown_time": 1, "num_retries": 3}
-    workers = ("--num_workers", str(WORKERS), "--timeout_worker_healthcheck", "60")
-    running = Proxy(config, tmp_path, arguments=workers).start()
+    running = two_workers(upstream, tmp_path, cooldown_time=1, num_retries=3).start()
     yield running
     running.stop()
 

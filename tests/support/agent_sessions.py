@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import httpx
 
-from tests.support.proxy import Proxy, until
-from tests.support.upstream import Reply
+from tests.support.proxy import Proxy, until, zoo_config
+from tests.support.upstream import Reply, Upstream
 
 LOOP = 5
 """Requests of a session, the first by a person, the others in its tool loop."""
@@ -18,6 +19,19 @@ TOKENS = 2_000
 """Of a session's first prompt; enough to be cached."""
 GROWTH = 50
 TOOL = {"name": "look", "description": "Look around", "parameters": {"type": "object"}}
+
+
+def two_workers(
+    upstream: Upstream, folder: Path, *, cooldown_time: int, num_retries: int, **section: Any
+) -> Proxy:
+    """A proxy of two workers, whose models charge a tenth for what they have cached."""
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, deadline_seconds=5.0, **section)
+    for each in config["model_list"]:
+        info = each["model_info"]
+        info["cache_read_input_token_cost"] = info["input_cost_per_token"] / 10
+    config["router_settings"] = {"cooldown_time": cooldown_time, "num_retries": num_retries}
+    workers = ("--num_workers", "2", "--timeout_worker_healthcheck", "60")
+    return Proxy(config, folder, arguments=workers)
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """A real LiteLLM proxy process with the plugin, driven over real HTTP."""
 
+import copy
 import hashlib
 import os
 import secrets
@@ -46,6 +47,13 @@ def zoo_config(
             **section,
         },
     }
+
+
+def without_plugin(config: Config) -> Config:
+    """The same models, served by LiteLLM alone."""
+    plain = copy.deepcopy(config)
+    del plain["litellm_settings"], plain["messplus"]
+    return plain
 
 
 def database_url(folder: Path) -> str:

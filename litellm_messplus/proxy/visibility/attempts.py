@@ -64,9 +64,9 @@ class Visibility:
     ) -> None:
         opened.attempts += 1
         record, routed = opened.record, candidate_of(first(ranking))
-        baseline = self._baseline(record.zoo, record.largest, ranking)
         # LiteLLM prices every answer a second time by the card: 2 % of a request's CPU.
         if are_logs_read():
+            baseline = self._baseline(record.zoo, record.largest, ranking)
             write(metadata, routing_card(record, routed, opened.attempts, baseline))
         self._traces.decided(span, record, routed, opened.attempts)
 
