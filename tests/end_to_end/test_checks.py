@@ -58,7 +58,7 @@ def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     }
     levels = {"gold": {"alpha": 0.9}}
     zoo = {**PAPER, "c": 0.0, "labels": {"checks": checks}, "service_levels": levels}
-    config = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05, deadline_seconds=5.0)
+    config = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
     config["router_settings"] = {"num_retries": 0, "disable_cooldowns": True}
     (folder / "keys.py").write_text(CUSTOM_AUTH)

@@ -84,7 +84,7 @@ def test_in_a_chat_completion_it_changes_nothing(
 def holding(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     """A zoo that holds its conversations; two replicas of each model."""
     folder = tmp_path_factory.mktemp("holding")
-    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, deadline_seconds=5.0)
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7})
     config["model_list"] *= 2
     for number, each in enumerate(config["model_list"]):
         each = {**each, "model_info": {**each["model_info"], "id": f"replica-{number}"}}

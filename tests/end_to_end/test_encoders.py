@@ -97,7 +97,7 @@ def test_a_transformer_routes_learns_and_goes_on_after_a_restart(
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     encoder = save_transformer(tmp_path / "tiny-bert")
-    config = zoo_config(upstream.url, tmp_path, zoo=zoo, encoder=str(encoder), deadline_seconds=5.0)
+    config = zoo_config(upstream.url, tmp_path, zoo=zoo, encoder=str(encoder))
     proxy = Proxy(config, tmp_path).start()
     serve_and_judge(proxy, 24)
     proxy.stop()
@@ -184,7 +184,7 @@ def test_what_a_transformer_takes_is_measured_where_there_is_a_sensor(
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     encoder = save_transformer(tmp_path / "tiny-bert")
-    config = zoo_config(upstream.url, tmp_path, encoder=str(encoder), deadline_seconds=5.0)
+    config = zoo_config(upstream.url, tmp_path, encoder=str(encoder))
     if has_sensor:
         shutil.copy(metered_worker.__file__, tmp_path)
         (tmp_path / "metered.py").write_text(METERED)

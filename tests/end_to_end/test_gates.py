@@ -39,7 +39,7 @@ TOOL: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
-    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.6}, deadline_seconds=5.0)
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.6})
     config["model_list"] = [
         deployment("zoo", "words", upstream.url, 1e-6),
         deployment("zoo", "tools", upstream.url, 2e-6),

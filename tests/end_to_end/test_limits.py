@@ -32,7 +32,7 @@ def slow_where_cheap(model: str, body: dict[str, Any]) -> Reply:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
-    config = zoo_config(upstream.url, folder, deadline_seconds=5.0, flush_seconds=0.05)
+    config = zoo_config(upstream.url, folder, flush_seconds=0.05)
     config["messplus"]["zoos"] = LIMITS
     config["model_list"] = [
         deployment(zoo, f"{zoo}-{name}", upstream.url, price)

@@ -32,7 +32,7 @@ def proxies(upstream: Upstream, folder: Path) -> Iterator[tuple[Proxy, Proxy]]:
         for name in ("first", "second"):
             own = folder / name
             own.mkdir()
-            config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, deadline_seconds=5.0)
+            config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7})
             config["litellm_settings"]["callbacks"].append(CALLBACK)
             (own / "reconciling.py").write_text(MODULE)
             proxy = Proxy(config, own)

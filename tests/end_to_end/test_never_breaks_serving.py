@@ -20,7 +20,7 @@ def test_a_plugin_that_fails_or_is_slow_is_counted_and_serving_goes_on(
     upstream: Upstream, tmp_path: Path, plugin: str, counter: str
 ) -> None:
     (tmp_path / "failing.py").write_text(plugin)
-    config = zoo_config(upstream.url, tmp_path)
+    config = zoo_config(upstream.url, tmp_path, deadline_seconds=0.05)
     config["litellm_settings"]["callbacks"] = ["failing.instance"]
     proxy = Proxy(config, tmp_path).start()
     try:

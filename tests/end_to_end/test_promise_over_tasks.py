@@ -40,7 +40,7 @@ def answer(model: str, body: dict[str, Any]) -> Reply:
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     upstream.script = answer
     zoo = {"alpha": ALPHA, "conversations": {"unit": "conversation"}}
-    config = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05, deadline_seconds=5.0)
+    config = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
     config["model_list"] += [{**each, "model_name": "plain"} for each in config["model_list"]]
     config["messplus"]["zoos"]["plain"] = {"alpha": ALPHA}
     workers = ("--num_workers", str(WORKERS), "--timeout_worker_healthcheck", "60")

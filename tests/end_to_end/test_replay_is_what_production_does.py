@@ -64,14 +64,56 @@ def zoo(request: pytest.FixtureRequest) -> Config:
 
 
 @pytest.fixture
-def proxy(upstream: Upstream, recording: Recording, zoo: Config, tmp_path: Path) -> Iterator[Proxy]:
+def expected(recording: Recording, zoo: Config) -> Outcome:
+    """The outcome of the replay."""
+    return replayed(recording, zoo)
+
+
+class InTurn:
+    """The answers of a request's calls, given one after another as the replay ends them: first the
+    served one, then from the most expensive on, each when the one before it is in the log. For the
+    lengths of answers are learned in the log's order."""
+
+    def __init__(self, recording: Recording, expected: Outcome) -> None:
+        self.proxy: Proxy | None = None
+        self.logged = 0
+        self._recording = recording
+        self._expected = expected
+
+    def answer(self, model: str, body: dict[str, Any]) -> Reply:
+        """Script an upstream: ``logged`` calls of earlier requests are in the log."""
+        row = self._recording.prompts.texts.index(body["messages"][-1]["content"])
+        place = MODELS.index(model)
+        before = self.logged + self._turn(row, place)
+        tokens = int(self._recording.cost[row, place] / PRICES[place])
+        return Reply(completion_tokens=tokens, is_due=lambda: self._are_logged(before))
+
+    def _turn(self, row: int, place: int) -> int:
+        served = int(self._expected.served[row])
+        others = [m for m in self._expected.calls[row].nonzero()[0][::-1].tolist() if m != served]
+        return 1 + others.index(place) if place in others else 0
+
+    def _are_logged(self, calls: int) -> bool:
+        assert self.proxy is not None
+        return calls == self.logged or len(self.proxy.rows("SELECT 1 FROM calls")) >= calls
+
+
+@pytest.fixture
+def in_turn(recording: Recording, expected: Outcome) -> InTurn:
+    return InTurn(recording, expected)
+
+
+@pytest.fixture
+def proxy(
+    upstream: Upstream, recording: Recording, zoo: Config, in_turn: InTurn, tmp_path: Path
+) -> Iterator[Proxy]:
     config = zoo_config(upstream.url, tmp_path, seed=SEED)
     config["model_list"] = [_candidate(model, upstream.url) for model in MODELS]
     config["messplus"]["zoos"] = {ZOO: {**zoo, "largest": recording.largest}}
-    upstream.script = lambda model, body: _reply(recording, model, body)
-    running = Proxy(config, tmp_path).start()
-    yield running
-    running.stop()
+    upstream.script = in_turn.answer
+    in_turn.proxy = Proxy(config, tmp_path).start()
+    yield in_turn.proxy
+    in_turn.proxy.stop()
 
 
 def _candidate(model: str, url: str) -> Config:
@@ -83,25 +125,23 @@ def _candidate(model: str, url: str) -> Config:
     return found
 
 
-def _reply(recording: Recording, model: str, body: dict[str, Any]) -> Reply:
-    row = recording.prompts.texts.index(body["messages"][-1]["content"])
-    place = MODELS.index(model)
-    return Reply(completion_tokens=int(recording.cost[row, place] / PRICES[place]))
-
-
 def test_the_running_proxy_decides_as_the_replay_does(
-    proxy: Proxy, recording: Recording, zoo: Config
+    proxy: Proxy, recording: Recording, expected: Outcome, in_turn: InTurn
 ) -> None:
+    live = []
     with proxy.client() as client:
-        live = [_live(client, recording, row) for row in range(REQUESTS)]
+        for row in range(REQUESTS):
+            live.append(_live(client, recording, row))
+            in_turn.logged += len(live[-1]["calls"])
 
-    expected = replayed(recording, zoo)
     assert [request["chosen"] for request in live] == [MODELS[m] for m in expected.served]
     assert expected.queue is not None
     assert [request["queue"] for request in live] == expected.queue.tolist()
     called = [{call["candidate"] for call in request["calls"]} for request in live]
     assert called == [{MODELS[m] for m in row.nonzero()[0]} for row in expected.calls]
     assert len(set(expected.served.tolist())) > 1
+    in_order = [row["call_id"] for row in proxy.rows("SELECT call_id FROM calls ORDER BY position")]
+    assert in_order == sorted(in_order)
 
 
 def _live(client: httpx.Client, recording: Recording, row: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def two_workers(
     upstream: Upstream, folder: Path, *, cooldown_time: int, num_retries: int, **section: Any
 ) -> Proxy:
     """A proxy of two workers, whose models charge a tenth for what they have cached."""
-    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, deadline_seconds=5.0, **section)
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, **section)
     for each in config["model_list"]:
         info = each["model_info"]
         info["cache_read_input_token_cost"] = info["input_cost_per_token"] / 10

@@ -26,6 +26,8 @@ class Reply:
     completion_tokens: int = 5
     status: int = 200
     delay_seconds: float = 0.0
+    is_due: Callable[[], bool] = lambda: True
+    """Asked again and again until it holds; then the answer is given."""
     with_usage: bool = True
     is_cut: bool = False
     """Whether the connection breaks in the middle of a stream."""
@@ -86,6 +88,8 @@ class Upstream:
         self.requests.append(body)
         reply = self.script(str(body["model"]), body)
         await asyncio.sleep(reply.delay_seconds)
+        while not reply.is_due():  # noqa: ASYNC110 - nothing here knows when
+            await asyncio.sleep(0.01)
         if reply.status != 200:
             return _failure(reply.status)
         head = {
