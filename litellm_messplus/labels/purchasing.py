@@ -127,6 +127,13 @@ def room(
     return max(left, 0.0)
 
 
+def own_share(left: float, since_look: float, workers: int) -> float:
+    """Compute what of the money ``left`` one of the ``workers`` may spend before the next look at
+    the log, where it has spent so much itself since the last one: all have read the same figures,
+    and none sees what the others spend meanwhile."""
+    return (left + since_look) / workers - since_look
+
+
 def affordable(wanted: float, room: float, one: float) -> float:
     """Lower the probability that is wanted to what can be paid; to 0 where that is next to nothing,
     or where not even one can be paid."""

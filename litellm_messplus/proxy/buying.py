@@ -27,6 +27,7 @@ from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings, ServiceLevel, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
+from litellm_messplus.store.worker_counters import running
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -175,8 +176,9 @@ class Buyers:
         async with self._database.connect() as connection:
             found = await label_costs(connection, today, today - timedelta(days=1))
             hours = {zoo: await _hours(connection, zoo, now) for zoo in self._purses}
+            workers = await running(connection, now)
         for zoo, purse in self._purses.items():
-            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], looked_at)
+            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], looked_at, workers)
 
     async def _watch(self) -> None:
         while True:

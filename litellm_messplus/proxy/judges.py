@@ -35,6 +35,7 @@ from litellm_messplus.settings.labels import (
 )
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.audits import agreements, preferences, spent
+from litellm_messplus.store.worker_counters import running
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,10 @@ class Judges:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _look(self) -> None:
-        today = datetime.now(UTC).date()
+        now = datetime.now(UTC)
+        today = now.date()
         async with self._database.connect() as connection:
+            workers = await running(connection, now)
             by_zoo = await spent(connection, today)
             agreeing = await agreements(connection)
             preferring = await preferences(connection) if self._comparers else {}
@@ -127,7 +130,7 @@ class Judges:
             agreement = agreeing.get((zoo, judge.model), Agreement())
             if comparer := self._comparers.get(zoo):
                 comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
-            judge.learn(by_zoo.get(zoo, Spent(today)), agreement)
+            judge.learn(by_zoo.get(zoo, Spent(today)), agreement, workers)
 
 
 WHERE_NAMED = {

@@ -8,6 +8,7 @@ from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.labels.purchasing import (
     Spending,
     affordable,
+    own_share,
     projected_day,
     room,
 )
@@ -21,6 +22,8 @@ LONGEST_SECONDS = 300.0
 """How long what a request may cost is kept aside, where no label of it ever comes."""
 MOST_RESERVED = 4096
 """Requests for which something is kept aside; of more the oldest is taken for paid."""
+MARGIN = 2.0
+"""Times what labels are expected to cost that must be left: an answer may be longer than usual."""
 
 
 @dataclass(slots=True)
@@ -43,10 +46,14 @@ class Purse:
         self._asked = 0.0
         self._reserved: OrderedDict[str, _Reserved] = OrderedDict()
         self._aside = 0.0
+        self._since_look = 0.0
+        self._workers = 1
 
-    def learn(self, known: LabelCosts, hours: float, looked_at: float) -> None:
-        """Learn what the log held at a moment: today is so many hours old, for the zoo."""
+    def learn(self, known: LabelCosts, hours: float, looked_at: float, workers: int = 1) -> None:
+        """Learn what the log held at a moment: today is so many hours old, for the zoo. Until the
+        next look so many workers share what is left."""
         self._known, self._hours, self._asked = known, hours, 0.0
+        self._workers, self._since_look = workers, 0.0
         for request_id, each in list(self._reserved.items()):
             done = each.settled_at
             is_logged = done is not None and done < looked_at - SETTLED_SECONDS
@@ -65,19 +72,15 @@ class Purse:
             return 0.0, 0.0
         self._asked += largest
         one = self._one(known, largest)
-        left = room(
-            self._spending(known),
-            self._auto.share_of_saved,
-            self._auto.start_allowance,
-            self._most_today(),
-        )
-        most = one + others
+        most = MARGIN * (one + others)
+        left = self._left(known)
         return affordable(wanted, left, one) if left >= most else 0.0, most
 
     def reserve(self, request_id: str, cost: float) -> None:
         """Reserve the cost of a request's labels, which are bought."""
         self._reserved[request_id] = _Reserved(cost, time.monotonic())
         self._aside += cost
+        self._since_look += cost
         if len(self._reserved) > MOST_RESERVED:
             self._aside -= self._reserved.popitem(last=False)[1].cost
 
@@ -91,6 +94,17 @@ class Purse:
     def reserved(self) -> float:
         """The cost kept aside for requests whose labels are on their way."""
         return self._aside
+
+    def _left(self, known: LabelCosts) -> float:
+        """Compute what this worker may spend until the next look, for it does not know what the
+        others buy meanwhile."""
+        left = room(
+            self._spending(known),
+            self._auto.share_of_saved,
+            self._auto.start_allowance,
+            self._most_today(),
+        )
+        return own_share(left, self._since_look, self._workers)
 
     def _spending(self, known: LabelCosts) -> Spending:
         aside, so_far = self.reserved, known.largest_today + self._asked

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.labels.purchasing import own_share
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.spending import sampled_on
+from litellm_messplus.store.worker_counters import running
 
 LOOK_SECONDS = 5.0
 """Between two looks at what all workers spent."""
@@ -28,15 +30,18 @@ class SamplePurse:
         self._budget = budget
         self._spent: float | None = None
         self._reserved: deque[tuple[float, float]] = deque(maxlen=MOST_RESERVED)
+        self._since_look = 0.0
+        self._workers = 1
 
     @property
     def is_limited(self) -> bool:
         """Whether there is a budget to hold."""
         return self._budget is not None
 
-    def learn(self, spent: float, now: float) -> None:
-        """Take over what was spent today, as the log says it."""
-        self._spent = spent
+    def learn(self, spent: float, now: float, workers: int = 1) -> None:
+        """Take over what was spent today, as the log says it. Until the next look so many workers
+        share what is left."""
+        self._spent, self._since_look, self._workers = spent, 0.0, workers
         while self._reserved and self._reserved[0][0] < now - LOGGED_SECONDS:
             self._reserved.popleft()
 
@@ -44,10 +49,13 @@ class SamplePurse:
         """Reserve the cost of a call; False where the budget does not allow it."""
         if self._budget is None:
             return True
-        aside = sum(each for _, each in self._reserved)
-        if self._spent is None or self._spent + aside + cost > self._budget:
+        if self._spent is None:
+            return False
+        left = self._budget - self._spent - sum(each for _, each in self._reserved)
+        if cost > own_share(left, self._since_look, self._workers):
             return False
         self._reserved.append((now, cost))
+        self._since_look += cost
         return True
 
 
@@ -80,8 +88,9 @@ class SamplePurses:
         now = time.monotonic()
         async with self._database.connect() as connection:
             spent = await sampled_on(connection, datetime.now(UTC).date())
+            workers = await running(connection, datetime.now(UTC))
         for zoo, purse in self._purses.items():
-            purse.learn(spent.get(zoo, 0.0), now)
+            purse.learn(spent.get(zoo, 0.0), now, workers)
 
     async def _watch(self) -> None:
         while True:

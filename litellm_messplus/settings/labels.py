@@ -149,6 +149,11 @@ class AutoSettings(ComparingSettings):
         description="How labels are bought: `parity` compares with the largest candidate's answer, "
         "`judge` grades each answer by the rubric.",
     )
+    budget_per_day: NotNegative | None = Field(
+        default=None,
+        description="Dollars that labels may cost in a day (UTC), by LiteLLM's prices: calls that "
+        "no user sees, and the judge, which must have a price.",
+    )
     share_of_saved: Share = Field(
         default=0.1, description="Of what routing saves, the share that labels may cost."
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Update, delete, insert, select, update
+from sqlalchemy import ColumnElement, Update, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.store.side_tables import worker_counters
@@ -84,6 +84,15 @@ class WorkerCounters:
         if self._worker in running:
             return self._given_away
         return Counter(self._given_away) + Counter(self._row)
+
+
+async def running(connection: AsyncConnection, now: datetime) -> int:
+    """Count the workers that were heard of lately: at least the one that asks, which may not have
+    its row yet."""
+    query = select(func.count()).where(
+        worker_counters.c.worker != ENDED, worker_counters.c.updated_at >= now - SILENT
+    )
+    return max(int((await connection.execute(query)).scalar_one()), 1)
 
 
 async def _lock(connection: AsyncConnection, now: datetime) -> None:

@@ -81,3 +81,33 @@ def test_yesterdays_log_read_at_midnight_does_not_undo_today() -> None:
     budget.learn(Spent(TODAY, gradings=0))
 
     assert not budget.has_room(TOMORROW)
+
+
+@given(st.integers(1, 8), st.integers(0, 40), st.lists(st.integers(0, 7), max_size=100))
+def test_workers_that_see_each_other_only_now_and_then_keep_one_budget(
+    workers: int, most: int, asked: list[int]
+) -> None:
+    """Each may ask for its share, rounded up."""
+    budgets = [DailyBudget(gradings=most, dollars=None) for _ in range(workers)]
+    for budget in budgets:
+        budget.learn(Spent(TODAY), workers)
+    spent = 0
+    for worker in asked:
+        if budgets[worker % workers].has_room(TODAY):
+            budgets[worker % workers].count_grading(TODAY)
+            spent += 1
+
+    assert spent < most + workers
+    assert most > 0 or spent == 0
+
+
+def test_what_others_left_unused_is_shared_anew_at_the_next_look() -> None:
+    budget = DailyBudget(gradings=8, dollars=None)
+    budget.learn(Spent(TODAY), workers=2)
+    for _ in range(4):
+        budget.count_grading(TODAY)
+    assert not budget.has_room(TODAY)
+
+    budget.learn(Spent(TODAY, gradings=4), workers=2)
+
+    assert budget.has_room(TODAY)

@@ -1,9 +1,12 @@
 """The purse that labels are paid from, and who answers beside the served one."""
 
+from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
@@ -12,10 +15,12 @@ from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_cos
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.proxy.label_purse import (
     LONGEST_SECONDS,
+    MARGIN,
     MOST_RESERVED,
     SETTLED_SECONDS,
     Purse,
 )
+from litellm_messplus.proxy.samples import SamplePurse
 from litellm_messplus.records import GradingRecord, GradingStatus, Preferred
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings
@@ -54,15 +59,18 @@ def test_nothing_is_bought_before_the_log_was_looked_at() -> None:
 
 
 def test_a_zoo_that_saves_enough_buys_what_is_wanted() -> None:
-    assert purse().probability(0.3, 1.0) == (0.3, 3.0)  # an answer, and two comparisons
+    probability, most = purse().probability(0.3, 1.0)
+
+    assert probability == 0.3
+    assert most == MARGIN * 3.0  # an answer, and two comparisons
 
 
 def test_grading_needs_no_answer_of_the_largest() -> None:
-    assert purse(by="judge").probability(0.3, 1.0) == (0.3, 1.0)
+    assert purse(by="judge").probability(0.3, 1.0) == (0.3, MARGIN)
 
 
 def test_a_judge_of_which_no_cost_is_known_is_taken_for_as_expensive_as_the_largest() -> None:
-    assert purse(LabelCosts(saved=2000.0)).probability(0.3, 2.0) == (0.3, 6.0)
+    assert purse(LabelCosts(saved=2000.0)).probability(0.3, 2.0) == (0.3, MARGIN * 6.0)
 
 
 @pytest.mark.parametrize("limit", [{"budget_per_day": 0.0}, {"share_of_saved": 0.0}])
@@ -89,7 +97,7 @@ def test_what_is_on_its_way_is_kept_aside_until_it_is_in_the_log() -> None:
 
 
 def test_what_is_kept_aside_is_not_spent_twice() -> None:
-    made = purse(budget_per_day=15.0)
+    made = purse(budget_per_day=30.0)
     bought = 0
     for number in range(100):
         probability, one = made.probability(1.0, 1.0)
@@ -101,14 +109,59 @@ def test_what_is_kept_aside_is_not_spent_twice() -> None:
 
 
 def test_answers_beside_the_largests_are_paid_within_the_budget_too() -> None:
-    made = purse(budget_per_day=7.0)
+    made = purse(budget_per_day=14.0)
 
     probability, most = made.probability(1.0, 1.0, others=0.5)
     assert probability > 0.0
-    assert most == 3.5
+    assert most == MARGIN * 3.5
     made.reserve("r1", most)
-    assert made.probability(1.0, 1.0, others=0.6)[0] == 0.0  # 3.5 are left of 3.6
+    assert made.probability(1.0, 1.0, others=0.6)[0] == 0.0  # 7 are left of 7.2
     assert made.probability(1.0, 1.0)[0] > 0.0
+
+
+def test_answers_may_be_twice_as_long_as_expected_within_the_budget() -> None:
+    made = purse(budget_per_day=20.0)
+    spent = 0.0
+    for number in range(100):
+        probability, _ = made.probability(1.0, 1.0)
+        if probability > 0.0:
+            spent += 2.0 * 3.0
+            made.learn(replace(SAVED, unseen_today=spent), 24.0, float(number))
+
+    assert spent == 18.0
+
+
+@given(st.integers(1, 8), st.floats(5.0, 500.0), st.lists(st.integers(0, 7), max_size=300))
+def test_workers_that_see_each_other_only_now_and_then_keep_one_budget(
+    workers: int, budget: float, asked: list[int]
+) -> None:
+    """All have looked at once; each request goes to one of them."""
+    purses = [purse(None, budget_per_day=budget) for _ in range(workers)]
+    for each in purses:
+        each.learn(SAVED, 24.0, 0.0, workers)
+    spent = 0.0
+    for number, worker in enumerate(asked):
+        each = purses[worker % workers]
+        probability, most = each.probability(1.0, 1.0)
+        if probability > 0.0:
+            each.reserve(f"r{number}", most)
+            spent += most
+
+    assert spent <= budget + 1e-9
+
+
+@given(st.integers(1, 8), st.floats(0.0, 50.0), st.lists(st.integers(0, 7), max_size=300))
+def test_workers_that_watch_keep_one_budget_for_their_samples(
+    workers: int, budget: float, asked: list[int]
+) -> None:
+    purses = [SamplePurse(budget) for _ in range(workers)]
+    for each in purses:
+        each.learn(0.0, 0.0, workers)
+    paid = sum(purses[worker % workers].pay(1.0, 1.0) for worker in asked)
+
+    assert paid <= budget
+    if workers == 1:
+        assert paid == min(len(asked), int(budget))
 
 
 def test_only_so_many_requests_are_kept_aside() -> None:
@@ -141,7 +194,7 @@ def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
     made = Purse(settings, settings.labels.auto)
     made.learn(LabelCosts(saved=1e9, gradings=1, judging=2.0), 24.0, 0.0)
 
-    assert made.probability(0.3, 5.0)[1] == pytest.approx(2e6)
+    assert made.probability(0.3, 5.0)[1] == pytest.approx(MARGIN * 2e6)
 
 
 ESTIMATES = ((SMALL, 1.0, 0.5), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.9))

@@ -16,7 +16,7 @@ from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, 
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.side_tables import worker_counters
-from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters
+from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -26,6 +26,17 @@ async def workers_known(database: AsyncEngine) -> int:
     query = select(func.count()).where(worker_counters.c.worker != ENDED)
     async with database.connect() as connection:
         return int((await connection.execute(query)).scalar_one())
+
+
+async def test_those_that_were_heard_of_within_a_minute_run(database: AsyncEngine) -> None:
+    async with database.connect() as connection:
+        assert await running(connection, NOW) == 1  # the one that asks has no row yet
+    for worker in ("a", "b", "c"):
+        await WorkerCounters(database, worker).exchange({}, NOW)
+
+    async with database.connect() as connection:
+        assert await running(connection, NOW) == 3
+        assert await running(connection, NOW + SILENT + SECOND) == 1
 
 
 async def test_the_sum_is_over_all_workers(database: AsyncEngine) -> None:

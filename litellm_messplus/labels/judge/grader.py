@@ -67,20 +67,24 @@ class Spent:
 
 class DailyBudget:
     """The budget of a day: it counts what is spent here, and what the log says was spent by
-    everybody; a new day begins at zero."""
+    everybody; a new day begins at zero. The workers share what is left at a look at the log, for
+    none sees what the others spend until the next."""
 
     def __init__(self, *, gradings: int, dollars: float | None) -> None:
         self._most_gradings = gradings
         self._most_dollars = dollars
         self._spent = Spent(date.min)
+        self._at_look = Spent(date.min)
+        self._workers = 1
 
     def has_room(self, today: date) -> bool:
-        """Tell whether the judge may be asked once more. Its last grading may go beyond the
-        dollars: what it costs is known when it is paid."""
-        spent = self._of(today)
-        if spent.gradings >= self._most_gradings:
+        """Tell whether the judge may be asked once more. The last grading of each worker may go
+        beyond its share: what it costs is known when it is paid."""
+        spent, before = self._of(today), _on(today, self._at_look)
+        if not self._is_left(self._most_gradings, spent.gradings, before.gradings):
             return False
-        return self._most_dollars is None or spent.dollars < self._most_dollars
+        most = self._most_dollars
+        return most is None or self._is_left(most, spent.dollars, before.dollars)
 
     def count_grading(self, today: date) -> None:
         """Count that the judge is asked once more, whatever comes of it."""
@@ -92,8 +96,10 @@ class DailyBudget:
         spent = self._of(today)
         self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
 
-    def learn(self, logged: Spent) -> None:
-        """Learn what the log holds of a day: it knows other workers, and not yet all of our own."""
+    def learn(self, logged: Spent, workers: int = 1) -> None:
+        """Learn what the log holds of a day: it knows other workers, and not yet all of our own.
+        So many workers look at it."""
+        self._workers = workers
         if logged.day < self._spent.day:  # read just before midnight
             return
         spent = self._of(logged.day)
@@ -102,9 +108,17 @@ class DailyBudget:
             max(spent.gradings, logged.gradings),
             max(spent.dollars, logged.dollars),
         )
+        self._at_look = self._spent
+
+    def _is_left(self, most: float, spent: float, at_look: float) -> bool:
+        return spent - at_look < (most - at_look) / self._workers
 
     def _of(self, today: date) -> Spent:
-        return self._spent if self._spent.day == today else Spent(today)
+        return _on(today, self._spent)
+
+
+def _on(today: date, spent: Spent) -> Spent:
+    return spent if spent.day == today else Spent(today)
 
 
 WriteGrading = Callable[[GradingRecord], None]

@@ -112,10 +112,10 @@ class Judge:
             for number in range(self._settings.concurrent)
         ]
 
-    def learn(self, spent: Spent, agreement: Agreement) -> None:
-        """Learn what the log says: what the day has cost so far, and how the judge agrees with
-        users."""
-        self._budget.learn(spent)
+    def learn(self, spent: Spent, agreement: Agreement, workers: int = 1) -> None:
+        """Learn what the log says: what the day has cost so far, how the judge agrees with users,
+        and how many workers share what is left of the day."""
+        self._budget.learn(spent, workers)
         counts = agreement.may_be(self._settings.least_agreement)
         if counts != self._counts:
             self._log_change(counts, agreement)
