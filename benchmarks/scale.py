@@ -31,7 +31,6 @@ from benchmarks.verdicts_on_one_answer import Steps
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.inspecting.listing import Wanted, requests_in
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.composition import Parts
@@ -44,6 +43,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.vocabulary import LabelKind
 from tests.support.markdown import ROOT, Document
 
 ZOO = "zoo"

@@ -14,14 +14,9 @@ from typing import Any
 from sqlalchemy import RowMapping, Table, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     GradingRecord,
-    GradingStatus,
     LabelRecord,
     Record,
     RequestRecord,
@@ -33,6 +28,7 @@ from litellm_messplus.store import log, summaries
 from litellm_messplus.store.contribution import Figures
 from litellm_messplus.store.summaries import HIGHEST, SUMS
 from litellm_messplus.store.tables import calls, gradings, labels, log_head, requests
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
 BLOCK = 1000
 """Requests that are written through the store."""

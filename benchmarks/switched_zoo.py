@@ -11,16 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Choice, Engine, Question
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy.asides import beside
-from litellm_messplus.proxy.forecasts import observed_log
+from litellm_messplus.proxy.modes import observed_log
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     LabelRecord,
     Record,
     RequestRecord,
@@ -34,6 +30,7 @@ from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Arm
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from litellm_messplus.zoo import Zoo
 
 ALPHA = 0.85

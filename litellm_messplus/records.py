@@ -8,15 +8,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from litellm_messplus.candidate_change import Change
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.switching.modes import Arm
+from litellm_messplus.vocabulary import (
+    CallRole,
+    CallStatus,
+    Change,
+    CostSource,
+    GradingStatus,
+    LabelKind,
+    Preferred,
+)
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 
@@ -46,45 +52,6 @@ def _random_tail() -> bytes:
 
 
 os.register_at_fork(after_in_child=_tails.clear)  # or two processes would give the same ones out
-
-
-class CallRole(StrEnum):
-    """The roles of a call: whether the user saw the answer."""
-
-    SERVED = "served"
-    EXPLORATION = "exploration"
-
-
-class CallStatus(StrEnum):
-    """The ways in which a call ends."""
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-
-
-class GradingStatus(StrEnum):
-    """The ways in which a grading ends."""
-
-    GRADED = "graded"
-    NONSENSE = "nonsense"
-    FAILURE = "failure"
-
-
-class Preferred(StrEnum):
-    """The one of two answers that a judge found better, by the place in which it was shown."""
-
-    FIRST = "first"
-    SECOND = "second"
-    NEITHER = "neither"
-
-
-class CostSource(StrEnum):
-    """The sources of a call's cost. Unmeasured is not zero."""
-
-    MEASURED = "measured"
-    COUNTED = "counted"
-    ESTIMATED = "estimated"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

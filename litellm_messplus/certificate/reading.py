@@ -31,10 +31,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.certificate.evidence import Heard
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.queries import window_start
 from litellm_messplus.store.sum_tables import request_sums
 from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.vocabulary import LabelKind
 
 VERDICTS = Table(
     "verdicts",

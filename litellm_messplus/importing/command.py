@@ -22,7 +22,6 @@ from litellm_messplus.importing.rows import (
     Why,
     shown,
 )
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.influence import ResponseBias
 from litellm_messplus.records import LabelRecord
 from litellm_messplus.runtime import Counters
@@ -33,6 +32,7 @@ from litellm_messplus.store.database import create_engine, explained
 from litellm_messplus.store.log import storable
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.verdicts import Target, known_labels, labels_on, targets
+from litellm_messplus.vocabulary import LabelKind
 
 # What became of a file of labels.
 

@@ -8,9 +8,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, ReportFinding
 from litellm_messplus.settings.labels import ImplicitSettings
+from litellm_messplus.vocabulary import LabelKind
 
 # How alike two texts are: whether a question is another one asked again.
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import LabelKind
 
 # A call that has ended, as a label source sees it: what was asked, and what was answered.
 

@@ -14,7 +14,6 @@ from sqlalchemy import Row, Select, Table, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.page.span import Span
-from litellm_messplus.records import CallRole
 from litellm_messplus.status.interval import effective
 from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.sum_tables import (
@@ -24,6 +23,7 @@ from litellm_messplus.store.sum_tables import (
     hourly_request_sums,
     request_sums,
 )
+from litellm_messplus.vocabulary import CallRole
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ way_back          returns zoos to what served before, where the promise or the s
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 asides            requests that are served as before, and decided in a task beside them
-before            what served before, as LiteLLM's deployments
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
@@ -29,7 +28,6 @@ influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of calls and ends
 modes             whether a zoo watches, routes a share, or routes all, as it is now
-forecasts         what is forecast of routing, and what came of it, for the history of modes
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes

@@ -16,13 +16,8 @@ from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import Author
-from litellm_messplus.records import (
-    CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
-    RequestRecord,
-)
+from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource
 
 LONGEST_ERROR = 2000
 """Characters of an error that are logged."""

@@ -26,8 +26,9 @@ from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import NEVER_CACHED
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import PLAIN_METADATA, Surface
-from litellm_messplus.records import CallRole, exploration_call_id
+from litellm_messplus.records import exploration_call_id
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import CallRole
 
 CLOSE_SECONDS = 10.0
 ORIGIN = "messplus_exploration"

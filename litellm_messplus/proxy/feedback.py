@@ -21,7 +21,6 @@ from litellm_messplus.errors import (
     UnknownRequestError,
 )
 from litellm_messplus.journal import Journal
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
@@ -31,6 +30,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
 from litellm_messplus.store.audits import SPAN
 from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
+from litellm_messplus.vocabulary import LabelKind
 
 DURABLE_SECONDS = 5.0
 """How long a client waits for a database that does not answer."""

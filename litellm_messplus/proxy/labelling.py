@@ -19,17 +19,10 @@ from litellm_messplus.labels.source import (
 from litellm_messplus.proxy.surfaces.identity import session_named
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import SURFACES
-from litellm_messplus.records import (
-    CallRecord,
-    CallRole,
-    CallStatus,
-    LabelRecord,
-    RequestRecord,
-    new_id,
-    served_call_id,
-)
+from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord, new_id, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.vocabulary import CallRole, CallStatus
 
 
 def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:

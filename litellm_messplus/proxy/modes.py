@@ -1,20 +1,24 @@
-"""The modes of the zoos as this worker knows them: of the file, then of the database."""
+"""The modes of the zoos as this worker knows them: of the file, then of the database; and what each
+change of one was told of, the forecast and what happened."""
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.proxy.forecasts import Told, observed_log, told_if_possible
 from litellm_messplus.runtime import Background, Counters
-from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
+from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
 
 logger = logging.getLogger("litellm_messplus")
@@ -25,7 +29,8 @@ MOST_MARKS = 4000
 """Requests of which a worker remembers whether they were routed."""
 ANSWER_SECONDS = 5.0
 """How long the database may take to tell."""
-NOTHING_TOLD = Told()
+READING_SECONDS = 10.0
+"""How long reading both may take, where a change does not depend on it."""
 
 
 class StaleRevisionError(MessplusError):
@@ -60,6 +65,53 @@ def shown(mode: ZooMode) -> str:
     """Write a mode for people."""
     share = f" of {mode.share:.3g}" if mode.mode is Mode.CANARY else ""
     return f"{mode.mode}{share}, before {mode.before or 'nothing'}"
+
+
+# What is forecast of routing a zoo, and what its routed requests came to: for the history of modes.
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The forecast as of now, and what the requests came to that were routed since a change, both
+    as JSON; None where nothing was decided aside, or routed."""
+
+    forecast: dict[str, Any] | None = None
+    happened: dict[str, Any] | None = None
+
+
+NOTHING_TOLD = Told()
+
+
+def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
+    """Return the newest requests of a zoo, to be looked at."""
+    levels = (DEFAULT_LEVEL, *settings.service_levels)
+    return ObservedLog(database, zoo, levels, Rule(settings.labels.precedence))
+
+
+async def told(log: ObservedLog, since: datetime | None) -> Told:
+    """Read both. Raises SQLAlchemyError."""
+    found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
+    happened = await log.happened(since)
+    return Told(
+        found.as_dict() if found.requests else None,
+        happened.as_dict() if happened.requests else None,
+    )
+
+
+async def told_if_possible(
+    log: ObservedLog, since: datetime | None, failed: Callable[[str], None]
+) -> Told:
+    """Read both for a change that must not wait for them: neither where that fails, of which
+    ``failed`` is told in words."""
+    try:
+        async with asyncio.timeout(READING_SECONDS):
+            return await told(log, since)
+    except Exception:
+        failed("a change of a mode is logged without its forecast")
+        return Told()
+
+
+# What changes a mode.
 
 
 async def adopt(database: AsyncEngine, modes: LiveModes) -> None:

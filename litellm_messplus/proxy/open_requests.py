@@ -12,14 +12,9 @@ from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
 from litellm_messplus.proxy.holding.standing import Pin
-from litellm_messplus.records import (
-    CallRecord,
-    CallStatus,
-    RequestRecord,
-    new_id,
-    without_prompt,
-)
+from litellm_messplus.records import CallRecord, RequestRecord, new_id, without_prompt
 from litellm_messplus.store.history import author
+from litellm_messplus.vocabulary import CallStatus
 
 # Who wrote the answers that LiteLLM's response cache repeats.
 #

@@ -12,8 +12,7 @@ from litellm_messplus.engine import Choice, Engine, logged_limits
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.proxy.asides import Asides, DecidedAside, beside
-from litellm_messplus.proxy.before import served_before
+from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
 from litellm_messplus.proxy.buying import Buyer
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id

@@ -13,9 +13,10 @@ from litellm_messplus.proxy.open_requests import UNKNOWN, Author, Authors, OpenR
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
-from litellm_messplus.records import CallRole, served_call_id
+from litellm_messplus.records import served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.switching.modes import is_of_litellm
+from litellm_messplus.vocabulary import CallRole
 
 
 class ServedCalls:

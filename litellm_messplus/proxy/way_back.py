@@ -11,8 +11,13 @@ import httpx
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
-from litellm_messplus.proxy.forecasts import observed_log, told_if_possible
-from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
+from litellm_messplus.proxy.modes import (
+    LiveModes,
+    ModeChanges,
+    StaleRevisionError,
+    observed_log,
+    told_if_possible,
+)
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow

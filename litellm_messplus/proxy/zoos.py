@@ -15,8 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.authentication import Caller, administrator
 from litellm_messplus.proxy.deployments.membership import befores
-from litellm_messplus.proxy.forecasts import observed_log, told
-from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError
+from litellm_messplus.proxy.modes import (
+    LiveModes,
+    ModeChanges,
+    StaleRevisionError,
+    observed_log,
+    told,
+)
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.store import zoo_modes

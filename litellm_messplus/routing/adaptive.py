@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
-from litellm_messplus.routing.decision import Decision, Reason, Situation
-from litellm_messplus.routing.limits import BINDS
+from litellm_messplus.routing.decision import Decision, Estimate, Reason, Situation
+from litellm_messplus.routing.held import without_trials
+from litellm_messplus.routing.limits import BINDS, Limits
 from litellm_messplus.routing.plan import EVIDENCE, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -241,3 +242,38 @@ def _reason(pick: Pick, is_blind: bool, is_within_reach: bool, backlog: float) -
     if not is_within_reach:
         return Reason.OUT_OF_REACH
     return Reason.BEHIND if backlog > 0.0 else Reason.AHEAD
+
+
+# What the limits beside alpha change in a request: the charge for lateness, and no trials.
+
+
+def charged(situation: Situation) -> Situation:
+    """Charge each candidate for being late, and try nothing where the budget is nearly used up."""
+    limits = situation.limits
+    if limits is None:
+        return situation
+    if limits.charge > 0.0:
+        situation = replace(
+            situation,
+            estimates=_charged(situation.estimates, limits),
+            newcomers=_charged(situation.newcomers, limits),
+        )
+    return without_trials(situation) if limits.is_tight else situation
+
+
+def _charged(estimates: Sequence[Estimate], limits: Limits) -> tuple[Estimate, ...]:
+    return tuple(
+        replace(
+            each,
+            cost=each.cost + limits.charge * limits.late[each.candidate].now,
+            typical_cost=each.typical_cost + limits.charge * limits.late[each.candidate].typical,
+        )
+        for each in estimates
+    )
+
+
+def without_draw(decision: Decision, limits: Limits | None) -> Decision:
+    """State that a decision was certain, where nothing could be tried."""
+    if limits is None or not limits.is_tight:
+        return decision
+    return replace(decision, exploration_probability=0.0, propensity=1.0)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 # What all sections of the settings share: unknown keys and numbers that are none are refused.
 

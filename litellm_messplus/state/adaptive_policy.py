@@ -13,7 +13,6 @@ from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, gates, newcomers
-from litellm_messplus.routing.charging import charged, without_draw
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
@@ -261,9 +260,9 @@ class AdaptivePolicy:
         if situation.counted is not None:  # one first answer says nothing of a whole task
             known, told_share = replace(known, unseen_labelled=0.0), 0.0
             situation = _relative(situation)
-        aimed = charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
+        aimed = adaptive.charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
-        decision = without_draw(decision, situation.limits)
+        decision = adaptive.without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
         return newcomers.tried(decision, aimed, told_share)

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price, Tier
 from litellm_messplus.state.entries import CandidateChanged
+from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import most_expensive
 
 MOST = 32

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.conversations.account import Shares
 from litellm_messplus.costs.price import Price
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.vocabulary import PRECEDENCE, Change, LabelKind
 
 # Several labels on one call, one verdict: the label that counts.
 #

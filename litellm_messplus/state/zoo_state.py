@@ -8,7 +8,6 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.conversations.account import Credits
 from litellm_messplus.costs.durations import Durations
 from litellm_messplus.costs.price import Price
@@ -30,6 +29,7 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
+from litellm_messplus.vocabulary import Change
 
 # What each model would use for the recent prompts: tokens read and written, and seconds.
 #

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
 from litellm_messplus.labels.parity.position import PositionBias
@@ -19,6 +18,7 @@ from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.sum_tables import grading_sums
 from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
 """The view, as far as it is read here: of each source its newest label, counting or not."""

@@ -10,14 +10,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from litellm_messplus.candidate_change import Change
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.limits import LimitsStatus
 from litellm_messplus.status.switches import SwitchStatus
+from litellm_messplus.vocabulary import Change, LabelKind
 
 # What the running proxy knows beyond the log.
 

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.labels import Given, Sources, by_strength
 from litellm_messplus.status.queries import Calls, Key, Totals
 from litellm_messplus.status.report import Overhead
 from litellm_messplus.status.windows import overhead
 from litellm_messplus.store.sum_tables import call_sums, label_sums, request_sums
+from litellm_messplus.vocabulary import LabelKind
 
 
 async def totals(connection: AsyncConnection) -> dict[Key, Totals]:

@@ -19,13 +19,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit, KeyActivity, LevelActivity
 from litellm_messplus.labels.judge.grader import Spent
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.records import Preferred
 from litellm_messplus.store.tables import gradings, labels, requests
+from litellm_messplus.vocabulary import LabelKind, Preferred
 
 # What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
 

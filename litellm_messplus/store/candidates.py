@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Row, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.records import CandidateRecord
 from litellm_messplus.state.catalog import price_of
 from litellm_messplus.state.entries import CandidateChanged
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import candidate_events
+from litellm_messplus.vocabulary import Change
 
 SHOWN = 100
 """Changes of a zoo that are shown, the newest."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, Table
 
-from litellm_messplus.label_kind import PRECEDENCE
-from litellm_messplus.records import CallRole, CallStatus, served_call_id
+from litellm_messplus.records import served_call_id
 from litellm_messplus.store.sum_tables import (
     call_sums,
     grading_sums,
@@ -23,6 +22,7 @@ from litellm_messplus.store.sum_tables import (
     label_sums,
     request_sums,
 )
+from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
 
 Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or about to be written."""

@@ -18,8 +18,6 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
     CandidateRecord,
     LabelRecord,
     LessonRecord,
@@ -46,6 +44,7 @@ from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
 from litellm_messplus.switching.modes import Arm
+from litellm_messplus.vocabulary import CallRole, CallStatus
 
 PAGE = 500
 """Positions read at once, which bounds the memory that a long log takes, and how long the event

@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true, union
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.records import CallRecord, CallStatus
+from litellm_messplus.records import CallRecord
 from litellm_messplus.store.log import storable
 from litellm_messplus.store.tables import calls, labels, log_head, requests
+from litellm_messplus.vocabulary import CallStatus
 
 OUTCOME = table(
     "request_outcomes",

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.records import CallRole, CallStatus
 from litellm_messplus.store.side_tables import conversation_key
 from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.vocabulary import CallRole, CallStatus
 
 MOST = 2_000
 """Calls that are read at once, the newest."""

@@ -14,13 +14,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.records import CallRole, CallStatus
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.verdicts import given
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import WARM_UP, Arm, is_before, level_before
 from litellm_messplus.switching.way_back import Served
+from litellm_messplus.vocabulary import CallRole, CallStatus
 
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""

@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.store.side_tables import log_base
 from litellm_messplus.store.tables import (
     call_energy,
@@ -23,6 +22,7 @@ from litellm_messplus.store.tables import (
     lessons,
     requests,
 )
+from litellm_messplus.vocabulary import Change
 
 SPAN = 20_000
 """Positions of the log in one part, which bounds the memory that reading it takes."""

@@ -27,8 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.records import CallRole, served_call_id
+from litellm_messplus.records import served_call_id
 from litellm_messplus.state.entries import Given
 from litellm_messplus.store import summaries
 from litellm_messplus.store.contribution import DEFAULT_RANKS, Ranks, Sums, contribution
@@ -36,6 +35,7 @@ from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.log import storable
 from litellm_messplus.store.logged_requests import AT_ONCE, logged_requests, ranks_of
 from litellm_messplus.store.tables import calls, label_precedence, labels, log_head, requests
+from litellm_messplus.vocabulary import CallRole, LabelKind
 
 
 def given(found: Any) -> Given:

@@ -16,34 +16,34 @@ ALLOWED = {
     "costs": set(),
     "conversations": {"costs", "prediction"},
     "state": {
-        *("routing", "prediction", "costs", "settings", "zoo", "errors", "label_kind"),
-        *("candidate_change", "conversations", "switching"),
+        *("routing", "prediction", "costs", "settings", "zoo", "errors", "vocabulary"),
+        *("conversations", "switching"),
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
-    "settings": {"costs", "errors", "label_kind", "switching"},
+    "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing"},
     "store": {
-        *("state", "labels", "prediction", "records", "errors", "label_kind", "candidate_change"),
+        *("state", "labels", "prediction", "records", "errors", "vocabulary"),
         *("conversations", "routing", "switching"),
     },
     "labels": {
-        *("settings", "prediction", "records", "errors", "runtime", "label_kind", "draws"),
+        *("settings", "prediction", "records", "errors", "runtime", "vocabulary", "draws"),
     },
     "status": {
-        *("store", "labels", "state", "prediction", "routing", "errors", "label_kind"),
-        *("candidate_change", "conversations", "switching"),
+        *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
+        *("conversations", "switching"),
     },
-    "certificate": {"errors", "labels", "label_kind", "status", "store"},
+    "certificate": {"errors", "labels", "vocabulary", "status", "store"},
     "replay": {
         *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
-        *("errors", "records", "encoders", "label_kind", "parquet"),
+        *("errors", "records", "encoders", "vocabulary", "parquet"),
         *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
     "simulation": {
-        *("conversations", "costs", "engine", "label_kind", "prediction", "routing", "settings"),
+        *("conversations", "costs", "engine", "vocabulary", "prediction", "routing", "settings"),
         *("state", "zoo"),
     },
     "teaching": {
@@ -51,7 +51,7 @@ ALLOWED = {
         *("settings", "store", "zoo"),
     },
     "importing": {
-        *("runtime", "errors", "label_kind", "parquet", "proxy", "records", "settings", "store"),
+        *("runtime", "errors", "vocabulary", "parquet", "proxy", "records", "settings", "store"),
     },
     "upkeep": {
         *("encoders", "engine", "errors", "state", "proxy", "records", "restore", "settings"),
@@ -59,7 +59,7 @@ ALLOWED = {
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {"store", "prediction", "routing", "errors"},
-    "page": {"certificate", "inspecting", "records", "runtime", "status", "store"},
+    "page": {"certificate", "inspecting", "records", "runtime", "status", "store", "vocabulary"},
     "cli": {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
@@ -73,7 +73,6 @@ ALLOWED = {
 
 SPINE = {
     "arrivals": {"errors", "records", "store"},
-    "candidate_change": set(),
     "draws": set(),
     "engine": {
         *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
@@ -86,13 +85,13 @@ SPINE = {
         *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),
         "store",
     },
-    "label_kind": set(),
     "limiting": {"routing", "settings", "state", "switching"},
     "parquet": {"errors"},
     "plugin": {"proxy"},
-    "records": {"candidate_change", "label_kind", "prediction", "routing", "switching"},
+    "records": {"prediction", "routing", "switching", "vocabulary"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
+    "vocabulary": set(),
     "zoo": {"costs", "settings"},
 }
 """The same for each module that stands in no room."""

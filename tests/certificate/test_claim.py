@@ -14,8 +14,8 @@ from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.certificate.page import page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.cli.main import app
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.status.interval import Verdict
+from litellm_messplus.vocabulary import LabelKind
 from tests.support.history import ALPHA, DAYS, FIRST_DAY, ZOO, History, make_history, migrated
 
 LATER = FIRST_DAY + timedelta(days=DAYS + 1)

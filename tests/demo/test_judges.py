@@ -21,7 +21,7 @@ from litellm_messplus.labels.judge.prompt import grades, messages, schema
 from litellm_messplus.labels.parity.prompt import messages as comparison
 from litellm_messplus.labels.parity.prompt import preferred
 from litellm_messplus.labels.source import Answer
-from litellm_messplus.records import Preferred
+from litellm_messplus.vocabulary import Preferred
 from tests.demo.asking import asked
 
 TASKS = list(generate(4_000, seed=11))

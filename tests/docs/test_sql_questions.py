@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.records import CallRole, CallStatus
+from litellm_messplus.vocabulary import CallRole, CallStatus
 from tests.support.history import (
     ALPHA,
     CALL_SECONDS,

@@ -12,19 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.grader import Spent
-from litellm_messplus.records import (
-    GradingRecord,
-    GradingStatus,
-    LabelRecord,
-    Record,
-    served_call_id,
-)
+from litellm_messplus.records import GradingRecord, LabelRecord, Record, served_call_id
 from litellm_messplus.store import log
 from litellm_messplus.store.audits import agreements, spent
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.vocabulary import GradingStatus, LabelKind
 from tests.support.builders import request
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import pytest
 
 from litellm_messplus.labels.judge.grader import Reply
 from litellm_messplus.labels.judge.judge import LONGEST_PAUSE_SECONDS, Availability
-from litellm_messplus.records import GradingStatus
+from litellm_messplus.vocabulary import GradingStatus
 from tests.labels.judging import Bench, ScriptedJudge, call, honest
 from tests.support import virtual_time
 

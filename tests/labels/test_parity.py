@@ -18,9 +18,10 @@ from litellm_messplus.labels.parity.position import ENOUGH, PositionBias
 from litellm_messplus.labels.parity.prompt import messages, preferred
 from litellm_messplus.labels.parity.sameness import LONGEST, are_same
 from litellm_messplus.labels.source import Answer, Finding, ToolCall
-from litellm_messplus.records import GradingRecord, Preferred
+from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ParitySettings
+from litellm_messplus.vocabulary import Preferred
 from tests.labels.judging import ASKED, ScriptedJudge, shown_answers
 
 SETTINGS = ParitySettings(judge="critic")

@@ -9,14 +9,9 @@ from typing import Any, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     GradingRecord,
-    GradingStatus,
     LabelRecord,
     Record,
     RequestRecord,
@@ -26,6 +21,7 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
 ZOO = "llama"
 SMALL, MEDIUM, LARGE = "meta/llama-3.2-1b", "meta/llama-3.1-8b", "meta/llama-3.1-70b"

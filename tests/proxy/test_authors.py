@@ -5,8 +5,9 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.proxy.open_requests import Author, Authors
-from litellm_messplus.records import CallRecord, CallStatus, Record
+from litellm_messplus.records import CallRecord, Record
 from litellm_messplus.store import log
+from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, SMALL, exploration_call, request, served_call
 
 LARGEST = Author(LARGE, "deployment-1", "openai/large")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given as holds_for
 from hypothesis import strategies as st
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.routing.adaptive import decide
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.state.adaptive_policy import MOST, Account
 from litellm_messplus.state.entries import Given
+from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import (
     LARGE,
     MEDIUM,

@@ -20,9 +20,10 @@ from litellm_messplus.proxy import energy_service
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.energy_service import OTHERS, EnergyService, OtherWorkers
-from litellm_messplus.records import CallRecord, CallStatus, EnergyRecord, Record
+from litellm_messplus.records import CallRecord, EnergyRecord, Record
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
+from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, SMALL, build_engine, build_zoo, served_call
 from tests.support.profiles import COMPLETION, PROMPT, REQUEST, write_profile
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.store.tables import candidate_events
+from litellm_messplus.vocabulary import Change
 from tests.support.in_process import written
 from tests.support.live_router import LARGE, NEW, SMALL, LiveProxy, deployment, proxy
 

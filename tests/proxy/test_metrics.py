@@ -10,12 +10,11 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy import distributions as module
 from litellm_messplus.proxy.distributions import DISTRIBUTIONS, Distributions
 from litellm_messplus.proxy.metrics import MEANINGS, exposition
 from litellm_messplus.proxy.shared_counters import DISTRIBUTED, MEASURED, counters_of
-from litellm_messplus.records import CallRole
+from litellm_messplus.vocabulary import CallRole, LabelKind
 from tests.support.builders import (
     SMALL,
     build_engine,

@@ -13,8 +13,9 @@ from litellm_messplus.proxy.deployments.metering import Meter
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice
 from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
 from litellm_messplus.proxy.served_call import answered_end, failed_end, served_by
-from litellm_messplus.records import CallRecord, CallStatus, CostSource
+from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import CallStatus, CostSource
 from tests.support.builders import LARGE, SMALL, build_zoo, request
 
 PRICE = Price(2.0, 3.0, cached_discount=1.0)

@@ -7,11 +7,11 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.journal import Journal
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.tables import metadata
+from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import build_engine, exploration_call, label, request, served_call
 from tests.support.folding import only_zoo
 

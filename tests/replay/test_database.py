@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.records import CallStatus, Record, RequestRecord
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,

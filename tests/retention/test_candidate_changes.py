@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import restore
@@ -16,6 +15,7 @@ from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates, log
 from litellm_messplus.store.tables import candidate_events
 from litellm_messplus.upkeep.integrity import check_positions
+from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
 from tests.support.builders import build_engine

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.routing import adaptive
-from litellm_messplus.routing.charging import charged, without_draw
+from litellm_messplus.routing.adaptive import charged, without_draw
 from litellm_messplus.routing.decision import Estimate
 from litellm_messplus.routing.limits import (
     AHEAD_SECONDS,

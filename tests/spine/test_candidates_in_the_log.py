@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates, log
 from litellm_messplus.store.tables import candidate_events
+from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import Zoo
 from tests.spine.test_restore import restored
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic

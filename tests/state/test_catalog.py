@@ -2,11 +2,11 @@
 
 import pytest
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price, Tier
 from litellm_messplus.engine import Engine
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.catalog import MOST, Catalog, plain_price, price_of
+from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import Zoo
 from tests.support.builders import (
     LARGE,

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.snapshot import dump, fingerprint, load
 from litellm_messplus.state.zoo_state import ZooState
+from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import Zoo
 from tests.support.builders import (
     LARGE,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store import log, verdicts
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
 
 FEEDBACK, CHECK, JUDGE, IMPLICIT = PRECEDENCE

@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.label_kind import PRECEDENCE
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.records import (
-    CallRole,
-    CallStatus,
-    LabelRecord,
-    RequestRecord,
-    served_call_id,
-)
+from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.status.interval import Verdict, wilson
 from litellm_messplus.status.report import (
     BestSingleState,
@@ -26,6 +19,7 @@ from litellm_messplus.status.report import (
     Status,
     WindowStatus,
 )
+from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated
 from tests.support.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add

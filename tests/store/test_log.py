@@ -13,7 +13,6 @@ from sqlalchemy import Connection, event, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import Record, RequestRecord
@@ -21,6 +20,7 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.log import Numbering, features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.store import verdicts
 from litellm_messplus.store.tables import label_precedence
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 
 async def written(database: AsyncEngine) -> dict[str, int | None]:

@@ -9,11 +9,11 @@ from hypothesis import given as holds_for
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import Record
 from litellm_messplus.state.entries import Given, Labelled, Rule, Settled
 from litellm_messplus.store import entries, log
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import given, label, request, served_call
 from tests.support.folding import read
 

@@ -15,7 +15,6 @@ from sqlalchemy import delete, event, func, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.label_kind import PRECEDENCE, LabelKind
 from litellm_messplus.records import Record
 from litellm_messplus.status import queries
 from litellm_messplus.status import summed as summed_up
@@ -35,6 +34,7 @@ from litellm_messplus.store.tables import (
     labels,
     requests,
 )
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
 from tests.support.markdown import ROOT, Document
 from tests.support.summing import assert_sums_are_the_logs, eventful, write

@@ -9,19 +9,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     EnergyRecord,
     LabelRecord,
     Record,
@@ -43,6 +38,7 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.zoo_state import ZooState
+from litellm_messplus.vocabulary import CallRole, CallStatus, Change, CostSource, LabelKind
 from litellm_messplus.zoo import Zoo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)

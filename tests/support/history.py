@@ -8,15 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     GradingRecord,
-    GradingStatus,
     LabelRecord,
     Record,
     RequestRecord,
@@ -27,6 +22,7 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
 ZOO = "llama"
 JUDGE = "gpt-judge"

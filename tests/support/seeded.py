@@ -2,18 +2,15 @@
 
 from dataclasses import replace
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.records import (
     CallRecord,
-    CallRole,
-    CallStatus,
-    CostSource,
     LabelRecord,
     RequestRecord,
     exploration_call_id,
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from tests.support.history import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, History, make_history
 
 __all__ = ["ALPHA", "CANDIDATES", "LARGEST", "SMALL", "ZOO", "Case", "add", "seeded"]

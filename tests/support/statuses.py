@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.influence import Audit
 from litellm_messplus.labels.parity.position import PositionBias
@@ -17,6 +16,7 @@ from litellm_messplus.status.queries import Calls, Newest, Totals
 from litellm_messplus.status.report import LiveLevel, Overhead, Status
 from litellm_messplus.store.audits import KeyVerdicts
 from litellm_messplus.store.spending import LabelCosts
+from litellm_messplus.vocabulary import LabelKind
 
 KEY = ("llama", "default")
 TOTALS = Totals(

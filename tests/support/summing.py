@@ -10,17 +10,10 @@ import pytest
 from sqlalchemy import Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.label_kind import LabelKind
-from litellm_messplus.records import (
-    CallRecord,
-    GradingRecord,
-    GradingStatus,
-    LabelRecord,
-    Record,
-    RequestRecord,
-)
+from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.summaries import SUMS
+from litellm_messplus.vocabulary import GradingStatus, LabelKind
 from tests.support.builders import LARGE, NOW, energy, exploration_call, label, traffic
 
 SOURCES = {

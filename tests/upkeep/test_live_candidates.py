@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
@@ -20,6 +19,7 @@ from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates, log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.vocabulary import Change
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
 from tests.upkeep.conftest import started
 from tests.upkeep.test_verify import found, verify

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextvars import Context
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.checks.check import CallableCheck, Check, CheckTimeoutError, Score
 from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
 from litellm_messplus.labels.checks.reference import ReferenceCheck
@@ -14,6 +13,7 @@ from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
 from litellm_messplus.runtime import Counters, load_attribute
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
+from litellm_messplus.vocabulary import LabelKind
 
 WAITING = 256
 """Calls that one check may be at, or have before it; more are left out and counted. Each check has

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
 from litellm_messplus.labels.judge.prompt import (
     Grade,
@@ -18,9 +17,10 @@ from litellm_messplus.labels.judge.prompt import (
     schema,
 )
 from litellm_messplus.labels.source import Finding, ReportFinding
-from litellm_messplus.records import GradingRecord, GradingStatus, Preferred, new_id
+from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import GradingSettings
+from litellm_messplus.vocabulary import GradingStatus, LabelKind, Preferred
 
 # How a judge is asked: whoever calls models hands this in.
 

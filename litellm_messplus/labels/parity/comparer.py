@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from litellm_messplus.label_kind import LabelKind
 from litellm_messplus.labels.agreement import Agreement, matching_weights
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.grader import Asking, Outcome
@@ -12,8 +11,8 @@ from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.parity.prompt import SCHEMA, messages, preferred
 from litellm_messplus.labels.parity.sameness import are_same
 from litellm_messplus.labels.source import Finding, ReportFinding
-from litellm_messplus.records import Preferred
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import LabelKind, Preferred
 
 logger = logging.getLogger(__name__)
 

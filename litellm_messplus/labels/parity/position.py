@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from litellm_messplus.labels.agreement import Z
-from litellm_messplus.records import Preferred
+from litellm_messplus.vocabulary import Preferred
 
 ENOUGH = 20
 """Preferences below which nothing is said of a judge."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from litellm_messplus.labels.judge.prompt import Message, NonsenseError, json_objects, material
 from litellm_messplus.labels.source import Answer, Asked
-from litellm_messplus.records import Preferred
+from litellm_messplus.vocabulary import Preferred
 
 INSTRUCTIONS = """\
 Two assistants answered a user. Say which answer serves the user better, or that neither does.

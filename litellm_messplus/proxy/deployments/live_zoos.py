@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.candidate_change import Change
 from litellm_messplus.costs.price import Price
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
@@ -30,6 +29,7 @@ from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates
+from litellm_messplus.vocabulary import Change
 
 SWEEP_SECONDS = 2.0
 """Between two looks at LiteLLM's router; one that finds the deployments of before takes 20 us."""

@@ -13,8 +13,9 @@ from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, is_free
 from litellm_messplus.proxy.litellm_seam import bundled_encoding
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
-from litellm_messplus.records import CostSource, RequestRecord
+from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import CostSource
 from litellm_messplus.zoo import Zoo
 
 

@@ -49,9 +49,10 @@ from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.signs import read_signs
 from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.proxy.surfaces.usage import read_usage
-from litellm_messplus.records import CallRecord, CallStatus, RequestRecord
+from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.vocabulary import CallStatus
 
 VLLM = "hosted_vllm/"
 """How LiteLLM's name of a model begins that a vLLM server serves."""

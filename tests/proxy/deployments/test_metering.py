@@ -8,8 +8,8 @@ import pytest
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.proxy.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice
-from litellm_messplus.records import CostSource
 from litellm_messplus.runtime import Counters
+from litellm_messplus.vocabulary import CostSource
 from tests.support.builders import LARGE, SMALL, build_zoo, request
 
 PRICES = {SMALL: Price(1.0, 1.0), LARGE: Price(2.0, 3.0)}

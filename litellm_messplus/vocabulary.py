@@ -1,0 +1,68 @@
+"""The words of the log: who judges, what role a call had, how things ended, where a cost is from.
+
+Each is a name in the database, in settings and in every report. They stand apart from the records
+so that the pure rooms can speak of them.
+"""
+
+from enum import StrEnum
+
+
+class LabelKind(StrEnum):
+    """The kinds of label sources: who judges."""
+
+    FEEDBACK = "feedback"
+    CHECK = "check"
+    JUDGE = "judge"
+    IMPLICIT = "implicit"
+
+
+PRECEDENCE = (LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.JUDGE, LabelKind.IMPLICIT)
+"""Whose word counts first, unless settings say otherwise: what a user says beats what a program
+finds, which beats what a model thinks, which beats what is read from behaviour."""
+
+
+class Change(StrEnum):
+    """The changes of a candidate that are logged."""
+
+    APPEARED = "appeared"
+    PRICED = "priced"
+    GONE = "gone"
+
+
+class CallRole(StrEnum):
+    """The roles of a call: whether the user saw the answer."""
+
+    SERVED = "served"
+    EXPLORATION = "exploration"
+
+
+class CallStatus(StrEnum):
+    """The ways in which a call ends."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+class GradingStatus(StrEnum):
+    """The ways in which a grading ends."""
+
+    GRADED = "graded"
+    NONSENSE = "nonsense"
+    FAILURE = "failure"
+
+
+class Preferred(StrEnum):
+    """The one of two answers that a judge found better, by the place in which it was shown."""
+
+    FIRST = "first"
+    SECOND = "second"
+    NEITHER = "neither"
+
+
+class CostSource(StrEnum):
+    """The sources of a call's cost. Unmeasured is not zero."""
+
+    MEASURED = "measured"
+    COUNTED = "counted"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
