@@ -21,41 +21,19 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.switching import EVERY, FALSE, GOOD, LOOKS, Kind, traffic
 from litellm_messplus.store.observed import MOST
 from litellm_messplus.switching.way_back import Served, reason_to_return
 
-ALPHA = 0.8
-GOOD = 2000
-"""Requests before a zoo turns bad."""
-EVERY = 100
-LOOKS = 50
-"""At each zoo that stays as good as before, after twice as many requests."""
 GIVEN_UP = 10_000
 """Requests after which nobody waits for a return any more."""
-OFTEN, FALSE = 0.95, 0.05
-ERRORS, SECONDS = 0.01, 1.0
-"""Of what is served as before."""
-BAD = {"errors 10 %": (0.1, SECONDS), "errors 30 %": (0.3, SECONDS), "latency x 4": (ERRORS, 4.0)}
-"""Share of errors and seconds of the routed requests, by name."""
-
-
-def traffic(
-    random: Random, count: int, held_out: float, errors: float = ERRORS, seconds: float = SECONDS
-) -> list[Served]:
-    """Serve so many requests, none of them judged: errors and latency are what is compared."""
-    found = []
-    for _ in range(count):
-        is_routed = random.random() >= held_out
-        found.append(
-            Served(
-                level="default" if is_routed else "default:before",
-                alpha=ALPHA,
-                is_routed=is_routed,
-                has_failed=random.random() < (errors if is_routed else ERRORS),
-                seconds=(seconds if is_routed else SECONDS) * random.lognormvariate(0.0, 0.5),
-            )
-        )
-    return found
+OFTEN = 0.95
+AS_BEFORE = Kind("as before", rate=None)
+BAD = (
+    Kind("errors 10 %", rate=None, errors=0.1),
+    Kind("errors 30 %", rate=None, errors=0.3),
+    Kind("latency x 4", rate=None, seconds=4.0),
+)
 
 
 def newest(served: Sequence[Served]) -> list[Served]:
@@ -69,12 +47,12 @@ def newest(served: Sequence[Served]) -> list[Served]:
     return kept[::-1]
 
 
-def back_after(seed: int, held_out: float, errors: float, seconds: float) -> int:
+def back_after(seed: int, held_out: float, kind: Kind) -> int:
     """Count the requests until a zoo that turned bad is back."""
-    random = Random(f"held out {seed} {errors} {seconds}")
-    served = traffic(random, GOOD, held_out)
+    random = Random(f"held out {seed} {kind.name}")
+    served = traffic(random, GOOD, AS_BEFORE, 1.0 - held_out)
     while len(served) < GOOD + GIVEN_UP:
-        served += traffic(random, EVERY, held_out, errors, seconds)
+        served += traffic(random, EVERY, kind, 1.0 - held_out)
         if reason_to_return(newest(served)) is not None:
             break
     return len(served) - GOOD
@@ -84,7 +62,7 @@ def returns_for_nothing(seed: int, held_out: float) -> bool:
     """Tell whether a zoo that is as good as before returns at any look."""
     random, served = Random(f"as before {seed}"), list[Served]()
     for _ in range(LOOKS):
-        served += traffic(random, 2 * EVERY, held_out)
+        served += traffic(random, 2 * EVERY, AS_BEFORE, 1.0 - held_out)
         if reason_to_return(newest(served)) is not None:
             return True
     return False
@@ -94,11 +72,12 @@ def measure(held_out: float, seeds: int, looks: int) -> dict[str, Any]:
     """Measure everything."""
     console, zoos = Console(stderr=True), max(looks // LOOKS, 1)
     back = {}
-    for name, kind in BAD.items():
+    for kind in BAD:
         found = sorted(
-            back_after(seed, held_out, *kind) for seed in track(range(seeds), name, console=console)
+            back_after(seed, held_out, kind)
+            for seed in track(range(seeds), kind.name, console=console)
         )
-        back[name] = found[min(int(OFTEN * seeds), seeds - 1)]
+        back[kind.name] = found[min(int(OFTEN * seeds), seeds - 1)]
     wrong = sum(
         returns_for_nothing(seed, held_out)
         for seed in track(range(zoos), "as before", console=console)

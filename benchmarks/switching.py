@@ -51,10 +51,10 @@ Advance = Callable[[], None]
 
 @dataclass(frozen=True)
 class Kind:
-    """The way in which the routed requests of a canary are served."""
+    """The way in which the routed requests are served; without a ``rate`` none is judged."""
 
     name: str
-    rate: float = ALPHA
+    rate: float | None = ALPHA
     errors: float = 0.01
     seconds: float = 1.0
 
@@ -74,12 +74,16 @@ def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> lis
                 level="default" if is_routed else "default:before",
                 alpha=ALPHA,
                 is_routed=is_routed,
-                satisfaction=float(random.random() < kind.rate) if is_routed else None,
+                satisfaction=_verdict(random, kind.rate) if is_routed else None,
                 has_failed=random.random() < errors,
                 seconds=seconds * random.lognormvariate(0.0, 0.5),
             )
         )
     return found
+
+
+def _verdict(random: Random, rate: float | None) -> float | None:
+    return None if rate is None else float(random.random() < rate)
 
 
 def is_back_in_time(seed: int, kind: Kind) -> bool:

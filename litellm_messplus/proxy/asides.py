@@ -25,7 +25,7 @@ from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, service_level
 from litellm_messplus.proxy.samples import SamplePurses
-from litellm_messplus.proxy.surfaces.askers import conversation_of, identities
+from litellm_messplus.proxy.surfaces.askers import asked, conversation_of
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import RequestRecord, new_id, without_prompt
 from litellm_messplus.routing.decision import Reason
@@ -173,11 +173,6 @@ class Asides:
             expected_t=engine.state.requests[stream] + 1,
             alpha=level.alpha,
             policy=engine.zoo.settings.policy,
-            litellm_call_id=request.litellm_call_id,
-            key_hash=request.key_hash,
-            team_id=request.team_id,
-            call_type=request.call_type,
-            is_stream=request.is_stream,
             encoder=engine.encoder.name,
             features=None,
             prompt_characters=0,
@@ -192,7 +187,7 @@ class Asides:
             decision_seconds=0.0,
             arm=Arm.BEFORE,
             conversation_draw=draw,
-            **identities(request.metadata, are_kept=self._store_identities),
+            **asked(request, are_named=self._store_identities),
         )
 
     async def close(self) -> None:

@@ -28,7 +28,7 @@ from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.askers import identities
+from litellm_messplus.proxy.surfaces.askers import asked
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -237,11 +237,6 @@ class RequestRouter:
             expected_t=situation.t,
             alpha=question.level.alpha,
             policy=engine.zoo.settings.policy,
-            litellm_call_id=request.litellm_call_id,
-            key_hash=request.key_hash,
-            team_id=request.team_id,
-            call_type=request.call_type,
-            is_stream=request.is_stream,
             encoder=engine.encoder.name,
             features=read.features,
             prompt_characters=question.prompt_characters,
@@ -271,7 +266,7 @@ class RequestRouter:
             gated_by=read.admission.why if question.is_gated else None,
             conversation_draw=self._draw(engine.zoo.name, request),
             limits=logged_limits(decided.choice),
-            **identities(request.metadata, are_kept=self._settings.store_identities),
+            **asked(request, are_named=self._settings.store_identities),
             **(Columns() if standing is None else standing.columns(decision.reason)),
         )
         return _refused(record) if decided.is_refused else record

@@ -31,6 +31,29 @@ class Identities(TypedDict, total=False):
     tags: tuple[str, ...] | None
 
 
+class Asked(Identities):
+    """The columns of `requests` that LiteLLM tells, whoever serves it."""
+
+    litellm_call_id: str
+    key_hash: str | None
+    team_id: str | None
+    call_type: str
+    is_stream: bool
+
+
+def asked(request: IncomingRequest, *, are_named: bool) -> Asked:
+    """Read what a request's row says of who asked, and how; no names where the operator does not
+    want them kept."""
+    return {
+        "litellm_call_id": request.litellm_call_id,
+        "key_hash": request.key_hash,
+        "team_id": request.team_id,
+        "call_type": request.call_type,
+        "is_stream": request.is_stream,
+        **identities(request.metadata, are_kept=are_named),
+    }
+
+
 def identities(metadata: Mapping[str, Any], *, are_kept: bool) -> Identities:
     """Read who asks; nothing of it where the operator does not want it kept."""
     if not are_kept:
