@@ -1,41 +1,18 @@
 """A run through the engine: what is fed, when, and what is counted."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from litellm_messplus.engine import Question
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.driver import Run, build_engine, prices
-from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.entries import Decided, Entry, Labelled, Settled
+from litellm_messplus.state.entries import Decided, Labelled, Settled
 from tests.support.recordings import ENCODER, recording, synthetic
+from tests.support.replay_runs import build_run, entries_of
 
 POLICIES = ["paper", "adaptive"]
-
-
-def build_run(made: Recording, policy: str = "paper", seed: int = 0, **stress: Any) -> Run:
-    settings = ZooSettings.model_validate({"alpha": 0.7, "policy": policy})
-    under = Stress(**stress)
-    given = answers(made.satisfied, made.models, under, np.random.default_rng(seed))
-    return Run(build_engine(made, settings, ENCODER, seed), made, given, under.delay)
-
-
-def entries_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
-    """What the engine is fed in the course of the run."""
-    fed: list[Entry] = []
-    apply = run.engine.apply
-
-    def record(entry: Entry) -> None:
-        fed.append(entry)
-        apply(entry)
-
-    monkeypatch.setattr(run.engine, "apply", record)
-    run.go()
-    return fed
 
 
 @pytest.mark.parametrize("policy", POLICIES)

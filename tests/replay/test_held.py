@@ -4,23 +4,21 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.replay import replay
-from litellm_messplus.replay.driver import build_engine
 from litellm_messplus.replay.experiment import Plan
 from litellm_messplus.replay.held import WatchedExperiment, Watching, WatchReport, table
 from litellm_messplus.replay.recording import Recording, ReplayError
-from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.stress import Stress
 from litellm_messplus.replay.watching import FEWEST, Watch, WatchedRun, happened
-from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.entries import Decided, Entry, Labelled
+from litellm_messplus.state.entries import Decided, Labelled
 from litellm_messplus.switching.modes import WARM_UP
 from tests.replay.test_docs import PAGE
 from tests.support.recordings import ENCODER, RATES, synthetic, write_synthetic
+from tests.support.replay_runs import engine_and_answers, entries_of
 
 WATCHED = WARM_UP + 250
 LARGE, SMALL = "large", "small"
@@ -30,24 +28,9 @@ app.command()(replay)
 
 
 def watched_run(made: Recording, watch: Watch, seed: int = 0, **stress: Any) -> WatchedRun:
-    settings = ZooSettings.model_validate({"alpha": 0.7})
     under = Stress(**stress)
-    given = answers(made.satisfied, made.models, under, np.random.default_rng(seed))
-    engine = build_engine(made, settings, ENCODER, seed)
+    engine, given = engine_and_answers(made, "adaptive", seed, under)
     return WatchedRun(engine, made, given, watch, seed, under.delay)
-
-
-def fed(run: WatchedRun, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
-    found: list[Entry] = []
-    apply = run.engine.apply
-
-    def record(entry: Entry) -> None:
-        found.append(entry)
-        apply(entry)
-
-    monkeypatch.setattr(run.engine, "apply", record)
-    run.go()
-    return found
 
 
 @pytest.mark.parametrize("before", [LARGE, SMALL])
@@ -73,7 +56,7 @@ def test_watched_requests_are_in_a_stream_of_their_own(monkeypatch: pytest.Monke
     """As in the log, so that they move no promise."""
     run = watched_run(synthetic(WATCHED + 50), Watch(WATCHED, LARGE, sample=0.5))
 
-    entries = fed(run, monkeypatch)
+    entries = entries_of(run, monkeypatch)
 
     levels = [each.service_level for each in entries if isinstance(each, Decided)]
     assert levels == ["default:before"] * WATCHED + ["default"] * 50
