@@ -71,7 +71,8 @@ class RequestRecord:
     number in the line, and ``prefix`` the digest of its whole prompt; all None where conversations
     are not held. ``hold`` says why it was held, or why no longer. ``limits`` is where its level
     stood against the limits beside alpha, None where it has none. ``counted_with`` is the first
-    request of its conversation, where the promise counts conversations and that one stands for it.
+    request of its conversation, where the promise counts conversations and that one stands for it;
+    ``session`` is there the digest of the session that the client named.
     """
 
     request_id: str
@@ -127,6 +128,7 @@ class RequestRecord:
     turn: int | None = None
     hold: str | None = None
     counted_with: str | None = None
+    session: str | None = None
     limits: dict[str, Any] | None = None
 
     @property

@@ -193,6 +193,10 @@ class Lines:
         owners = self._known(self._sessions.owners(self._session(asked)))
         return owners[-1] if owners else None
 
+    def session_digest(self, named: str) -> str:
+        """Return what the log has of a session that a client named: 32 hexadecimal digits."""
+        return self._digests.of_text(("session",), named).hex()
+
     def _session(self, asked: Asked) -> Digest:
         return self._digests.of_text((*asked.scope, "session"), asked.session or "")
 

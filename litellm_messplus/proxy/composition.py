@@ -196,6 +196,7 @@ class Parts:
             TokenBuckets(self._settings.feedback_per_minute),
             self.counters,
             self._settings.whole,
+            self._holds.session_digest,
         )
 
     def routes(self) -> APIRouter:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ class Feedback(BaseModel):
     conversation: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
         default=None,
         description="In place of `id`, where the promise counts conversations: the conversation's "
-        "id, or that of any of its responses.",
+        "id, that of any of its responses, or its session's.",
     )
     satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
     score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
@@ -111,7 +111,8 @@ class Accepted:
 
 class FeedbackDesk:
     """The desk that finds the request that feedback is for, and writes the label. In the ``whole``
-    zoos the promise counts conversations, and the label is on the first request of one."""
+    zoos the promise counts conversations, and the label is on the first request of one, which its
+    session may name: ``session_digest`` tells what the log has of that."""
 
     def __init__(
         self,
@@ -123,8 +124,10 @@ class FeedbackDesk:
         buckets: TokenBuckets,
         counters: Counters,
         whole: Collection[str] = (),
+        session_digest: Callable[[str], str | None] = lambda named: None,
     ) -> None:
         self._whole = whole
+        self._session_digest = session_digest
         self._database = database
         self._journal = journal
         self._finder = finder
@@ -151,7 +154,8 @@ class FeedbackDesk:
             raise
 
     async def _accept(self, feedback: Feedback, caller: Caller) -> Accepted:
-        found = await self._finder.find(feedback.target, caller)
+        session = feedback.conversation and self._session_digest(feedback.conversation)
+        found = await self._finder.find(feedback.target, caller, session)
         is_whole = found.zoo in self._whole or found.counted_with is not None
         if feedback.conversation is not None and not is_whole:
             raise CountsRequestsError(found.zoo)

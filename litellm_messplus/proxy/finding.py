@@ -40,8 +40,9 @@ class RequestFinder:
         self._arrivals = arrivals
         self._counters = counters
 
-    async def find(self, given: str, caller: Caller) -> history.Found:
-        """Find the caller's newest request that goes by ``given``.
+    async def find(self, given: str, caller: Caller, session: str | None = None) -> history.Found:
+        """Find the caller's newest request that goes by ``given``, or has the session of that
+        digest.
 
         Raises UnknownRequestError where there is none, TooOftenError where too many are waiting,
         and SQLAlchemyError where the database does not answer.
@@ -49,11 +50,11 @@ class RequestFinder:
         told = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
         with self._arrivals.expecting(told) as arrived:
-            found = await self._look(told, caller)
+            found = await self._look(told, caller, session)
             if found is None:
                 with self._place(caller):
                     found = await self._await(told, caller, arrived, deadline)
-        found = found or await self._look(told, caller)
+        found = found or await self._look(told, caller, session)
         if found is None:
             raise UnknownRequestError(given)
         return found
@@ -81,16 +82,18 @@ class RequestFinder:
             self._counters.add("lookups_refused")
             raise
 
-    async def _look(self, given: str, caller: Caller) -> history.Found | None:
+    async def _look(
+        self, given: str, caller: Caller, session: str | None = None
+    ) -> history.Found | None:
         for opened in self._open.find(given):
             if caller.owns(opened.record.key_hash):
                 opened.ensure_logged()
                 return _found(opened.record)
         if caller.is_admin:
-            return await history.find(self._database, given)
+            return await history.find(self._database, given, session=session)
         if caller.key_hash is None:
             return None
-        return await history.find(self._database, given, caller.key_hash)
+        return await history.find(self._database, given, caller.key_hash, session)
 
 
 def _found(record: RequestRecord) -> history.Found:

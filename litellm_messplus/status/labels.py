@@ -16,8 +16,9 @@ from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.audits import agreements, preferences
+from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.store.sum_tables import grading_sums
-from litellm_messplus.store.tables import gradings, label_precedence, labels, requests
+from litellm_messplus.store.tables import gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, DateTime, Dialect, Integer, MetaData, String
+from sqlalchemy import BigInteger, Column, DateTime, Dialect, Index, Integer, MetaData, String, text
 from sqlalchemy.types import TypeDecorator
 
 metadata = MetaData()
@@ -45,3 +45,9 @@ def optional(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
 def key(name: str, kind: Any, comment: str) -> Column[Any]:
     """Make a column that is part of the table's primary key."""
     return Column(name, kind, primary_key=True, comment=comment)
+
+
+def where_known(name: str, column: str) -> Index:
+    """Make an index on a column and the place in the log, of the rows that have a value there."""
+    known = text(f"{column} IS NOT NULL")
+    return Index(name, column, "position", sqlite_where=known, postgresql_where=known)

@@ -37,11 +37,13 @@ class Found:
     counted_with: str | None = None
 
 
-async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> Found | None:
-    """Find the newest request whose own id, LiteLLM call id or response id is ``given``: of that
-    key where one is given, else of any.
+async def find(
+    engine: AsyncEngine, given: str, key_hash: str | None = None, session: str | None = None
+) -> Found | None:
+    """Find the newest request whose own id, LiteLLM call id or response id is ``given``, or whose
+    session has that digest: of that key where one is given, else of any.
 
-    The latter two may repeat: a client sets the one, independent servers the other.
+    All but the first may repeat: clients set them, or independent servers do.
     """
     given = storable(given)
     answered = select(calls.c.request_id).where(
@@ -51,6 +53,7 @@ async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> 
         requests.c.request_id == given,
         requests.c.litellm_call_id == given,
         requests.c.request_id.in_(answered),
+        *(() if session is None else (requests.c.session == session,)),
     )
     query = select(
         *(requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level),

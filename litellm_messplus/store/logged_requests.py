@@ -23,7 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.store.contribution import DEFAULT_RANKS, Logged, Ranks
-from litellm_messplus.store.tables import call_energy, calls, label_precedence, labels, requests
+from litellm_messplus.store.side_tables import label_precedence
+from litellm_messplus.store.tables import call_energy, calls, labels, requests
 
 AT_ONCE = 500
 """Ids in one statement: a database takes only so many parameters."""

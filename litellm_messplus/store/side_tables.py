@@ -80,3 +80,12 @@ conversation_key = Table(
     comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
     "Whoever does not know it cannot guess a prompt from its digest.",
 )
+
+label_precedence = Table(
+    "label_precedence",
+    metadata,
+    Column("zoo", String(255), primary_key=True, comment="The zoo."),
+    Column("kind", String(16), primary_key=True, comment="A kind of labels."),
+    optional("rank", Integer, "1 is the strongest; NULL does not count."),
+    comment="Whose word counts first, as configured when a proxy last started with the zoo.",
+)

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
     true,
 )
 
@@ -25,6 +24,7 @@ from litellm_messplus.store.columns import (
     UtcDateTime,
     optional,
     required,
+    where_known,
 )
 from litellm_messplus.store.columns import metadata as metadata  # from here, with all tables in it
 
@@ -246,16 +246,17 @@ requests = Table(
         "The first request of its conversation, where the promise counts conversations: that one "
         "stands for it, and has the verdict. NULL of a request that counts itself.",
     ),
+    optional(
+        "session",
+        String(32),
+        "Keyed digest of the session that the client named, where the promise counts "
+        "conversations; NULL where it named none.",
+    ),
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
-    Index(
-        "ix_requests_counted_with",
-        "counted_with",
-        "position",
-        sqlite_where=text("counted_with IS NOT NULL"),
-        postgresql_where=text("counted_with IS NOT NULL"),
-    ),
+    where_known("ix_requests_counted_with", "counted_with"),
+    where_known("ix_requests_session", "session"),
     comment="One row a user's request: what was decided, from which estimates, and why.",
 )
 
@@ -314,15 +315,6 @@ labels = Table(
     comment="Every label ever given; which one of a call's counts, the view `verdicts` shows.",
 )
 
-label_precedence = Table(
-    "label_precedence",
-    metadata,
-    Column("zoo", String(255), primary_key=True, comment="The zoo."),
-    Column("kind", String(16), primary_key=True, comment="A kind of labels."),
-    optional("rank", Integer, "1 is the strongest; NULL does not count."),
-    comment="Whose word counts first, as configured when a proxy last started with the zoo.",
-)
-
 gradings = Table(
     "gradings",
     metadata,
@@ -379,7 +371,6 @@ lessons = Table(
     required("value", Float, "Satisfaction from 0 to 1."),
     comment="What `messplus teach` added: labels that teach the predictor and count as no request.",
 )
-
 
 candidate_events = Table(
     "candidate_events",

@@ -586,6 +586,12 @@ def upgrade() -> None:
             "The first request of its conversation, where the promise counts conversations: that "
             "one stands for it, and has the verdict. NULL of a request that counts itself.",
         ),
+        _optional(
+            "session",
+            sa.String(32),
+            "Keyed digest of the session that the client named, where the promise counts "
+            "conversations; NULL where it named none.",
+        ),
         comment="One row a user's request: what was decided, from which estimates, and why.",
     )
     op.create_index(
@@ -603,6 +609,13 @@ def upgrade() -> None:
     op.create_index("ix_requests_level_position", "requests", ["zoo", "service_level", "position"])
     op.create_index("ix_requests_level_t", "requests", ["zoo", "service_level", "t"], unique=True)
     op.create_index("ix_requests_litellm_call_id", "requests", ["litellm_call_id"])
+    op.create_index(
+        "ix_requests_session",
+        "requests",
+        ["session", "position"],
+        sqlite_where=sa.text("session IS NOT NULL"),
+        postgresql_where=sa.text("session IS NOT NULL"),
+    )
     op.create_table(
         "snapshots",
         _key("zoo", sa.String(255), "The zoo whose state it is."),

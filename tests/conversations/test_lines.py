@@ -336,3 +336,12 @@ def test_a_prompt_that_everybody_asks_has_few_owners(desk: Desk) -> None:
         desk.lines.ended(place, "d", answer=f"answer {number}")
     joined = Counter(desk.ask("q1", f"answer {number}", "q2").joined for number in range(20))
     assert joined == {Joined.PREFIX: 8, Joined.NEW: 12}
+
+
+def test_a_session_is_in_the_log_by_a_digest_that_needs_the_key() -> None:
+    lines = Lines(b"one")
+
+    assert lines.session_digest("mine") == Lines(b"one").session_digest("mine")
+    others = {lines.session_digest("other"), Lines(b"two").session_digest("mine")}
+    assert len(others | {lines.session_digest("mine")}) == 3
+    assert len(lines.session_digest("\ud800")) == 32

@@ -59,13 +59,16 @@ class Done:
 
 
 def work(proxy: Proxy, number: int) -> Done:
-    """One agent, on a connection of its own, as agents keep it; its user judges the last answer."""
+    """One agent, on a connection of its own, as agents keep it. Its user judges the last answer; of
+    every third, the session that the agent names."""
     kind = number % len(KINDS)
     prompt: list[Any] = [{"role": "user", "content": f"Task {number:04d}: {KINDS[kind]}"}]
+    session = f"session {number}" if number % 3 == 0 else None
+    named = {} if session is None else {"metadata": {"session_id": session}}
     requests, completions, models = [], [], []
     with proxy.client() as client:
         for _ in range(LOOP):
-            body = {"model": "zoo", "messages": prompt, "tools": TOOLS}
+            body = {"model": "zoo", "messages": prompt, "tools": TOOLS} | named
             found = client.post("/v1/chat/completions", json=body)
             assert found.status_code == 200, found.text
             message = found.json()["choices"][0]["message"]
@@ -78,7 +81,7 @@ def work(proxy: Proxy, number: int) -> Done:
                 for call in message.get("tool_calls") or ()
             ]
         is_satisfied = kind == 0 or not any("tiny" in model for model in models)
-        verdict = {"conversation": completions[-1], "satisfied": is_satisfied}
+        verdict = {"conversation": session or completions[-1], "satisfied": is_satisfied}
         told = client.post("/messplus/feedback", json=verdict)
     assert told.status_code == 200, told.text
     assert told.json()["conversation"] == told.json()["request_id"] == requests[0]

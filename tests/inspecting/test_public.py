@@ -27,7 +27,9 @@ from tests.support.http_page import example_of_a_request
 
 SECRET = "what a new column holds"
 INSIDE = {
-    PublicRequest: {"features", "surface", "position", "key_hash", "prefix", "conversation_draw"},
+    PublicRequest: {
+        *("features", "surface", "position", "key_hash", "prefix", "conversation_draw", "session"),
+    },
     PublicCall: {"position"},
     PublicLabel: {"position"},
     PublicOutcome: set[str](),

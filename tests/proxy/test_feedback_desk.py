@@ -57,6 +57,7 @@ class Desk(FeedbackDesk):
             TokenBuckets(per_minute),
             self.counters,
             whole,
+            lambda named: f"digest of {named}",
         )
 
     async def judge(

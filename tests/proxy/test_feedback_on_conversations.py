@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -39,6 +40,25 @@ async def test_by_any_id_it_is_on_the_first_request(database: AsyncEngine, desk:
 
     assert await labels_in(database) == 1, "the same verdict again is written once"
     assert bits(desk.engine) == bits(await fold_all(database))
+
+
+async def test_a_session_means_its_newest_conversation(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
+    session = "digest of my task"
+    named = replace(turn("t1"), session=session)
+    await log.append(database, [begun(), named, served_call("c")])
+    found = await say(desk, 1.0, {"conversation": "my task"})
+    assert (found.request_id, found.conversation) == ("c", "c")
+
+    for not_one in ({"id": "my task"}, {"conversation": "digest of my task"}):
+        with pytest.raises(UnknownRequestError):
+            await say(desk, 1.0, not_one)
+    with pytest.raises(UnknownRequestError):
+        await say(desk, 1.0, {"conversation": "my task"}, Caller("other", is_admin=False))
+    await log.append(database, [replace(begun("d"), session=session), served_call("d")])
+    assert (await say(desk, 0.0, {"conversation": "my task"})).conversation == "d"
 
 
 async def test_of_two_contrary_ones_the_newest_counts(database: AsyncEngine, desk: Desk) -> None:

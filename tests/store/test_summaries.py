@@ -24,13 +24,13 @@ from litellm_messplus.store import log, verdicts
 from litellm_messplus.store.contribution import Logged
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.store.sum_tables import request_sums
 from litellm_messplus.store.summaries import MOST_LABELS, SUMS, Remembered
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
     gradings,
-    label_precedence,
     labels,
     requests,
 )

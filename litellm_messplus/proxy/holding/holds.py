@@ -107,6 +107,10 @@ class Holds:
         """Tell whether the conversations of a zoo are held now."""
         return self.lines is not None and zoo in self._zoos
 
+    def session_digest(self, named: str) -> str | None:
+        """Return what the log has of a session that a client named; None where none are held."""
+        return None if self.lines is None else self.lines.session_digest(named)
+
     def standing(
         self,
         request: IncomingRequest,
@@ -123,10 +127,14 @@ class Holds:
         try:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
-            place = self.lines.find(_asked(request, question, zoo), self._clock())
-            question = _counted(question, place, known.engine.zoo.settings)
+            asked, settings = _asked(request, question, zoo), known.engine.zoo.settings
+            place = self.lines.find(asked, self._clock())
+            question = _counted(question, place, settings)
             able = self._able(deployments, question.candidates, barred)
-            return self._standing(known, question, place, signs, able)
+            found = self._standing(known, question, place, signs, able)
+            if asked.session is None or not settings.counts_conversations:
+                return found
+            return replace(found, session=self.session_digest(asked.session))
         except Exception:
             self._counters.failure("identity_failures", "a request was decided as if it were alone")
             return None

@@ -46,19 +46,22 @@ class Columns(TypedDict, total=False):
     turn: int
     hold: str | None
     counted_with: str | None
+    session: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of a request: its place, the question with what it finds in the caches, and why
     it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``apart`` is
-    the question of a switch, where trouble may break the hold."""
+    the question of a switch, where trouble may break the hold. ``session`` is the digest of the
+    session that the client named, where verdicts may be on it."""
 
     place: Place
     question: Question
     hold: Hold | None = None
     pin: Pin | None = None
     apart: Question | None = None
+    session: str | None = None
 
     def choose(self, engine: Engine) -> Choice | None:
         """Choose who holds it, or a better one where trouble shows; None where it is to be
@@ -83,6 +86,7 @@ class Standing:
             "turn": self.place.turn,
             "hold": None if hold is None else hold.value,
             "counted_with": self.question.counted_with,
+            "session": self.session,
         }
 
     def pinned_by(self, choice: Choice) -> Pin | None:
