@@ -32,6 +32,19 @@ LIVE = {
     (ZOO, "default"): LiveLevel(-3.2, 0.004, True, ALPHA["default"], "usd", 0.3),
     (ZOO, "gold"): LiveLevel(4.6, 0.021, True, ALPHA["gold"], "usd", 0.3),
 }
+LIMITS = {
+    "expected": {"late": 0.04, "cost": 0.01},
+    "binding": "latency",
+    "late_after": 2.0,
+    "late_owed": 3.2,
+    "late_price": 0.0041,
+    "late": {},
+    "budget": 20.0,
+    "spent": 6.0,
+    "allowed": 11.0,
+    "strain": 1.0,
+}
+"""Of the level `gold`, at each of its requests."""
 DAYS = 30
 
 HOSTILE = (
@@ -130,6 +143,7 @@ def _request(
         prompt=hostile or "Which of these two clauses ends the contract first, and why?",
         propensity=0.95,
         exploration_calls=0,
+        limits=LIMITS if level == "gold" else None,
         **_turn(number, level),
     )
     yield request

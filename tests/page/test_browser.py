@@ -250,6 +250,27 @@ def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened)
     assert int(cells[1].replace(",", "")) > 500
 
 
+def test_limits_are_shown_of_a_promise_that_has_some(opened: Opened) -> None:
+    page = opened.sign_in()
+    page.locator("#requests tbody tr").first.wait_for()
+    assert page.locator("#limits").count() == 0
+
+    page.get_by_label("llama, gold").check()
+
+    shown = page.locator("#limits")
+    shown.wait_for()
+    assert "Latency decides who serves" in shown.locator("p").inner_text()
+    late, budget = (row.inner_text() for row in shown.locator("tbody tr").all())
+    assert late.startswith("longer than 2 s")
+    assert "5 % of the requests" in late
+    assert "3.2 late requests owed; one less may cost $0.0041" in late
+    assert "$20, by now" in budget
+    assert budget.endswith("costs count as they are")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert opened.complaints == []
+
+
 def test_a_chart_has_its_data_as_a_table(desktop: Opened) -> None:
     page = desktop.sign_in()
     chart = page.locator(".chart").first

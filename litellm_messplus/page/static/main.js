@@ -11,6 +11,7 @@ import { conversationsPanel } from "./panel_conversations.js";
 import { costPanel } from "./panel_cost.js";
 import { explanationDialog } from "./panel_explanation.js";
 import { labelsPanel } from "./panel_labels.js";
+import { limitsPanel } from "./panel_limits.js";
 import { modePanel } from "./panel_mode.js";
 import { promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
@@ -30,7 +31,7 @@ const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: ca
 const explanation = explanationDialog(trouble);
 const mode = modePanel();
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), labels: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), limits: el("div", {}), labels: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
 
@@ -84,7 +85,7 @@ function setSignedIn(isIn) {
 function arrange() {
   setSignedIn(true);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, mode.card, charts, slots.labels, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
+  const parts = state.level ? [slots.head, mode.card, charts, slots.limits, slots.labels, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -154,6 +155,7 @@ function showSeries(found) {
   }
   const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
   const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
+  replace(slots.limits, limitsPanel(state.level));
   replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent));
   const { zoo, service_level: name } = state.level;
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
