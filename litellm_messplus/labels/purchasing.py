@@ -127,11 +127,11 @@ def room(
     return max(left, 0.0)
 
 
-def own_share(left: float, since_look: float, workers: int) -> float:
-    """Compute what of the money ``left`` one of the ``workers`` may spend before the next look at
-    the log, where it has spent so much itself since the last one: all have read the same figures,
-    and none sees what the others spend meanwhile."""
-    return (left + since_look) / workers - since_look
+def own_share(left_at_look: float, since_look: float, workers: int) -> float:
+    """Compute what one of the ``workers`` may spend before the next look at the log, which had so
+    much left at the last one, and of which it has spent ``since_look``: all have read the same
+    figures, and none sees what the others spend meanwhile."""
+    return left_at_look / workers - since_look
 
 
 def affordable(wanted: float, room: float, one: float) -> float:

@@ -27,7 +27,7 @@ finding           the request that an id means
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of calls and ends
-modes             whether a zoo watches, routes a share, or routes all, as it is now
+modes             whether a zoo watches, routes a share, or routes all, and what was forecast of it
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes

@@ -104,7 +104,7 @@ class Purse:
             self._auto.start_allowance,
             self._most_today(),
         )
-        return own_share(left, self._since_look, self._workers)
+        return own_share(left + self._since_look, self._since_look, self._workers)
 
     def _spending(self, known: LabelCosts) -> Spending:
         aside, so_far = self.reserved, known.largest_today + self._asked

@@ -52,7 +52,7 @@ class SamplePurse:
         if self._spent is None:
             return False
         left = self._budget - self._spent - sum(each for _, each in self._reserved)
-        if cost > own_share(left, self._since_look, self._workers):
+        if cost > own_share(left + self._since_look, self._since_look, self._workers):
             return False
         self._reserved.append((now, cost))
         self._since_look += cost

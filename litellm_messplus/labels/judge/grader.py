@@ -16,6 +16,7 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
+from litellm_messplus.labels.purchasing import own_share
 from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime import Counters
@@ -111,7 +112,7 @@ class DailyBudget:
         self._at_look = self._spent
 
     def _is_left(self, most: float, spent: float, at_look: float) -> bool:
-        return spent - at_look < (most - at_look) / self._workers
+        return own_share(most - at_look, spent - at_look, self._workers) > 0.0
 
     def _of(self, today: date) -> Spent:
         return _on(today, self._spent)
