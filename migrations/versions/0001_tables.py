@@ -594,13 +594,7 @@ def upgrade() -> None:
         ),
         comment="One row a user's request: what was decided, from which estimates, and why.",
     )
-    op.create_index(
-        "ix_requests_counted_with",
-        "requests",
-        ["counted_with", "position"],
-        sqlite_where=sa.text("counted_with IS NOT NULL"),
-        postgresql_where=sa.text("counted_with IS NOT NULL"),
-    )
+    _index_where_known("ix_requests_counted_with", "requests", "counted_with")
     op.create_index(
         "ix_requests_created_at_level_key",
         "requests",
@@ -609,13 +603,7 @@ def upgrade() -> None:
     op.create_index("ix_requests_level_position", "requests", ["zoo", "service_level", "position"])
     op.create_index("ix_requests_level_t", "requests", ["zoo", "service_level", "t"], unique=True)
     op.create_index("ix_requests_litellm_call_id", "requests", ["litellm_call_id"])
-    op.create_index(
-        "ix_requests_session",
-        "requests",
-        ["session", "position"],
-        sqlite_where=sa.text("session IS NOT NULL"),
-        postgresql_where=sa.text("session IS NOT NULL"),
-    )
+    _index_where_known("ix_requests_session", "requests", "session")
     op.create_table(
         "snapshots",
         _key("zoo", sa.String(255), "The zoo whose state it is."),
@@ -718,3 +706,8 @@ def _optional(name: str, kind: Any, comment: str, **options: Any) -> sa.Column[A
 
 def _key(name: str, kind: Any, comment: str) -> sa.Column[Any]:
     return sa.Column(name, kind, primary_key=True, comment=comment)
+
+
+def _index_where_known(name: str, table: str, column: str) -> None:
+    known = sa.text(f"{column} IS NOT NULL")
+    op.create_index(name, table, [column, "position"], sqlite_where=known, postgresql_where=known)

@@ -17,6 +17,7 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.lines import read_conversation_key
+from tests.support.proxy import PATIENT
 
 
 def deployment(model: str, price: float) -> dict[str, Any]:
@@ -33,10 +34,6 @@ def deployment(model: str, price: float) -> dict[str, Any]:
 
 METADATA = ("metadata", "litellm_metadata")
 DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
-
-
-PATIENT = 5.0
-"""Seconds for a decision: a busy machine that makes one late is no failure of what is tested."""
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.in_process import url
+from tests.support.proxy import PATIENT
 
 Deployment = dict[str, Any]
 
@@ -110,7 +111,7 @@ async def proxy(
         "router_settings": router_settings,
         "messplus": {
             "database": url(folder),
-            "deadline_seconds": 5.0,
+            "deadline_seconds": PATIENT,
             "zoos": {"zoo": {"alpha": 0.8, **(zoo or {})}},
         },
         **(config or {}),

@@ -16,7 +16,7 @@ import yaml
 
 from tests.support.markdown import Block
 from tests.support.ports import free_port
-from tests.support.proxy import Proxy, until
+from tests.support.proxy import PATIENT, Proxy, until
 
 SHOWN_SECONDS = 240.0
 """How long a command that only shows is repeated, until it shows what the page says."""
@@ -25,8 +25,7 @@ START = "litellm --config proxy_config.yaml"
 CHANGES = re.compile(r"--mode|PATCH|^cp ", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-\d+)?")
 ENDPOINT = re.compile(r"http://gpu-\d:\d+/v1")
-PATIENCE = {"deadline_seconds": 5.0}
-"""A busy machine makes decisions late, which is no matter of the page."""
+PATIENCE = {"deadline_seconds": PATIENT}
 
 
 @dataclass
