@@ -10,7 +10,7 @@
 #
 # EXTRAS are those of the package: `parquet`, of 180 MB, for an archive of old requests
 # (`retention.archive`), and an encoder's.
-# LITELLM must be of version 1.100 or newer, with its environment in /app/.venv. For LiteLLM's Helm
+# LITELLM must be of version 1.106 or newer, with its environment in /app/.venv. For LiteLLM's Helm
 # chart, take the image that the chart names, ghcr.io/berriai/litellm-database.
 ARG LITELLM=ghcr.io/berriai/litellm:main-stable
 ARG UV=ghcr.io/astral-sh/uv:0.8-python3.13-bookworm-slim

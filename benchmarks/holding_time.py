@@ -20,7 +20,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.decision_time import arguments_of_a_request, asked, begun, configuration
+from benchmarks.decision_time import answered, arguments_of_a_request, asked, begun, configuration
 from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.plugin import MessplusPlugin
 
@@ -36,8 +36,7 @@ async def decided(
     started = time.thread_time()
     await plugin.async_filter_deployments("zoo", deployments, messages, arguments)
     taken = (time.thread_time() - started) * 1000
-    called = {**arguments, "model_info": {"id": "model-0-0"}}
-    await plugin.async_pre_call_deployment_hook(called, None)
+    await answered(plugin, arguments)
     return taken
 
 

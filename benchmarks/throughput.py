@@ -36,8 +36,9 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.patience import until
 from tests.support.ports import free_port
-from tests.support.proxy import Config, Proxy, database_url, until, without_plugin, zoo_config
+from tests.support.proxy import Config, Proxy, database_url, without_plugin, zoo_config
 
 PAIRS = 4
 SLICE_SECONDS = 1.5
@@ -54,7 +55,7 @@ def upstream(niceness: int = 0) -> Iterator[str]:
     command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
     process = subprocess.Popen(["nice", "-n", str(niceness), *command])
     try:
-        until(lambda: _answers(port), 20)
+        until(lambda: _answers(port))
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()

@@ -28,8 +28,9 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from tests.support import packages
 from tests.support.builders import build_engine, build_zoo, label, request, served_call
-from tests.support.postgres import missing, postgres_server
+from tests.support.postgres import postgres_server
 
 WORKERS = (1, 2, 4)
 SECONDS = 5.0
@@ -224,8 +225,8 @@ def databases(kind: str) -> Iterator[Iterator[str]]:
         with tempfile.TemporaryDirectory() as folder:
             yield (f"sqlite+aiosqlite:///{Path(folder)}/{n}.db" for n in range(100))
         return
-    if reason := missing():
-        raise SystemExit(reason)
+    if packages.find("postgresql") is None:
+        raise SystemExit(f"{packages.INSTALL} postgresql")
     with postgres_server() as server:
         yield (server.database() for _ in range(100))
 

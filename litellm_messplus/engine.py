@@ -38,7 +38,7 @@ from litellm_messplus.state.policies import build_policy
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +252,15 @@ class Engine:
         """Count it as in flight no longer: it is in the log, or will never be."""
         for unfolded in self._unfolded.values():
             unfolded.pop(request_id, None)
+        for use in self._unfolded_use.values():
+            use.pop(request_id, None)
+
+    def expect_nothing(self, request_id: str) -> None:
+        """Keep the number of a request, and expect nothing of what was decided: another serves it,
+        or nobody."""
+        for unfolded in self._unfolded.values():
+            if request_id in unfolded:
+                unfolded[request_id] = 0.0
         for use in self._unfolded_use.values():
             use.pop(request_id, None)
 

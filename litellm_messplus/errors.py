@@ -26,6 +26,14 @@ class JournalFullError(MessplusError):
     """The database has been away for so long that nothing more is held for it."""
 
 
+class NotWrittenError(MessplusError):
+    """The record was withdrawn before it was written, and never will be."""
+
+
+class UnsettledError(MessplusError):
+    """The transaction that may have written the record does not end."""
+
+
 class BrokenLogError(MessplusError):
     """The database is there, and what it holds is no log; the message says what to do."""
 
@@ -37,6 +45,10 @@ class UnknownRequestError(MessplusError):
 
 class RequestGoneError(UnknownRequestError):
     """The request was pruned. Clients get the same answer as for an id that nobody knows."""
+
+
+class UnloggedRequestError(UnknownRequestError):
+    """The record of the request was dropped, so that nothing can be logged about it."""
 
 
 class TooOftenError(MessplusError):

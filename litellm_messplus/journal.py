@@ -3,17 +3,17 @@
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.arrivals import Arrivals
+from litellm_messplus.backlog import LONGEST, Backlog, Waiting
 from litellm_messplus.engine import Engine, fold
-from litellm_messplus.errors import JournalFullError
+from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.following import Following
 from litellm_messplus.records import Record, RequestRecord, without_text
 from litellm_messplus.restore import keep, restore
@@ -26,41 +26,25 @@ from litellm_messplus.store.history import arrived_ids
 from litellm_messplus.store.log import Numbering
 from litellm_messplus.store.recent_requests import RecentRequests
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
-BATCH = 500
-"""Records written in one transaction."""
-LONGEST_BACKLOG = 100_000
-"""Records held while the database is away; what comes on top is dropped and counted."""
 RETRY_SECONDS = 0.5
+SETTLE_SECONDS = 10.0
+"""How long whoever gave a record up waits for the transaction that may be writing it."""
 TURN_SECONDS = 0.002
 """How long folding keeps the event loop before requests get their turn."""
+REMEMBERED = 4096
+"""Requests that were dropped, the newest: as many as are open."""
 CLOSE_SECONDS = 10.0
 """How long a stop waits for a database that does not answer."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A record in the backlog, and what to resolve when it is written."""
-
-    record: Record
-    written: asyncio.Future[None] | None = None
-    is_durable: bool = False
-
-    def resolve(self) -> None:
-        if self.written is not None and not self.written.done():
-            self.written.set_result(None)
-
-    def refuse(self, error: Exception) -> None:
-        if self.written is not None and not self.written.done():
-            self.written.set_exception(error)
 
 
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
     ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
     words of a user go past its door, whoever hands them over; ``saw`` is told of what did.
-    ``followed`` is told up to where it has folded in what others wrote too."""
+    ``followed`` is told up to where it has folded in what others wrote too. It ``is_failing`` where
+    the database did not let it write or read when it last tried."""
 
     def __init__(
         self,
@@ -76,6 +60,7 @@ class Journal:
         position: int,
     ) -> None:
         self.position = position
+        self.is_failing = False
         self.arrivals = Arrivals()
         self._database = database
         self._engines = engines
@@ -90,7 +75,8 @@ class Journal:
         self._recent = RecentRequests()
         self._numbering = Numbering()
         self._turn_ends = 0.0
-        self._backlog: deque[_Waiting] = deque()
+        self._backlog = Backlog()
+        self._unlogged: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
         self._is_due = False
         self._following = Following(database, counters, self._wake.set)
@@ -120,26 +106,36 @@ class Journal:
                 self._flush_seconds, self._write_now
             )
 
-    async def write_durably(self, record: Record) -> None:
-        """Return when the record, and all handed over before, are committed and folded in.
+    async def write_durably(self, record: Record, patience: float | None = None) -> None:
+        """Return when the record, and all before it about its request, are committed and folded in;
+        after ``patience`` seconds when it is committed.
 
-        Raises sqlalchemy.exc.SQLAlchemyError where the database refuses it, and
-        DatabaseFileGoneError where its file was deleted.
+        Where it is not by then, it is withdrawn: raises NotWrittenError where it never will be
+        written, and UnsettledError where a transaction that writes it does not end. Raises
+        sqlalchemy.exc.SQLAlchemyError where the database refuses it, and DatabaseFileGoneError
+        where its file was deleted.
         """
         written = asyncio.get_running_loop().create_future()
-        self._add(record, written)
+        waiting = self._add(record, written)
         self._write_now()
-        await asyncio.shield(written)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await asyncio.shield(written)
+        if waiting.is_committed:
+            return
+        self._backlog.give_up(waiting)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await asyncio.shield(written)
+        if not waiting.is_committed:
+            raise UnsettledError("a transaction that writes it does not end")
 
     async def flush(self) -> None:
         """Return when everything handed over so far is written."""
-        if not self._backlog:
-            return
-        last = self._backlog[-1]
-        if last.written is None:
-            last.written = asyncio.get_running_loop().create_future()
-        self._write_now()
-        await asyncio.shield(last.written)
+        flushed = self._backlog.flushed()
+        if not flushed.done():
+            self._write_now()
+        await flushed
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop; one that was never started stops at once."""
@@ -158,16 +154,15 @@ class Journal:
         except SQLAlchemyError:  # the log is written; a start will fold it
             self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
-    def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> None:
+    def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> Waiting:
         """Queue a record, as it may be kept. Whoever hands over a future waits for the disk."""
-        kept = record if self._store_text else without_text(record)
-        waiting = _Waiting(kept, written, is_durable=written is not None)
-        if len(self._backlog) >= LONGEST_BACKLOG:
-            self._drop(waiting, JournalFullError(f"{LONGEST_BACKLOG} records are waiting"))
-        else:
-            self._backlog.append(waiting)
-            if self._saw is not None:
-                self._saw(kept)
+        kept, is_full = record if self._store_text else without_text(record), self._backlog.is_full
+        waiting = self._backlog.add(kept, written)
+        if is_full:
+            self._drop(waiting, JournalFullError(f"{LONGEST} records are waiting"))
+        elif self._saw is not None:
+            self._saw(kept)
+        return waiting
 
     def _write_now(self) -> None:
         self._is_due = True
@@ -181,11 +176,14 @@ class Journal:
                     await self._follow_to(self._following.upto)
                 else:
                     await self._flush()
+                self.is_failing = False
             except DatabaseFileGoneError as error:
+                self.is_failing = True
                 self._refuse_durable(error)
                 await asyncio.sleep(RETRY_SECONDS)
                 self._write_now()
             except Exception:
+                self.is_failing = True
                 waiting = len(self._backlog)
                 self._counters.failure(
                     "journal_failures", f"the log cannot be written; {waiting} records wait"
@@ -223,30 +221,27 @@ class Journal:
             self._followed(self.position)
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
-        """Refuse the durable records: nobody waits for a file that may never come back; what was
-        handed over is kept for it."""
+        """Refuse the durable records: nobody waits for a file that may never come back; the others
+        are kept for it."""
         self._counters.failure("database_file_gone", str(error))
-        for waiting in self._backlog:
-            if waiting.is_durable:
-                waiting.refuse(error)
+        for waiting in self._backlog.durable:
+            self._backlog.end(waiting, error)
 
     async def _flush(self) -> None:
         """Write what waits now. What comes in meanwhile has its own flush interval: written at
         once, in transactions of a record or two, it cost the proxy a quarter of its throughput."""
-        due = len(self._backlog)
-        if due == 0:
+        upto = self._backlog.newest
+        if not self._backlog:
             ends = await log.ends(self._database)
             if not await self._begun_anew(ends.start):
                 await self._follow(ends.head)
-        while due > 0:
-            size = min(BATCH, due)
-            await self._write_batch(size)
-            due -= size
+        while self._backlog.has_upto(upto):
+            with self._backlog.batch(upto) as batch:
+                await self._write_batch(batch)
         await self._save_due_snapshots()
 
-    async def _write_batch(self, size: int) -> None:
+    async def _write_batch(self, batch: Sequence[Waiting]) -> None:
         """Write one transaction. What it holds stays in the backlog until it is committed."""
-        batch = [self._backlog[index] for index in range(size)]
         try:
             appended = await self._append(batch)
         except Exception as error:
@@ -254,11 +249,9 @@ class Journal:
                 raise
             await self._write_singly(batch)
             return
-        for _ in batch:
-            self._backlog.popleft()
         await self._fold_written(batch, appended)
 
-    async def _write_singly(self, batch: Sequence[_Waiting]) -> None:
+    async def _write_singly(self, batch: Sequence[Waiting]) -> None:
         """Write records one by one: one that the database will never take must not hold up the
         others."""
         for waiting in batch:
@@ -267,21 +260,39 @@ class Journal:
             except Exception as error:
                 if not is_the_records_fault(error):
                     raise
-                self._backlog.popleft()
-                self._drop(waiting, error)
+                await self._refused(waiting, error)
                 continue
-            self._backlog.popleft()
             await self._fold_written([waiting], appended)
 
-    async def _append(self, batch: Sequence[_Waiting]) -> log.Appended:
-        return await log.append(
+    async def _refused(self, waiting: Waiting, error: Exception) -> None:
+        """Drop a record that the database refuses, unless it has it: the answer to a commit may
+        have been lost."""
+        is_twice = isinstance(error, IntegrityError)
+        if is_twice and await log.is_logged(self._database, waiting.record):
+            waiting.is_committed = True
+        else:
+            self._drop(waiting, error)
+
+    async def _append(self, batch: Sequence[Waiting]) -> log.Appended:
+        """Append a batch. Raises UnloggedRequestError where a record of it is about a request that
+        was dropped."""
+        for waiting in batch if self._unlogged else ():
+            if getattr(waiting.record, "request_id", None) in self._unlogged:
+                raise UnloggedRequestError(
+                    "the request was not logged, so that nothing is logged about it; the proxy's "
+                    "log says why"
+                )
+        appended = await log.append(
             self._database,
             [waiting.record for waiting in batch],
             is_durable=any(waiting.is_durable for waiting in batch),
             numbering=self._numbering,
         )
+        for waiting in batch:
+            waiting.is_committed = True
+        return appended
 
-    async def _fold_written(self, batch: Sequence[_Waiting], appended: log.Appended) -> None:
+    async def _fold_written(self, batch: Sequence[Waiting], appended: log.Appended) -> None:
         records = [waiting.record for waiting in batch]
         entries = self._recent.entries(records, appended.before)
         is_next = appended.before == self.position  # else others wrote between, who knows what
@@ -293,18 +304,19 @@ class Journal:
             elif not await self._begun_anew(appended.start):
                 await self._follow(appended.last)
         finally:  # committed is committed: what could not be read back now is folded in later
-            for waiting in batch:
-                waiting.resolve()
             self.arrivals.came(records)
 
-    def _drop(self, waiting: _Waiting, error: Exception) -> None:
+    def _drop(self, waiting: Waiting, error: Exception) -> None:
         record = waiting.record
         self._counters.add("records_dropped")
         # Named, not shown: it may hold a user's words.
         logger.error("dropped a %s that cannot be written: %s", type(record).__name__, error)
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
-        waiting.refuse(error)
+            self._unlogged[record.request_id] = None
+            if len(self._unlogged) > REMEMBERED:
+                self._unlogged.popitem(last=False)
+        self._backlog.end(waiting, error)
 
     async def _begun_anew(self, start: int) -> bool:
         """Tell whether the engines had to be restored: the log starts later now, and what they

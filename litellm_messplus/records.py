@@ -172,6 +172,26 @@ class CallRecord:
     answer: str | None = None
 
 
+LONGEST_ERROR = 2000
+"""Characters of an error that are logged."""
+REFUSALS = frozenset({400, 413, 422})
+"""The HTTP statuses of a request that is at fault itself: malformed, too long, or against the
+provider's policy."""
+REFUSED = "refused with "
+
+
+def error_words(error: BaseException) -> str:
+    """Write an error for the log; first of all whether the request itself was refused."""
+    status = getattr(error, "status_code", None)
+    refused = f"{REFUSED}{status}: " if status in REFUSALS else ""
+    return f"{refused}{type(error).__name__}: {error}"[:LONGEST_ERROR]
+
+
+def is_refusal(words: str | None) -> bool:
+    """Tell whether these words in the log are of a request that was refused itself."""
+    return words is not None and words.startswith(REFUSED)
+
+
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
     """A source's word on one call; a later label of the same source replaces it. ``weight`` 0

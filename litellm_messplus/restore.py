@@ -14,7 +14,7 @@ from litellm_messplus.store import base, lessons, log, snapshots
 from litellm_messplus.store.base import Base
 from litellm_messplus.store.entries import read_entries
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
 
 async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:

@@ -4,17 +4,40 @@ setting, the version that is installed, and tasks beside the requests."""
 import asyncio
 import importlib
 import logging
+import os
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import suppress
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
-# What went wrong or was left out, counted since the start; shown by `GET /messplus/health`.
+# What goes to the proxy's log. It may quote a client, whose text must not look like another line.
 
 logger = logging.getLogger("litellm_messplus")
+"""The package's only one: what is attached here sees every line."""
+TRACEBACKS = logging.Formatter()
+
+
+def escaped(text: str) -> str:
+    """Escape what cannot be printed, such as ends of lines and what colours a terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def keep_in_line(record: logging.LogRecord) -> bool:
+    """Write what a record says in one line, and what it raised indented below it."""
+    record.msg, record.args = escaped(record.getMessage()), None
+    if record.exc_info:
+        lines = TRACEBACKS.formatException(record.exc_info).splitlines()
+        record.exc_text = "\n".join(f"    {escaped(line)}" for line in lines)
+    return True
+
+
+logger.addFilter(keep_in_line)
+
+# What went wrong or was left out, counted since the start; shown by `GET /messplus/health`.
 
 LOG_SECONDS = 60.0
 """One trace a minute and kind, with the count, so that a failing part cannot flood the log."""
@@ -38,7 +61,9 @@ class Counters:
         if now - self._logged.get(name, -LOG_SECONDS) < LOG_SECONDS:
             return
         self._logged[name] = now
-        logger.warning("%s (%s so far: %d)", message, name, self._counts[name], exc_info=True)
+        logger.warning(
+            "%s (%s so far: %d)", message, name, self._counts[name], exc_info=sys.exception()
+        )
 
     def as_dict(self) -> dict[str, int]:
         """Return every count by name."""
@@ -70,6 +95,17 @@ PACKAGE = "litellm-messplus"
 def version() -> str:
     """Return the version of the installed package."""
     return metadata.version(PACKAGE)
+
+
+# The end of a start that cannot go on.
+
+
+def end_process(reason: str) -> NoReturn:
+    """Print one message in place of a traceback, and end the process, so that no worker is started
+    again."""
+    print(f"\nmessplus: {reason}\n", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 # A task that runs beside the requests, from the start of the plugin to its stop.

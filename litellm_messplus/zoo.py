@@ -1,7 +1,7 @@
 """A zoo: its candidates, their prices, its promises. As configured, and as its models come and
 go."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -83,6 +83,12 @@ class Zoo:
         if wanted is not None and wanted in self.present:
             return wanted
         return most_expensive({name: self.prices[name] for name in self.present or self.prices})
+
+    def largest_of(self, candidates: Iterable[str]) -> str:
+        """Name the one that stands for quality among some: the largest of all, else the most
+        expensive; nothing where none of them is known."""
+        prices = {name: self.prices[name] for name in candidates if name in self.prices}
+        return self.largest if self.largest in prices else most_expensive(prices)
 
     @cached_property
     def levels(self) -> dict[str, ServiceLevel]:

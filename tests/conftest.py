@@ -6,7 +6,7 @@ With `--postgres`, the proxies of the end-to-end tests keep their history on a r
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.zoo import Zoo
+from tests.support import failures, packages
 from tests.support.builders import POLICIES, build_zoo
-from tests.support.postgres import missing, postgres_server
+from tests.support.postgres import postgres_server
 from tests.support.proxy import POSTGRES
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -40,13 +41,33 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SERVER] = running = ExitStack()
     if not config.getoption("--postgres"):
         return
-    if reason := missing():
-        raise pytest.UsageError(f"--postgres: {reason}")
+    if packages.find("postgresql") is None:
+        raise pytest.UsageError(f"--postgres: {packages.INSTALL} postgresql")
     os.environ[POSTGRES] = running.enter_context(postgres_server()).url()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say at the end how to install what tests were skipped without."""
+    yield
+    reasons = [str(report.longrepr) for report in terminalreporter.getreports("skipped")]
+    if line := packages.summary(reasons):
+        terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[SERVER].close()
+
+
+@pytest.fixture(autouse=True)
+def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test of a real proxy ends with no failure counted but those that it is marked with."""
+    yield
+    if request.node.get_closest_marker("end_to_end") is None:
+        return
+    wanted = {name for mark in request.node.iter_markers("counts") for name in mark.args}
+    found = failures.newly_counted()
+    assert not {name for names in found.values() for name in names} - wanted, found
 
 
 @pytest.fixture

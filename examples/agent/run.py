@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
 import httpx
 from openai import APIConnectionError, APIStatusError, OpenAI
@@ -13,11 +14,12 @@ from rich.console import Console
 from rich.progress import track
 
 from examples.agent.report import Report, table
-from examples.agent.serving import own_proxy
 from examples.agent.session import Session, Work
 from examples.agent.tasks import Task, generate
+from examples.serving import own_proxy
 from litellm_messplus.demo.session import refusal, refusal_of_route
 
+FOLDER = Path(__file__).parent
 ZOOS = ("agent-tasks", "agent-held", "agent-unheld")
 
 
@@ -63,7 +65,7 @@ def main() -> None:
     if (options.url is None) != (options.key is None):
         parser.error("--url and --key go together")
     given = nullcontext((options.url, options.key))
-    with own_proxy() if options.url is None else given as (url, key):
+    with own_proxy(FOLDER) if options.url is None else given as (url, key):
         reports = compare(url, key, list(generate(options.tasks, options.seed)))
     if options.json:
         json.dump([report.as_dict() for report in reports], sys.stdout)

@@ -19,7 +19,13 @@ from litellm_messplus.certificate.reading import (
     heard_since,
     span_of,
 )
-from litellm_messplus.status.interval import Interval, Verdict, points_below, verdict
+from litellm_messplus.status.interval import (
+    Interval,
+    Verdict,
+    points_below,
+    verdict,
+    verdict_in_words,
+)
 from litellm_messplus.store.reading import one_moment, reading
 
 LEVEL = 0.95
@@ -91,9 +97,7 @@ class Claim:
     @property
     def verdict_in_words(self) -> str:
         """Say it as the status does."""
-        if self.kept_within_points is None:
-            return str(self.verdict)
-        return f"{self.verdict} {self.kept_within_points:.1f} points"
+        return verdict_in_words(self.verdict, self.kept_within_points)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from litellm_messplus.certificate.claim import Certificate, Claim, Promise
 from litellm_messplus.certificate.evidence import Sampling
+from litellm_messplus.figures import percent
 
 IN_WORDS = {
     Sampling.JUDGE: "a judge's grades of a random sample, beside what users and checks said",
@@ -44,20 +45,20 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield f"## Service level {promise.service_level}"
     yield ""
     yield (
-        f"**Promised: {_percent(claim.alpha)} of the {claim.unit} satisfied. "
+        f"**Promised: {percent(claim.alpha)} of the {claim.unit} satisfied. "
         f"{claim.verdict_in_words.capitalize()}.**"
     )
     yield ""
     yield (
-        f"Between {_percent(claim.low)} and {_percent(claim.high)} of the {claim.requests:,} "
-        f"{claim.unit} were satisfied, most likely {_percent(claim.rate)}, by "
+        f"Between {percent(claim.low)} and {percent(claim.high)} of the {claim.requests:,} "
+        f"{claim.unit} were satisfied, most likely {percent(claim.rate)}, by "
         f"{IN_WORDS[claim.sampling]}."
     )
     yield ""
     last = promise.last
     yield (
-        f"The newest {last.requests:,}, of up to {window:,}: between {_percent(last.low)} and "
-        f"{_percent(last.high)}, {last.verdict_in_words}."
+        f"The newest {last.requests:,}, of up to {window:,}: between {percent(last.low)} and "
+        f"{percent(last.high)}, {last.verdict_in_words}."
     )
     yield ""
     yield "### Evidence"
@@ -96,7 +97,3 @@ def _method(found: Certificate) -> Iterator[str]:
         "most. The interval of the newest requests is right at every look at that window, and not "
         "for all windows together. The method, and its sources: docs/certificate.md."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"

@@ -165,18 +165,24 @@ def rate_bounds(yes: Vector, trials: Vector, made: Vector | float) -> tuple[Vect
     )
 
 
-def is_surely_above(yes: Vector, trials: Vector, rate: float, made: float) -> NDArray[np.bool_]:
+def is_surely_above(
+    yes: Vector, trials: Vector, rate: Vector | float, made: float
+) -> NDArray[np.bool_]:
     """Tell whether a rate lies above this one: whether its lower bound would. It asks for one
     likelihood, where a bound asks for one a halving."""
     return (_share(yes, trials) > rate) & _is_doubted(yes, trials, rate, made)
 
 
-def is_surely_below(yes: Vector, trials: Vector, rate: float, made: float) -> NDArray[np.bool_]:
+def is_surely_below(
+    yes: Vector, trials: Vector, rate: Vector | float, made: float
+) -> NDArray[np.bool_]:
     """Tell whether a rate lies below this one."""
     return (_share(yes, trials) < rate) & _is_doubted(yes, trials, rate, made)
 
 
-def _is_doubted(yes: Vector, trials: Vector, rate: float, made: float) -> NDArray[np.bool_]:
+def _is_doubted(
+    yes: Vector, trials: Vector, rate: Vector | float, made: float
+) -> NDArray[np.bool_]:
     likelihood = _log_likelihood(yes, trials - yes, np.full_like(trials, rate))
     return np.asarray(likelihood < _mixed(yes, trials) - made)
 

@@ -32,11 +32,10 @@ def explain(
     """Explain one request: which model served it and why, what was expected, what it cost."""
     import json
 
-    from rich.console import Console
-
     from litellm_messplus.errors import MessplusError
     from litellm_messplus.inspecting.explain import explain as explained
     from litellm_messplus.inspecting.render import render_explanation
+    from litellm_messplus.terminal import show
 
     if url is not None and database is not None:
         raise SystemExit("messplus: give --url or --database, not both")
@@ -49,7 +48,7 @@ def explain(
     if as_json:
         print(json.dumps(found.as_dict()))
     else:
-        Console(highlight=False).print(render_explanation(found))
+        show(render_explanation(found))
 
 
 def _logged(given: str, database: str | None, url: str | None, key: str | None) -> "Logged":
@@ -92,12 +91,11 @@ def requests(
     import asyncio
     import json
 
-    from rich.console import Console
-
     from litellm_messplus.errors import MessplusError
     from litellm_messplus.inspecting.listing import Wanted, requests_in
     from litellm_messplus.inspecting.render import render_requests
     from litellm_messplus.status.build import default_database
+    from litellm_messplus.terminal import show
 
     wanted = Wanted(last, zoo, model, unsatisfied, of_key)
     try:
@@ -107,7 +105,7 @@ def requests(
     if as_json:
         print(json.dumps([each.as_dict() for each in found]))
     else:
-        Console(highlight=False).print(render_requests(found))
+        show(render_requests(found))
 
 
 # `messplus feedback`: its options.

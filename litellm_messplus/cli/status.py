@@ -73,26 +73,24 @@ def ask_proxy(url: str, key: str, window: int) -> "Status":
     """
     from pydantic import ValidationError
 
-    from litellm_messplus.inspecting.asking import NoAnswerError, ask
+    from litellm_messplus.inspecting.asking import OtherServerError, ask
     from litellm_messplus.status.report import Status
 
     try:
         return Status.of(ask("GET", url, key, "status", window=window))
     except ValidationError as error:
-        raise NoAnswerError(
-            f"the server on {url} is not a proxy with this version of the plugin"
-        ) from error
+        raise OtherServerError(url) from error
 
 
 def _show_learned(url: str | None, key: str | None, database: str | None, *, as_json: bool) -> None:
     import json
 
     from pydantic import ValidationError
-    from rich.console import Console
 
-    from litellm_messplus.inspecting.asking import NoAnswerError, ask
+    from litellm_messplus.inspecting.asking import OtherServerError, ask
     from litellm_messplus.status.build import default_database
     from litellm_messplus.status.learned import Learned, learned_of, render_learned
+    from litellm_messplus.terminal import show
 
     if url is None:
         found = asyncio.run(learned_of(database or default_database()))
@@ -100,13 +98,11 @@ def _show_learned(url: str | None, key: str | None, database: str | None, *, as_
         try:
             found = Learned.of(ask("GET", url, key or keys.find(), "learned"))
         except ValidationError as error:
-            raise NoAnswerError(
-                f"the server on {url} is not a proxy with this version of the plugin"
-            ) from error
+            raise OtherServerError(url) from error
     if as_json:
         print(json.dumps(found.as_dict()))
     else:
-        Console(highlight=False).print(render_learned(found))
+        show(render_learned(found))
 
 
 def _ask_database(database: str | None, window: int) -> "Status":
@@ -129,6 +125,7 @@ def _print(found: "Status", *, full: bool) -> None:
     from rich.console import Console
 
     from litellm_messplus.status.render import alert_lines, render, summary
+    from litellm_messplus.terminal import show
 
     console = Console(highlight=False)
     for line in (*summary(found), *alert_lines(found)):
@@ -136,7 +133,7 @@ def _print(found: "Status", *, full: bool) -> None:
     if not found.levels:
         console.print("no requests yet")
     elif full:
-        console.print(render(found))
+        show(render(found))
     else:
         console.print("messplus status --full shows the tables")
 

@@ -10,10 +10,12 @@ import typer
 
 from litellm_messplus.cli import keys
 from litellm_messplus.cli.keys import ProxyKey
+from litellm_messplus.cli.zoo import mode_in_words
 
 if TYPE_CHECKING:
     from litellm_messplus.proxy.checking import Checked
     from litellm_messplus.retention.prune import Pruned
+    from litellm_messplus.settings.serving import WatchSettings
     from litellm_messplus.upkeep.finding import VerifyReport
 
 # `messplus check`: is this configuration one that the proxy would start with?
@@ -31,23 +33,29 @@ def check(
         bool, typer.Option("--json", help="One JSON object in place of the tables.")
     ] = False,
 ) -> None:
-    """Check a configuration without starting anything: zoos, candidates, prices, labels.
+    """Check a configuration without starting anything: zoos, modes, candidates, prices, labels.
 
     Exits with status 1 and one line where the proxy would not start with it.
     """
     # LiteLLM would ask the network for prices when it is imported; its package has them too.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import asyncio
     import json
+    from dataclasses import replace
 
     from rich.console import Console
 
     from litellm_messplus.encoders.lookup import load_encoder
     from litellm_messplus.errors import MessplusError
-    from litellm_messplus.proxy.checking import checked
+    from litellm_messplus.proxy.checking import checked, database_notes
+    from litellm_messplus.proxy.litellm_fit import check_litellm
     from litellm_messplus.settings.load import read_config
 
     try:
+        check_litellm()
         found = checked(read_config(config))
+        of_database = asyncio.run(database_notes(found.database))
+        found = replace(found, notes=(*found.notes, *of_database))
         if with_encoder:
             load_encoder(found.encoder)
     except MessplusError as error:
@@ -73,6 +81,8 @@ def _print(found: "Checked", console: object) -> None:
             name = f"{each.name} (largest)" if each.is_largest else each.name
             table.add_row(name, str(each.replicas), f"{each.prompt:g}", f"{each.completion:g}")
         console.print(table)
+        console.print(f"mode: {mode_in_words(zoo.mode, zoo.share, zoo.before)}")
+        console.print(f"watch: {_watch(zoo.watch, zoo.cost_unit)}")
         console.print(f"labels: {', '.join(zoo.labels)}")
         for note in zoo.notes:
             console.print(f"note: {note}")
@@ -80,6 +90,15 @@ def _print(found: "Checked", console: object) -> None:
     for note in found.notes:
         console.print(f"note: {note}")
     console.print("the proxy would start with this")
+
+
+def _watch(watch: "WatchSettings", unit: str) -> str:
+    budget = watch.budget_per_day
+    most = "without a budget" if budget is None else f"for {budget:g} {unit} a day at most"
+    return (
+        f"of what is served as before, {100.0 * watch.sample:g} % is called unseen, {most}, and "
+        f"{watch.decided_per_second:g} requests a second are decided"
+    )
 
 
 # `messplus verify`: its options.
@@ -181,6 +200,18 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")
     ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HASH_OR_ALIAS",
+            help="Erase what identifies the requests of one key, and what was in them; with --drop "
+            "or --dry-run. Without --before: of all that are a day old.",
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The same for one user, of the key or of the client."),
+    ] = None,
     database: Annotated[
         str | None,
         typer.Option(
@@ -208,7 +239,8 @@ def prune(
         bool, typer.Option("--json", help="One JSON object in place of the table.")
     ] = False,
 ) -> None:
-    """Remove old requests from the log; what they taught stays. A proxy may be running."""
+    """Remove old requests from the log, or erase whose they are; what they taught stays. A proxy
+    may be running."""
     import asyncio
 
     from litellm_messplus.errors import MessplusError
@@ -220,6 +252,14 @@ def prune(
         if begin_anew is not None:
             _begin_anew(place, begin_anew)
             return
+        if key is not None or user is not None:
+            if None not in (key, user) or to is not None or forget_zoo or drop is dry_run:
+                raise SystemExit(
+                    "messplus: give --key or --user, and either --drop or --dry-run; an erased "
+                    "request is not archived"
+                )
+            _erase(place, key, user, before, is_dry_run=dry_run, as_json=as_json)
+            return
         ways = (to is not None) + drop
         if before is None or ways > 1 or (ways == 0 and not dry_run):
             raise SystemExit("messplus: give --before, and either --to FOLDER or --drop")
@@ -230,6 +270,25 @@ def prune(
     except MessplusError as error:
         raise SystemExit(f"messplus: {error}") from error
     _show_pruned(found, as_json=as_json)
+
+
+def _erase(
+    database: str,
+    key: str | None,
+    user: str | None,
+    before: datetime | None,
+    *,
+    is_dry_run: bool,
+    as_json: bool,
+) -> None:
+    import asyncio
+    import json
+
+    from litellm_messplus.retention import erase
+
+    take = erase.dry_run if is_dry_run else erase.erase
+    found = asyncio.run(take(database, erase.Owner(key, user), before))
+    print(json.dumps(found.as_dict()) if as_json else "\n".join(erase.render(found)))
 
 
 def _begin_anew(database: str, zoo: str) -> None:

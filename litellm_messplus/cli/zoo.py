@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from litellm_messplus.cli import keys
+from litellm_messplus.figures import around, figure, percent, percent_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,22 +105,27 @@ def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterato
 
 
 def _mode(found: "Mapping[str, Any]") -> str:
-    share = f" of {found['share']:.3g}" if found["mode"] == ModeOption.CANARY else ""
-    return f"{found['mode']}{share}, before {found['before'] or 'nothing: no way back'}"
+    return mode_in_words(found["mode"], found["share"], found["before"])
+
+
+def mode_in_words(mode: str, share: float, before: str | None) -> str:
+    """Say how far a zoo is switched on, and what serves what it does not route."""
+    of = f" of {share:.3g}" if mode == ModeOption.CANARY else ""
+    return f"{mode}{of}, before {before or 'nothing: no way back'}"
 
 
 def _forecast(found: "Mapping[str, Any]") -> str:
     satisfied, cost = found["satisfaction"], found["cost"]
     rate = "satisfaction not known yet"
     if satisfied is not None:
-        rate = f"{satisfied['estimate']:.1%} ({satisfied['low']:.1%} to {satisfied['high']:.1%})"
+        rate = percent_around(satisfied["estimate"], satisfied["low"], satisfied["high"])
     money = "cost not known yet"
     if cost is not None:
-        money = f"{cost['estimate']:.4g} ({cost['low']:.4g} to {cost['high']:.4g}) a request"
+        money = f"{around(cost['estimate'], cost['low'], cost['high'])} a request"
     return f"{rate}, {money}, from {found['requests']} requests, {found['called']} judged"
 
 
 def _happened(found: "Mapping[str, Any]") -> str:
-    rate = "nobody judged" if found["satisfaction"] is None else f"{found['satisfaction']:.1%}"
-    cost = "cost not known" if found["cost"] is None else f"{found['cost']:.4g} a request"
+    rate = "nobody judged" if found["satisfaction"] is None else percent(found["satisfaction"])
+    cost = "cost not known" if found["cost"] is None else figure(found["cost"], "a request")
     return f"{rate}, {cost}, {found['requests']} requests"

@@ -4,8 +4,8 @@ A *line* is one prompt that grows, with what is warm of it at the deployments. A
 what one label settles: the line that began it, and all that branched from it, were asked again or
 compacted, or have its session. Both are named by the request that began them.
 
-`Lines` of `lines.py` is asked where a request stands before it is decided (`find`), and told who is
-called (`called`) and what became of it (`ended`). For the log, a place has the conversation's and
+`Lines` of `lines.py` is asked where a request stands before it is decided (`find`), and told who
+answers (`called`) and what became of it (`ended`). For the log, a place has the conversation's and
 the line's names, the prefix, and the turn.
 """
 
@@ -30,7 +30,7 @@ class Joined(StrEnum):
 @dataclass(slots=True, eq=False)
 class Line:
     """One prompt that grows. ``tip`` is the digest of its newest form, ``requests`` counts them.
-    ``candidate`` and ``deployment`` are who was called last, None before the first call; ``warm``
+    ``candidate`` and ``deployment`` are who answered last, None before the first answer; ``warm``
     is what the deployments have in their caches, by deployment. The candidate serves since the
     request of number ``held_from``; ``is_answered`` where its last request was. ``prompt_tokens``
     and ``characters`` are of the newest prompt that was answered, ``stored`` is the share that was

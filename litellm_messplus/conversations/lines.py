@@ -79,10 +79,10 @@ class Lines:
         return place
 
     def called(self, line: Line, candidate: str | None, deployment: str) -> None:
-        """Tell who is called, before the answer is there: the next request may come first."""
+        """Tell who answers, before the end is known: the next request may come first."""
         if line.candidate != candidate:
             line.held_from = max(line.requests, 1)
-        line.candidate, line.deployment, line.is_answered = candidate, deployment, False
+        line.candidate, line.deployment = candidate, deployment
 
     def ended(
         self,
@@ -240,7 +240,7 @@ class Lines:
         )
 
     def _keep(self, line: Line, prompt: Digest, now: float) -> None:
-        line.tip, line.used_at = prompt, now
+        line.tip, line.used_at, line.is_answered = prompt, now, False
         line.requests += 1
         self._lines[line.name] = line
         self._lines.move_to_end(line.name)

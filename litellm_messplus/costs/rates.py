@@ -101,6 +101,15 @@ def _rate(rates: Mapping[str, Any], name: str) -> float | None: ...
 @overload
 def _rate(rates: Mapping[str, Any], name: str, missing: float) -> float: ...
 def _rate(rates: Mapping[str, Any], name: str, missing: float | None = None) -> float | None:
-    """Read a number. YAML reads `3e-7` as text, so text that is a number is one."""
     found = rates.get(name)
-    return missing if found is None else float(found)
+    return missing if found is None else number(found)
+
+
+def number(given: Any) -> float:
+    """Read a price. YAML reads `3e-7` as text, so text that is a number is one; `true` is none.
+
+    Raises TypeError or ValueError for what is no number.
+    """
+    if isinstance(given, bool):
+        raise TypeError(f"{given} is no number")
+    return float(given)

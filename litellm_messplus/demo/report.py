@@ -3,14 +3,24 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 from litellm_messplus.demo.asides import Aside
 from litellm_messplus.demo.session import Outcome, Reported, Sent
+from litellm_messplus.figures import figure, percent, percent_around
 from litellm_messplus.replay.hindsight import Hindsight
+from litellm_messplus.status.interval import (
+    Verdict,
+    points_below,
+    verdict,
+    verdict_in_words,
+    wilson,
+)
+from litellm_messplus.status.render import STYLES
 
 # What could have been had, known only once every model has answered every task.
 
@@ -70,8 +80,8 @@ def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | N
     for candidate, cost in counted.items():
         if abs(charged[candidate] - cost) > TOLERANCE * cost:
             return (
-                f"not known: LiteLLM charges ${charged[candidate]:.6g} for calls of {candidate} "
-                f"that the zoo counts as {cost:.6g}"
+                f"not known: LiteLLM charges {figure(charged[candidate], 'usd')} for calls of "
+                f"{candidate} that the zoo counts as {figure(cost)}"
             )
     return None
 
@@ -124,26 +134,16 @@ class Judging:
         return both, first, second
 
 
-SLACK = 0.03
-"""How far below alpha a rate may be by chance alone."""
-
-Verdict = Literal["kept", "within chance of alpha", "not kept"]
-COLOURS: dict[Verdict, str] = {
-    "kept": "green",
-    "within chance of alpha": "yellow",
-    "not kept": "red",
-}
-
-
 NOT_TOLD = Judging()
 
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """The result of a session. Costs are sums in the zoo's unit, exploration calls included; shares
-    are from 0 to 1.
+    """The result of a session. Costs are sums in the zoo's unit, exploration calls included, which
+    is None where the key is no administrator's; shares are from 0 to 1.
 
-    ``satisfaction`` is the truth, which the demo alone knows. ``satisfaction_reported`` is what the
+    ``satisfaction`` is the truth, which the demo alone knows; ``verdict`` and the interval around
+    it are by the rule of the status. ``satisfaction_reported`` is what the
     proxy makes of the labels, with its interval at 95 %, and ``labelled`` the share of requests
     that have one. ``unrouted`` requests, which LiteLLM served by its own choice, are in no other
     figure. ``times_hindsight_mix`` and ``times_oracle`` are our cost as a multiple of those two,
@@ -152,7 +152,10 @@ class DemoReport:
 
     alpha: float
     satisfaction: float
+    low: float
+    high: float
     verdict: Verdict
+    kept_within_points: float | None
     labels: str
     labelled: float
     satisfaction_reported: float | None
@@ -160,6 +163,7 @@ class DemoReport:
     satisfaction_high: float | None
     cost: float
     cost_largest: float
+    cost_unit: str | None
     cost_hindsight_mix: float | None
     times_hindsight_mix: float | None
     cost_oracle: float | None
@@ -192,12 +196,17 @@ class DemoReport:
         served = Counter(str(result["served"]) for result in results)
         alpha = outcomes[-1]["alpha"]
         satisfaction = sum(request.satisfied for request in sent) / len(sent)
+        interval = wilson(satisfaction, len(sent))
+        assert interval is not None, "a session is not empty"
         cost = sum(result["cost"] for result in results)
         times_largest, of_first, of_second = judging.shares(results)
         return cls(
             alpha=alpha,
             satisfaction=satisfaction,
-            verdict=verdict(satisfaction, alpha),
+            low=interval.low,
+            high=interval.high,
+            verdict=verdict(interval, alpha),
+            kept_within_points=points_below(interval, alpha),
             labels=labels,
             labelled=sum(result["satisfaction"] is not None for result in results) / len(results),
             satisfaction_reported=reported.rate,
@@ -205,6 +214,7 @@ class DemoReport:
             satisfaction_high=reported.high,
             cost=cost,
             cost_largest=sum(result["cost_largest"] for result in results),
+            cost_unit=reported.cost_unit,
             cost_hindsight_mix=yardsticks.hindsight_mix,
             times_hindsight_mix=_times(cost, yardsticks.hindsight_mix),
             cost_oracle=yardsticks.oracle,
@@ -226,42 +236,37 @@ class DemoReport:
         return asdict(self)
 
 
-def verdict(satisfaction: float, alpha: float) -> Verdict:
-    """Say whether the promise was kept."""
-    if satisfaction >= alpha:
-        return "kept"
-    return "within chance of alpha" if satisfaction >= alpha - SLACK else "not kept"
-
-
 def table(report: DemoReport) -> Table:
     """Lay the report out for people."""
     shown = Table(title=f"{report.requests} requests through the proxy", show_header=False)
     shown.add_column(justify="left")
     shown.add_column(justify="right")
-    shown.add_row("promised: share satisfied (alpha)", f"{report.alpha:.1%}")
-    colour = COLOURS[report.verdict]
-    satisfied = f"[{colour}]{report.satisfaction:.1%}[/{colour}]"
-    shown.add_row(f"{report.verdict}: share satisfied", satisfied)
+    shown.add_row("promised: share satisfied (alpha)", percent(report.alpha))
+    satisfied = percent_around(report.satisfaction, report.low, report.high)
+    words = verdict_in_words(report.verdict, report.kept_within_points)
+    shown.add_row(f"{words}: share satisfied", Text(satisfied, style=STYLES[report.verdict]))
     shown.add_section()
-    shown.add_row(f"labelled (--labels {report.labels})", f"{report.labelled:.1%}")
-    shown.add_row("satisfied by the labels", _reported(report))
+    shown.add_row(f"labelled (--labels {report.labels})", percent(report.labelled))
+    reported = (report.satisfaction_reported, report.satisfaction_low, report.satisfaction_high)
+    shown.add_row("satisfied by the labels", percent_around(*reported))
     shown.add_section()
-    shown.add_row("cost, explorations included", f"{report.cost:.6f}")
-    shown.add_row("cost of always calling the largest", f"{report.cost_largest:.6f}")
-    shown.add_row("saved", f"{1 - report.cost / report.cost_largest:.1%}")
+    shown.add_row("cost, explorations included", figure(report.cost, report.cost_unit))
+    largest = figure(report.cost_largest, report.cost_unit)
+    shown.add_row("cost of always calling the largest", largest)
+    shown.add_row("saved", percent(1 - report.cost / report.cost_largest))
     if report.cost_judging and report.times_largest is not None:
-        shown.add_row("cost of judging, in dollars", f"{report.cost_judging:.6f}")
-        shown.add_row("saved, judging paid", f"{1 - report.times_largest:.1%}")
+        shown.add_row("cost of judging", figure(report.cost_judging, "usd"))
+        shown.add_row("saved, judging paid", percent(1 - report.times_largest))
     shown.add_section()
     for row in _yardsticks(report):
         shown.add_row(*row)
     shown.add_section()
     for name, share in report.model_mix.items():
-        shown.add_row(f"served by {name}", f"{share:.1%}")
+        shown.add_row(f"served by {name}", percent(share))
     if report.unrouted:
         shown.add_row("left to LiteLLM, not counted here", str(report.unrouted))
     shown.add_row("explorations", str(report.explorations))
-    shown.add_row("virtual queue at the last decision", f"{report.queue:.2f}")
+    shown.add_row("virtual queue at the last decision", figure(report.queue, "requests"))
     return shown
 
 
@@ -272,9 +277,10 @@ def _yardsticks(report: DemoReport) -> Iterator[tuple[str, str]]:
         ("hindsight mix", report.cost_hindsight_mix, report.times_hindsight_mix),
         ("oracle", report.cost_oracle, report.times_oracle),
     ):
-        yield f"cost of the {name}", note or "not known" if cost is None else f"{cost:.6f}"
+        known = figure(cost, report.cost_unit)
+        yield f"cost of the {name}", note or "not known" if cost is None else known
         if times is not None:
-            yield "our cost, as a multiple of it", f"{times:.2f}"
+            yield "our cost, as a multiple of it", figure(times)
     if report.cost_hindsight_mix is not None and note is not None:
         yield "in hindsight", note
 
@@ -282,14 +288,3 @@ def _yardsticks(report: DemoReport) -> Iterator[tuple[str, str]]:
 def _times(cost: float, other: float | None) -> float | None:
     """Divide our cost by another; None where that one costs nothing."""
     return cost / other if other else None
-
-
-def _reported(report: DemoReport) -> str:
-    rate, low, high = (
-        report.satisfaction_reported,
-        report.satisfaction_low,
-        report.satisfaction_high,
-    )
-    if rate is None or low is None or high is None:
-        return "unknown"
-    return f"{rate:.1%} ({low:.1%} to {high:.1%})"

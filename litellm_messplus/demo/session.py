@@ -10,38 +10,23 @@ import httpx
 from openai import APIStatusError, OpenAI
 
 from litellm_messplus.demo.tasks import Task, is_satisfactory
+from litellm_messplus.inspecting.asking import error_of, in_one_line, refuses_key, wrong_key
 
 # What the proxy says when it refuses a request, in one line.
-
-LONGEST = 200
-"""Characters of the proxy's own words."""
-KEY_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-UNKNOWN_KEY = "no_db_connection"
-"""LiteLLM's type of error, with status 400, for a key that it does not know and would look up in a
-database that it does not have."""
 
 
 def said(error: APIStatusError) -> str:
     """Return the proxy's own words, else its status."""
     body = error.body
     message = body.get("message") if isinstance(body, dict) else None
-    return _shortened(message, error.status_code)
-
-
-def _shortened(message: object, status: int) -> str:
-    words = " ".join(str(message or "").split()) or f"status {status}"
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    return in_one_line(message, error.status_code)
 
 
 def refusal(error: APIStatusError, url: str) -> str:
     """Say what the proxy on that URL refuses, and why."""
-    if error.status_code in KEY_STATUSES or error.type == UNKNOWN_KEY:
-        return _refused_key(url, said(error))
+    if refuses_key(error.status_code, error.type):
+        return wrong_key(url, said(error))
     return f"the proxy on {url} refuses a request: {said(error)}"
-
-
-def _refused_key(url: str, told: str) -> str:
-    return f"the proxy on {url} refuses the key: give another with --key (it says: {told})"
 
 
 def refusal_of_route(error: httpx.HTTPError, url: str) -> str:
@@ -49,26 +34,15 @@ def refusal_of_route(error: httpx.HTTPError, url: str) -> str:
     if not isinstance(error, httpx.HTTPStatusError):
         return f"the proxy on {url} does not answer any more ({_reason(error)}): see its log"
     answer = error.response
-    told = _shortened(_detail(answer), answer.status_code)
-    if answer.status_code in KEY_STATUSES:
-        return _refused_key(url, told)
-    return f"the proxy on {url} fails at {answer.request.url.path}: {told}"
+    message, kind = error_of(answer)
+    words = in_one_line(message, answer.status_code)
+    if refuses_key(answer.status_code, kind):
+        return wrong_key(url, words)
+    return f"the proxy on {url} fails at {answer.request.url.path}: {words}"
 
 
 def _reason(error: httpx.HTTPError) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _detail(answer: httpx.Response) -> object:
-    """Return what the plugin says, or LiteLLM in its place."""
-    try:
-        body: Any = answer.json()
-    except ValueError:
-        return None
-    if not isinstance(body, dict):
-        return None
-    error = body.get("error")
-    return error.get("message") if isinstance(error, dict) else body.get("detail")
 
 
 # Simulated users: only some say whether an answer satisfied, the unsatisfied more often.
@@ -231,8 +205,7 @@ class Session:
         crowd = self._labelling.crowd
         if crowd is not None and crowd.answers(number, satisfied):
             self._feedback(id=completion.id, satisfied=satisfied)
-        is_exploration = answer.headers["x-messplus-exploration"] == "true"
-        if is_exploration and self._labelling.labels_explorations:
+        if self._labelling.labels_explorations:
             self._label_explorations(request_id, task)
         return Sent(request_id, satisfied)
 
@@ -274,8 +247,11 @@ class Session:
         return {"metadata": {"messplus_reference": task.answer}}
 
     def _label_explorations(self, request_id: str, task: Task) -> None:
-        """Label the unseen answers, which are read back: the demo's proxy is asked to store
-        them."""
+        """Label the unseen answers, where there are any; they are read back, for the demo's proxy
+        is asked to store them."""
+        decided = self._messplus.get(f"/requests/{request_id}").raise_for_status().json()
+        if not decided["exploration_calls"]:
+            return
         for call in self.look_up(request_id)["calls"]:
             if call["role"] == "exploration" and call["status"] == "success":
                 satisfied = is_satisfactory(task, call["answer"] or "")

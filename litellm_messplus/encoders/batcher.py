@@ -47,13 +47,14 @@ class Lateness:
     """The lateness of the event loop, measured again whenever it is asked for, so under the load
     there is."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
         self._found: deque[tuple[float, float]] = deque(maxlen=LOOKS)
 
     def seconds(self) -> float:
         """Return what nearly all recent looks were within; 0 where there were none. To be called in
         the running event loop."""
-        now = time.perf_counter()
+        now = self._clock()
         loop, due = asyncio.get_running_loop(), now + LOOK_SECONDS
         # As a timeout does: one turn of the loop to find it, and one to wake who waits.
         loop.call_later(LOOK_SECONDS, loop.call_soon, self._look, due)
@@ -63,7 +64,7 @@ class Lateness:
         return found[int(SHARE * len(found))] if found else 0.0
 
     def _look(self, due: float) -> None:
-        now = time.perf_counter()
+        now = self._clock()
         self._found.append((now, now - due))
 
 
@@ -91,7 +92,7 @@ class Encoding:
 @dataclass(slots=True, eq=False)
 class Prompt:
     """A text on its way through the thread. ``deadline`` is the latest of those who wait for it,
-    by ``time.perf_counter``; ``key`` is its content's hash."""
+    by the batcher's clock; ``key`` is its content's hash."""
 
     text: str
     key: bytes
@@ -129,11 +130,13 @@ class Batcher:
         *,
         largest: int,
         wait_seconds: float,
+        clock: Callable[[], float],
     ) -> None:
         self._encode = encode
         self._deliver = deliver
         self._largest = largest
         self._wait_seconds = wait_seconds
+        self._clock = clock
         self._queue: queue.Queue[Prompt | None] = queue.Queue(BATCHES_WAITING * largest)
         self._recent: deque[float] = deque(maxlen=BATCHES_REMEMBERED)
         self._seconds_each = 0.0
@@ -154,7 +157,7 @@ class Batcher:
         where the encoder is only tried, or where the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
         is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
-        is_tried = self._is_warm and not ahead and time.perf_counter() >= self._try_again
+        is_tried = self._is_warm and not ahead and self._clock() >= self._try_again
         if self._is_closing or not (is_in_time or is_tried):
             return False
         self._launch(self._run)
@@ -191,11 +194,11 @@ class Batcher:
                 self._work(self._gather(first))
 
     def _gather(self, first: Prompt) -> list[Prompt]:
-        ends = time.perf_counter() + self._wait_seconds
+        ends = self._clock() + self._wait_seconds
         room = min(self._largest, self._done_by(first.deadline))
         prompts = [first]
         while len(prompts) < room:
-            prompt = self._next(max(0.0, ends - time.perf_counter()))
+            prompt = self._next(max(0.0, ends - self._clock()))
             if prompt is None:
                 break
             prompts.append(prompt)
@@ -211,13 +214,13 @@ class Batcher:
                 return None
             if prompt is None or self._is_closing:
                 return None
-            if prompt.deadline > time.perf_counter():
+            if prompt.deadline > self._clock():
                 return prompt
             self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
 
     def _done_by(self, deadline: float) -> int:
         """Count the prompts that the encoder can do by then."""
-        seconds = deadline - time.perf_counter()
+        seconds = deadline - self._clock()
         return int(seconds / self._seconds_each) if self._seconds_each else sys.maxsize
 
     def _work(self, prompts: Sequence[Prompt]) -> None:
@@ -226,13 +229,13 @@ class Batcher:
 
     def _timed(self, texts: Sequence[str]) -> tuple[Encoded | Exception, float]:
         self._in_work = len(texts)
-        started = time.perf_counter()
+        started = self._clock()
         result: Encoded | Exception
         try:
             result = self._encode(texts)
         except Exception as error:
             result = error
-        seconds = time.perf_counter() - started
+        seconds = self._clock() - started
         if not isinstance(result, Exception):  # which may have come at once
             self._recent.append(seconds / len(texts))
             self._seconds_each = min(self._recent)

@@ -35,7 +35,7 @@ def send(line: "Connection[Any, Any]", what: object) -> None:
     line.send_bytes(pickle.dumps(what))
 
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
 WORKER = "litellm_messplus.encoders.worker"
 START_SECONDS = 600.0

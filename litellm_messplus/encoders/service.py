@@ -54,7 +54,7 @@ class FeatureService:
     A slow encoder has a thread that waits for it, and gets up to ``batch`` prompts at once, the
     first of which waits for others for ``wait_seconds`` at most. Equal texts are encoded once:
     those under way, and the last ``cache_entries``. ``failed`` is told of every exception of the
-    encoder.
+    encoder. ``clock`` counts the seconds of deadlines and of encoding.
     """
 
     def __init__(
@@ -65,17 +65,19 @@ class FeatureService:
         wait_seconds: float = 0.002,
         cache_entries: int = 10_000,
         failed: Callable[[Exception], None] = lambda error: None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.encoder = encoder
         self._cache_entries = cache_entries
         self._failed = failed
+        self._clock = clock
         self._cache: OrderedDict[bytes, Encoding] = OrderedDict()
         self._under_way: dict[bytes, Prompt] = {}
         self._lateness = Lateness()
         self._statistics = FeatureStatistics()
         self._encode = _encode_of(encoder)
         self._batcher = Batcher(
-            self._encode, self._finish, largest=batch, wait_seconds=wait_seconds
+            self._encode, self._finish, largest=batch, wait_seconds=wait_seconds, clock=clock
         )
 
     def start(self) -> None:
@@ -126,13 +128,13 @@ class FeatureService:
         self._batcher.close()
 
     def _encode_now(self, text: str, key: bytes) -> Encoding | None:
-        started = time.perf_counter()
+        started = self._clock()
         result: Encoded | Exception
         try:
             result = self._encode((text,))
         except Exception as error:
             result = error
-        (encoding,) = self._taken((key,), result, time.perf_counter() - started)
+        (encoding,) = self._taken((key,), result, self._clock() - started)
         return encoding
 
     async def _wait_for(self, text: str, key: bytes, timeout_seconds: float) -> Encoding | None:
@@ -140,7 +142,7 @@ class FeatureService:
         if timeout_seconds <= 0.0:
             self._statistics.overloaded += 1
             return None
-        deadline = time.perf_counter() + timeout_seconds
+        deadline = self._clock() + timeout_seconds
         prompt = self._under_way.get(key)
         is_shared = prompt is not None
         if prompt is None:

@@ -1,5 +1,6 @@
 """Asking a running proxy over HTTP: for its figures, for one request, and to take feedback."""
 
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +22,17 @@ class NoAnswerError(MessplusError):
     """A proxy does not give what it was asked for; the message says why, and what to do."""
 
 
+class NoRouteError(NoAnswerError):
+    """A proxy does not have the route that was asked."""
+
+
+class OtherServerError(NoAnswerError):
+    """A server that answers something else than a proxy with this version of the plugin."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"the server on {url} is not a proxy with this version of the plugin")
+
+
 def logged_by(url: str, key: str, given: str) -> Logged:
     """Take the request of that id from `GET /messplus/requests/{id}`.
 
@@ -30,9 +42,7 @@ def logged_by(url: str, key: str, given: str) -> Logged:
     try:
         return logged_of(answer)
     except NotARequestError as error:
-        raise NoAnswerError(
-            f"the server on {url} is not a proxy with this version of the plugin"
-        ) from error
+        raise OtherServerError(url) from error
 
 
 def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str | None) -> str:
@@ -43,15 +53,14 @@ def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str 
         meaning = OUTCOMES[answer["outcome"]]
         return f"{answer['call_id']}: satisfaction {answer['satisfaction']}, {meaning}"
     except (TypeError, KeyError) as error:
-        raise NoAnswerError(
-            f"the server on {url} is not a proxy with this version of the plugin"
-        ) from error
+        raise OtherServerError(url) from error
 
 
 def ask(method: str, url: str, key: str, route: str, body: Any = None, **parameters: int) -> Any:
     """Give what a route of the plugin answers, of its JSON; None where it answers no JSON.
 
-    Raises NoAnswerError where no proxy answers, and where it refuses.
+    Raises NoAnswerError where no proxy answers, and where it refuses; NoRouteError where it has no
+    such route.
     """
     address = f"{url.rstrip('/')}/messplus/{route}"
     headers = {"authorization": f"Bearer {key}"}
@@ -61,30 +70,66 @@ def ask(method: str, url: str, key: str, route: str, body: Any = None, **paramet
         )
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise NoAnswerError(f"no proxy answers on {url}: {plain(str(error))}") from error
-    if answer.status_code != 200:
-        raise NoAnswerError(_refusal(url, answer))
+    if answer.status_code != HTTPStatus.OK:
+        raise _refusal(url, answer)
     return _json(answer)
 
 
-def _refusal(url: str, answer: httpx.Response) -> str:
-    said = _detail(answer)
-    if answer.status_code in (401, 403):
-        return f"the proxy on {url} refuses the key: give another with --key"
-    if answer.status_code == 404 and (said is None or said == "Not Found"):
-        return f"the proxy on {url} has no such route: it runs without the plugin"
-    return f"the proxy on {url} answered {answer.status_code}" + (f": {said}" if said else "")
+def _refusal(url: str, answer: httpx.Response) -> NoAnswerError:
+    message, kind = error_of(answer)
+    words = in_one_line(message, answer.status_code)
+    if refuses_key(answer.status_code, kind):
+        return NoAnswerError(wrong_key(url, words))
+    if answer.status_code == HTTPStatus.NOT_FOUND and message in (None, "Not Found"):
+        return NoRouteError(f"the proxy on {url} has no such route: it runs without the plugin")
+    return NoAnswerError(f"the proxy on {url} answered {answer.status_code}: {words}")
 
 
-def _detail(answer: httpx.Response) -> str | None:
-    """Read the reason that the plugin gives, on one line; None where there is none."""
+# What a proxy says where it refuses: its own words, on one line, and what to do about a key.
+
+LONGEST = 200
+"""Characters of the proxy's own words."""
+KEY_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+UNKNOWN_KEY = "no_db_connection"
+"""LiteLLM's type of error, with status 400, for a key that it does not know and would look up in a
+database that it does not have."""
+
+
+def refuses_key(status: int, kind: object) -> bool:
+    """Tell whether an answer of that status, and LiteLLM's type of error, refuses the key."""
+    return status in KEY_STATUSES or kind == UNKNOWN_KEY
+
+
+def wrong_key(url: str, words: str) -> str:
+    """Say what to do about a key that the proxy there refuses with these words."""
+    return f"the proxy on {url} refuses the key: give another with --key (it says: {words})"
+
+
+def in_one_line(message: object, status: int) -> str:
+    """Shorten a proxy's own words, else give its status."""
+    return plain(" ".join(str(message or "").split()), LONGEST) or f"status {status}"
+
+
+def error_of(answer: httpx.Response) -> tuple[object, object]:
+    """Read what the plugin says, or LiteLLM in its place, and LiteLLM's type of error; None for
+    what is not there."""
     found = _json(answer)
-    detail = found.get("detail") if isinstance(found, dict) else None
-    if isinstance(detail, list):
-        problems = [each for each in detail if isinstance(each, dict)]
-        detail = "; ".join(
-            f"{'.'.join(map(str, each.get('loc', ())))}: {each.get('msg')}" for each in problems
-        )
-    return plain(detail, 300) if isinstance(detail, str) else None
+    if not isinstance(found, dict):
+        return None, None
+    error = found.get("error")
+    if isinstance(error, dict):
+        return error.get("message"), error.get("type")
+    return _detail(found.get("detail")), None
+
+
+def _detail(found: object) -> object:
+    """Write the problems of a body in words, which come as a list."""
+    if not isinstance(found, list):
+        return found
+    problems = [each for each in found if isinstance(each, dict)]
+    return "; ".join(
+        f"{'.'.join(map(str, each.get('loc', ())))}: {each.get('msg')}" for each in problems
+    )
 
 
 def _json(answer: httpx.Response) -> Any:

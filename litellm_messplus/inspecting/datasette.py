@@ -47,7 +47,7 @@ SUMS = (
 HIDDEN = frozenset(
     {
         *("log_head", "log_base", "snapshots", "worker_counters", "page_sign_ins"),
-        "conversation_key",
+        *("conversation_key", "schema_history"),
     }
 )
 """Tables of the plugin's own, out of the list; they can still be asked for."""

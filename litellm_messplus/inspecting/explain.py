@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from litellm_messplus.figures import figure, percent
 from litellm_messplus.inspecting.logged import Logged
 from litellm_messplus.prediction.surface import NUMBERS, Number
 
@@ -29,10 +30,10 @@ class Trait:
     @property
     def words(self) -> str:
         if self.is_share:
-            return f"{self.name} {self.counted:.0%}"
+            return f"{self.name} {percent(self.counted, 0)}"
         if self.name == "JSON asked for":
             return self.name
-        return f"{self.name} {self.counted:.6g}"
+        return f"{self.name} {figure(self.counted)}"
 
     @property
     def is_share(self) -> bool:

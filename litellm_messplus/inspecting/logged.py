@@ -21,20 +21,6 @@ from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.log import logged_surface
 from litellm_messplus.store.reading import reading
 
-# Numbers and texts of the log as a terminal may show them.
-
-UNKNOWN = "unknown"
-
-
-def exact(value: Any) -> str:
-    """Write a number as it is logged: the shortest text that reads back as the same number."""
-    return UNKNOWN if value is None else repr(value)
-
-
-def rounded(value: float | None) -> str:
-    """Write a number that was worked out, to 6 digits."""
-    return UNKNOWN if value is None else f"{value:.6g}"
-
 
 def plain(text: str | None, longest: int = 1000) -> str:
     """Keep what is printable, on one line: clients write ids, comments and errors as they like."""

@@ -1,15 +1,19 @@
 """An explanation and a list of requests, to be printed by a rich console."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from litellm_messplus.figures import UNKNOWN, figure, moment
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
-from litellm_messplus.inspecting.logged import UNKNOWN, Row, exact, plain, rounded
+from litellm_messplus.inspecting.logged import Row, plain
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.routing.gates import FAILED
+from litellm_messplus.switching.modes import LITELLM
+from litellm_messplus.terminal import Rows, numbers, whole, words
 
 WORDS: dict[str, str] = {
     Reason.AHEAD: "ahead of alpha",
@@ -24,14 +28,18 @@ WORDS: dict[str, str] = {
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",
     Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
-    Reason.FORCED: "the only one that can take it",
+    Reason.FORCED: "the only one that the gates left",
     Reason.HELD: "held: its conversation is there",
     Reason.TROUBLE: "the model before it got no further: a better one",
     Reason.NONE_HEALTHY: "no deployment is healthy",
+    Reason.DEADLINE_MISSED: "the decision missed its deadline, and was not followed",
     Reason.UNDECIDED: "served as before; the choice was not worked out in time",
 }
 """What each reason says to a person."""
 
+
+NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
+"""The reasons of who serves whatever the scores say."""
 
 HOLDS: dict[str, str] = {
     "tool_loop": "It was held: a tool loop was open.",
@@ -49,7 +57,7 @@ def reason_in_words(reason: str) -> str:
     return WORDS.get(reason, reason)
 
 
-# An explanation in sentences; numbers are written as they are logged, to the digit.
+# An explanation in sentences.
 
 
 def sentences(found: Explanation) -> list[str]:
@@ -69,10 +77,13 @@ def _who(found: Explanation) -> Iterator[str]:
         yield "It is under way: the log has no end of its served call."
     elif outcome["status"] == "failure":
         yield f"No answer came: the served call of {outcome['served'] or 'no candidate'} failed."
-    elif outcome["served"] == row["chosen"]:
-        yield f"{row['chosen']} served, as chosen."
+        return
+    served = outcome["served"] or "a fallback outside the zoo (or an unknown writer)"
+    if row["chosen"] == LITELLM:
+        yield f"{served} served: LiteLLM's own choice."
+    elif served == row["chosen"]:
+        yield f"{served} served, as chosen."
     else:
-        served = outcome["served"] or "a fallback outside the zoo (or an unknown writer)"
         yield f"{served} served; {row['chosen']} had been chosen."
 
 
@@ -91,18 +102,22 @@ def _asked_by(row: Row) -> Iterator[str]:
 
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    yield f"Reason for {row['chosen']}: {reason_in_words(row['reason'])}."
+    chosen = "LiteLLM's own choice" if row["chosen"] == LITELLM else row["chosen"]
+    yield f"Reason for {chosen}: {reason_in_words(row['reason'])}."
     if row["eligible"] is not None:
         able = ", ".join(row["eligible"])
-        yield f"Of the healthy candidates only {able} could take it; the others came last."
-        yield f"What told them apart: {', '.join(row['gated_by'] or ())}."
+        why = row["gated_by"] or ()
+        if FAILED in why:
+            yield f"What the candidates can take could not be found out: only {able} was eligible."
+        else:
+            yield f"Of the healthy candidates only {able} could take it; the others came last."
+            yield f"What told them apart: {', '.join(why)}."
     if row["encode_seconds"] is None:
         yield "The features of the prompt did not come in time: it was decided without them."
     if not row["is_within_reach"] and row["reason"] != Reason.OUT_OF_REACH:
         yield "No candidate was expected to be able to hold alpha."
     yield from _conversation(found)
-    is_decided = row["reason"] not in (Reason.HELD, Reason.TROUBLE)
-    if not is_decided or found.now is None or found.now.candidate == row["chosen"]:
+    if row["reason"] in NOT_BY_SCORE or found.now is None or found.now.candidate == row["chosen"]:
         return
     yield (
         f"By the logged numbers alone {found.now.candidate} has the lowest score. The router also "
@@ -127,12 +142,12 @@ def _conversation(found: Explanation) -> Iterator[str]:
 
 def _promise(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    aim = "not logged" if row["aim"] is None else exact(row["aim"])
-    yield f"alpha {exact(row['alpha'])}, aim {aim}, queue {exact(row['queue'])} ({_owed(found)})."
+    aim = "not logged" if row["aim"] is None else figure(row["aim"])
+    yield f"alpha {figure(row['alpha'])}, aim {aim}, queue {figure(row['queue'])} ({_owed(found)})."
     if row["price"] is None:
         yield f"No price is logged: policy {row['policy']} has none."
     else:
-        yield f"One more satisfied request might cost {exact(row['price'])}: the price."
+        yield f"One more satisfied request might cost {figure(row['price'])}: the price."
 
 
 def _owed(found: Explanation) -> str:
@@ -147,17 +162,18 @@ def _limits(found: Explanation) -> Iterator[str]:
     if limits is None:
         return
     if "late_after" in limits:
-        seconds, owed = exact(limits["late_after"]), exact(limits["late_owed"])
+        seconds, owed = figure(limits["late_after"]), figure(limits["late_owed"])
         yield (
             f"At most 5 % of its level's requests may take longer than {seconds} s: {owed} such "
             "requests were owed (below 0 is credit); a late one was charged with "
-            f"{exact(limits['late_price'])}."
+            f"{figure(limits['late_price'])}."
         )
     if "budget" in limits:
+        names = ("budget", "spent", "allowed", "strain")
+        budget, spent, allowed, strain = (figure(limits[name]) for name in names)
         yield (
-            f"Of the day's budget of {exact(limits['budget'])}, {exact(limits['spent'])} was spent "
-            f"and {exact(limits['allowed'])} given out: costs counted {exact(limits['strain'])} "
-            "times, so the price is that much lower."
+            f"Of the day's budget of {budget}, {spent} was spent and {allowed} given out: costs "
+            f"counted {strain} times, so the price is that much lower."
         )
     yield f"Beside alpha {limits['binding'] or 'no limit'} decided who serves."
 
@@ -175,9 +191,9 @@ def _exploration(found: Explanation) -> Iterator[str]:
         kind = f"It was a probe beside the choice: {beside} to be called, unseen by the user"
     else:
         kind = f"It was a probe: {row['chosen']} was tried in place of the best choice"
-    yield f"{kind}. An exploration had the probability {exact(row['exploration_probability'])}."
+    yield f"{kind}. An exploration had the probability {figure(row['exploration_probability'])}."
     if row["propensity"] is not None:
-        yield f"{row['chosen']} was chosen with the propensity {exact(row['propensity'])}."
+        yield f"{row['chosen']} was chosen with the propensity {figure(row['propensity'])}."
 
 
 def _or_unknown(count: int | None) -> str:
@@ -189,11 +205,11 @@ def _cost(found: Explanation) -> Iterator[str]:
     if outcome["status"] is None:
         return
     measured = ", the served call by measured energy" if outcome["is_measured"] else ""
-    yield f"All its calls cost {exact(outcome['cost'])}{measured}, in the zoo's unit."
+    yield f"All its calls cost {figure(outcome['cost'])}{measured}, in the zoo's unit."
     which = "largest" if row["eligible"] is None else "one that savings compare with"
-    yield f"{row['largest']}, the {which}, alone would have cost {exact(outcome['cost_largest'])}."
-    took = exact(row["encode_seconds"])
-    yield f"The decision took {exact(row['decision_seconds'])} s, the features {took} s."
+    yield f"{row['largest']}, the {which}, alone would have cost {figure(outcome['cost_largest'])}."
+    took = figure(row["encode_seconds"])
+    yield f"The decision took {figure(row['decision_seconds'])} s, the features {took} s."
 
 
 def _verdict(found: Explanation) -> Iterator[str]:
@@ -202,8 +218,8 @@ def _verdict(found: Explanation) -> Iterator[str]:
         yield f"No label of the served call counts ({len(labels)} labels are logged)."
         return
     yield (
-        f"The verdict is {exact(outcome['satisfaction'])}, by {outcome['satisfaction_kind']}, of "
-        f"weight {exact(outcome['satisfaction_weight'])}."
+        f"The verdict is {figure(outcome['satisfaction'])}, by {outcome['satisfaction_kind']}, of "
+        f"weight {figure(outcome['satisfaction_weight'])}."
     )
     if not found.logged.knows_unseen and any(found.counts(label) is None for label in labels):
         yield "Which label counts on a call that the user did not see, a proxy does not send."
@@ -222,10 +238,10 @@ def _price(found: Explanation) -> Iterator[str]:
     if not found.prices:
         yield "No candidate has an estimate, so no price would have chosen one."
     elif found.now is not None:
-        high = "upwards" if found.now.high is None else f"to {float(found.now.high):.6g}"
+        high = "upwards" if found.now.high is None else f"to {figure(float(found.now.high))}"
         yield (
             f"At the logged price the lowest score is that of {found.now.candidate}, as at every "
-            f"price from {float(found.now.low):.6g} {high}."
+            f"price from {figure(float(found.now.low))} {high}."
         )
 
 
@@ -246,74 +262,72 @@ def render_explanation(found: Explanation) -> RenderableType:
 
 
 def render_requests(found: Sequence[Listed]) -> RenderableType:
-    """Render one line a request, the newest first."""
+    """Render one row a request, the newest first."""
     if not found:
         return Text("no such requests")
-    columns = ("request", "time, UTC", "zoo", "chosen", "satisfied", "cost", "reason")
-    table = _table(f"{len(found)} requests, the newest first", columns)
+    title = f"{len(found)} requests, the newest first; costs in each zoo's unit"
+    columns = (*whole("request", "time, UTC", "zoo", "chosen"), *numbers("satisfied", "cost"))
+    rows = Rows(title, (*columns, *words("reason")))
     for each in found:
-        verdict = "no label" if each.satisfied is None else exact(each.satisfied)
-        time = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        cost, reason = rounded(each.cost), reason_in_words(each.reason)
-        _add(table, each.request_id, time, each.zoo, each.chosen, verdict, cost, reason)
-    return table
+        verdict = "no label" if each.satisfied is None else figure(each.satisfied)
+        cost, reason = figure(each.cost), reason_in_words(each.reason)
+        names = (each.request_id, moment(each.created_at), each.zoo, each.chosen)
+        _add(rows, *names, verdict, cost, reason)
+    return rows
 
 
-def _candidates(found: Explanation) -> Table:
+def _candidates(found: Explanation) -> Rows:
     has_late = any(each.late is not None for each in found.candidates)
     late = ("late",) if has_late else ()
-    table = _table("expected", ("candidate", "satisfaction", "cost", *late, "score", ""))
+    columns = (*numbers("satisfaction", "cost", *late, "score"), *words(""))
+    rows = Rows("expected; costs and scores in the zoo's unit", (*whole("candidate"), *columns))
     for each in found.candidates:
         marks = [
             word
             for word, is_so in (("chosen", each.is_chosen), ("lowest score", each.is_best))
             if is_so
         ]
-        score = "no price" if each.score is None else exact(each.score)
-        is_late = (exact(each.late),) if has_late else ()
-        cells = (exact(each.satisfaction), exact(each.cost), *is_late, score)
-        _add(table, each.candidate, *cells, ", ".join(marks))
-    return table
+        score = "no price" if each.score is None else figure(each.score)
+        is_late = (figure(each.late),) if has_late else ()
+        cells = (figure(each.satisfaction), figure(each.cost), *is_late, score)
+        _add(rows, each.candidate, *cells, ", ".join(marks))
+    return rows
 
 
-def _prices(found: Explanation) -> Table:
-    table = _table("lowest score at other prices", ("candidate", "from price", "below", ""))
+def _prices(found: Explanation) -> Rows:
+    columns = (*whole("candidate"), *numbers("from price", "below"), *whole(""))
+    rows = Rows("lowest score at other prices, in the zoo's unit", columns)
     for each in found.prices:
-        high = "any" if each.high is None else rounded(float(each.high))
+        high = "any" if each.high is None else figure(float(each.high))
         now = "now" if each is found.now else ""
-        _add(table, each.candidate, rounded(float(each.low)), high, now)
-    return table
+        _add(rows, each.candidate, figure(float(each.low)), high, now)
+    return rows
 
 
-def _calls(found: Explanation) -> Table:
-    names = ("call", "role", "candidate", "status", "prompt tokens", "answer tokens")
-    table = _table("calls", (*names, "cost", "seconds", "error"))
+def _calls(found: Explanation) -> Rows:
+    names = whole("call", "role", "candidate", "status")
+    figures = numbers("prompt tokens", "answer tokens", "cost", "seconds")
+    rows = Rows("calls; costs in the zoo's unit", (*names, *figures, *words("cost is", "error")))
     for call in found.logged.calls:
-        tokens = (exact(call["prompt_tokens"]), exact(call["completion_tokens"]))
-        cost = f"{exact(call['cost'])} {call['cost_source']}"
+        tokens = (figure(call["prompt_tokens"]), figure(call["completion_tokens"]))
         candidate = call["candidate"] or f"outside: {call['model']}"
         place = call["call_id"].rpartition(".")[2]
-        ended = (cost, exact(call["seconds"]), call["error"])
-        _add(table, place, call["role"], candidate, call["status"], *tokens, *ended)
-    return table
+        ended = (figure(call["cost"]), figure(call["seconds"]), call["cost_source"], call["error"])
+        _add(rows, place, call["role"], candidate, call["status"], *tokens, *ended)
+    return rows
 
 
-def _labels(found: Explanation) -> Table:
-    table = _table("labels", ("call", "time, UTC", "source", "value", "weight", "", "comment"))
+def _labels(found: Explanation) -> Rows:
+    columns = (*whole("call", "time, UTC", "source"), *numbers("value", "weight"), *whole(""))
+    rows = Rows("labels", (*columns, *words("comment")))
     for label in found.logged.labels:
         place = label["call_id"].rpartition(".")[2]
-        numbers = (exact(label["value"]), exact(label["weight"]))
+        said = (figure(label["value"]), figure(label["weight"]))
         counts = COUNTS[found.counts(label)]
-        _add(table, place, label["created_at"], label["source"], *numbers, counts, label["comment"])
-    return table
+        at = moment(datetime.fromisoformat(label["created_at"]))
+        _add(rows, place, at, label["source"], *said, counts, label["comment"])
+    return rows
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table
-
-
-def _add(table: Table, *cells: str | None) -> None:
-    table.add_row(*(Text(plain(cell, LONGEST_CELL)) for cell in cells))
+def _add(rows: Rows, *cells: str | None) -> None:
+    rows.add(*(plain(cell, LONGEST_CELL) for cell in cells))

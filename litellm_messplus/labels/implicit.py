@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from litellm_messplus.labels.source import AnsweredCall, Asked, Finding, ReportFinding
+from litellm_messplus.labels.source import AnsweredCall, Asked, Cause, Finding, ReportFinding
 from litellm_messplus.settings.labels import ImplicitSettings
 from litellm_messplus.vocabulary import LabelKind
 
@@ -60,6 +60,7 @@ class _Answered:
     call_id: str
     request_id: str
     ended_at: datetime
+    cause: Cause
 
 
 class Implicit:
@@ -86,7 +87,9 @@ class Implicit:
         earlier = self._last.pop(key, None)
         if earlier is not None:
             self._judge(earlier, call.asked, told)
-        self._last[key] = _Answered(told, call.call_id, call.asked.request_id, call.ended_at)
+        self._last[key] = _Answered(
+            told, call.call_id, call.asked.request_id, call.ended_at, call.asked.cause
+        )
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
 
@@ -109,6 +112,7 @@ class Implicit:
                 value=float(reaction == WENT_ON),
                 weight=self._settings.weight,
                 comment=reaction,
+                cause=earlier.cause,
             )
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.runtime import Counters
@@ -44,12 +44,20 @@ class Answer:
     others: tuple[str, ...] = ()
 
 
+class Cause(NamedTuple):
+    """The key whose client sets what a label says, and the promise that it counts towards."""
+
+    zoo: str
+    service_level: str
+    key_hash: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request. ``parameters`` are those of its surface that say what an answer must be like,
-    ``metadata`` is the client's; ``user`` is whoever the client says is asking.
-    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
-    bought."""
+    ``metadata`` is the client's; ``user`` is whoever the client says is asking. ``is_limited``
+    where the client limits the length of the answer. ``label_probability`` is that of the draw that
+    bought labels of its answers; None where none are bought."""
 
     request_id: str
     zoo: str
@@ -61,11 +69,18 @@ class Asked:
     parameters: Mapping[str, Any]
     metadata: Mapping[str, Any]
     label_probability: float | None = None
+    is_limited: bool = False
+
+    @property
+    def cause(self) -> Cause:
+        """The key that asks, and its promise."""
+        return Cause(self.zoo, self.service_level, self.key_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """One call of a request, ended. ``answer`` is None where it failed.
+    """One call of a request, ended. ``answer`` is None where it failed; ``is_refused`` where the
+    request itself was at fault.
 
     ``calls`` is how many were made for the request, this one among them; ``is_served`` says that
     the user saw this one.
@@ -78,12 +93,19 @@ class AnsweredCall:
     calls: int
     ended_at: datetime
     answer: Answer | None
+    is_refused: bool = False
+
+    @property
+    def is_cut_as_asked(self) -> bool:
+        """Whether the answer ends at a length that the client set."""
+        cut = self.answer is not None and self.answer.finish is Finish.LENGTH
+        return cut and self.asked.is_limited
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A source's word on a call: satisfaction from 0 to 1, and why, for people. ``probability``
-    is that of the draw that bought it."""
+    is that of the draw that bought it. ``cause`` is None where no client sets what it says."""
 
     call_id: str
     request_id: str
@@ -93,6 +115,7 @@ class Finding:
     weight: float
     comment: str | None = None
     probability: float | None = None
+    cause: Cause | None = None
 
 
 ReportFinding = Callable[[Finding], None]

@@ -17,14 +17,15 @@ from litellm_messplus.page.listing import Given, Wanted
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
 from litellm_messplus.page.span import LONGEST_DAYS
 from litellm_messplus.runtime import Counters
+from litellm_messplus.store.log import STORABLE
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 PATH = "/messplus/ui"
 COOKIE = "messplus_session"
 Check = Callable[[Request], Awaitable[Any]]
 """Raises an HTTPException where the one who asks may not."""
-Name = Annotated[str, Query(max_length=255)]
-Filter = Annotated[str | None, Query(max_length=255)]
+Name = Annotated[str, Query(max_length=255, pattern=STORABLE)]
+Filter = Annotated[str | None, Query(max_length=255, pattern=STORABLE)]
 
 
 class Code(BaseModel):
@@ -42,11 +43,14 @@ def build_page_routes(
     *,
     administrator: Check,
     viewer: Check,
+    own: Check,
+    limited: Check,
 ) -> APIRouter:
-    """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too."""
+    """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too; ``own``
+    lets in what the page itself asks, and ``limited`` refuses whoever tries too many codes."""
     router = APIRouter(prefix=PATH, tags=["messplus"])
     _add_files(router)
-    _add_signing_in(router, sign_ins, counters, administrator)
+    _add_signing_in(router, sign_ins, counters, administrator, own, limited)
     _add_data(router, data, counters, viewer)
     return router
 
@@ -71,7 +75,12 @@ def _add_files(router: APIRouter) -> None:
 
 
 def _add_signing_in(
-    router: APIRouter, sign_ins: SignIns, counters: Counters, administrator: Check
+    router: APIRouter,
+    sign_ins: SignIns,
+    counters: Counters,
+    administrator: Check,
+    own: Check,
+    limited: Check,
 ) -> None:
     @router.post("/codes", dependencies=[Depends(administrator)])
     async def make_code() -> JSONResponse:
@@ -80,7 +89,7 @@ def _add_signing_in(
             code = await sign_ins.new_code()
         return _json({"code": code, "seconds": LASTS[Kind.CODE].total_seconds()})
 
-    @router.post("/session")
+    @router.post("/session", dependencies=[Depends(limited)])
     async def sign_in(body: Code, request: Request) -> Response:
         """Open a session for a code."""
         with _refusals(counters):
@@ -96,7 +105,7 @@ def _add_signing_in(
             session = await sign_ins.new_session()
         return _signed_in(session, request)
 
-    @router.delete("/session")
+    @router.delete("/session", dependencies=[Depends(own)])
     async def sign_out(request: Request) -> Response:
         """End the session of this browser."""
         with _refusals(counters):

@@ -1,5 +1,6 @@
 """The only room that knows LiteLLM. Each module imports only those below it:
 
+litellm_fit       tries the installed LiteLLM before anything starts, then starts
 startup           configuration, database and engines, and then the plugin
 checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
@@ -26,13 +27,14 @@ feedback          what clients say of answers, made durable
 finding           the request that an id means
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
-holding/          who serves a conversation: asked before a decision, told of calls and ends
+holding/          who serves a conversation: asked before a decision, told of answers and ends
 modes             whether a zoo watches, routes a share, or routes all, and what was forecast of it
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
 monitoring        the status on demand, alerts and metrics by the minute
 metrics           what Prometheus reads
+readiness         whether this worker routes now, from memory alone
 shared_counters   what all workers counted, as one sum
 distributions     how seconds, costs and verdicts are spread
 retention         old requests leave the log, once a day

@@ -248,7 +248,8 @@ class Asides:
             return ()
         if aside.read.question.is_alone or not self._is_sampled(zoo, opened.request_id):
             return ()
-        if not self._purses.pay(zoo.name, aside.record.estimated_cost[others[0]]):
+        cost = aside.record.estimated_cost[others[0]]
+        if not self._purses.pay(zoo.name, opened.key_hash, cost):
             self._counters.add("samples_over_budget")
             return ()
         return (others[0],)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,15 +13,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.engine import Engine, Question
 from litellm_messplus.labels.checks.reference import METADATA_KEY
 from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.labels.key_shares import KeyShares
 from litellm_messplus.labels.purchasing import (
     LEAST,
     is_drawn,
     need,
     rate,
 )
-from litellm_messplus.labels.source import Finding
+from litellm_messplus.labels.source import Asked, Finding
 from litellm_messplus.prediction.surface import Surface
-from litellm_messplus.proxy.label_purse import Purse
+from litellm_messplus.proxy.label_purse import MOST_RESERVED, ORDERS, Purse
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime import Background, Counters
@@ -37,7 +39,8 @@ RETRY_SECONDS = 5.0
 
 
 class Buyer:
-    """The buyer of one zoo: it draws the requests whose labels are bought."""
+    """The buyer of one zoo: it draws the requests whose labels are bought, prices each by what the
+    judge will read, and holds each key to its part of the money."""
 
     def __init__(self, zoo: ZooSettings, judge: Judge, counters: Counters, seed: int) -> None:
         self.purse = Purse(zoo, zoo.labels.auto) if zoo.labels.auto is not None else None
@@ -46,6 +49,9 @@ class Buyer:
         self._counters = counters
         self._seed = seed
         self._compares = zoo.labels.compares
+        self._keys = KeyShares()
+        self._expected: OrderedDict[str, float] = OrderedDict()
+        judge.ask_before(self.pays)
 
     def purchase(
         self,
@@ -56,28 +62,73 @@ class Buyer:
     ) -> tuple[float | None, bool | None]:
         """Return the probability with which labels of the request's answers are bought, None where
         none are; and whether all answers will be labelled, None where only the log can tell."""
+        self._keys.asked(request.key_hash, datetime.now(UTC).date())
         if self.is_free(request):
             return None, True
         if question.is_alone and self._compares:  # nothing is answered beside it
             return None, False
-        bought = self.draw(engine, question, situation)
+        bought = self._draw(engine, question, request, situation)
         return bought, self.otherwise() if bought is None else True
 
-    def draw(self, engine: Engine, question: Question, situation: Situation) -> float | None:
+    def _draw(
+        self, engine: Engine, question: Question, request: IncomingRequest, situation: Situation
+    ) -> float | None:
         """Draw whether labels of the request's answers are bought; return the probability of that
         where they are, None where they are not."""
-        probability, cost = question.level.judge_rate, 0.0
+        asking = self._judge.cost.of_request(request.conversation.text)
+        judging = None if asking is None else (ORDERS if self._compares else 1.0) * asking
+        probability, expected = question.level.judge_rate, judging or 0.0
         if self.purse is not None:
             wanted = self._wanted(engine, question.level, question.prompt.surface)
-            probability, cost = self.purse.probability(wanted, *unseen_costs(situation))
+            costs = unseen_costs(situation)
+            probability, expected = self.purse.probability(wanted, *costs, judging)
         if not is_drawn(self._seed, question.request_id, probability):
             return None
-        if not self._judge.has_budget():
+        if not self._judge.has_budget(judging or 0.0) or not self._is_within_share(
+            request.key_hash, expected
+        ):
             self._counters.add("judge_over_budget")
             return None
-        if self.purse is not None:
-            self.purse.reserve(question.request_id, cost)
+        self._reserve(question.request_id, request.key_hash, expected)
         return probability
+
+    def pays(self, asked: Asked, dollars: float) -> bool:
+        """Tell whether a grading is paid that is now known to cost so much: long answers may make
+        it more than was expected."""
+        cost = dollars if self.purse is None else self.purse.of_dollars(dollars)
+        more = cost - self._expected.get(asked.request_id, 0.0)
+        if more <= 0.0:
+            return True
+        is_paid = self._is_within_share(asked.key_hash, more) and (
+            self.purse is None or self.purse.covers(asked.request_id, cost)
+        )
+        if is_paid:
+            self._count(asked.request_id, asked.key_hash, more)
+        else:
+            self.give_back(asked.request_id, asked.key_hash)
+        return is_paid
+
+    def give_back(self, request_id: str, key: str | None) -> None:
+        """Let go of what was expected of labels that will not come."""
+        self._keys.spend(key, -self._expected.pop(request_id, 0.0))
+        if self.purse is not None:
+            self.purse.settled(request_id)
+
+    def _is_within_share(self, key: str | None, cost: float) -> bool:
+        money = self._judge.money() if self.purse is None else self.purse.money
+        return money is None or self._keys.allows(key, cost, *money)
+
+    def _reserve(self, request_id: str, key: str | None, expected: float) -> None:
+        if self.purse is not None:
+            self.purse.reserve(request_id, expected)
+        self._count(request_id, key, expected)
+
+    def _count(self, request_id: str, key: str | None, cost: float) -> None:
+        """Count what labels of a request are expected to cost its key, or how much more."""
+        self._keys.spend(key, cost)
+        self._expected[request_id] = self._expected.get(request_id, 0.0) + cost
+        if len(self._expected) > MOST_RESERVED:
+            self._expected.popitem(last=False)
 
     def is_free(self, request: IncomingRequest) -> bool:
         """Tell whether a check will label every answer, so that no label need be bought."""

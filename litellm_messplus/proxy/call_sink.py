@@ -16,11 +16,9 @@ from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_call
 from litellm_messplus.proxy.open_requests import Author
-from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.records import CallRecord, RequestRecord, error_words
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource
 
-LONGEST_ERROR = 2000
-"""Characters of an error that are logged."""
 UNMETERED = Metered(None, None, CostSource.UNKNOWN)
 
 
@@ -88,7 +86,7 @@ class CallSink:
         return call
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Tell who is called, which nobody knows before; a retry or a fallback may call another."""
+        """Note whose answer goes out to the client, before the end of the call is known."""
         self._holds.called(place, zoo, deployment)
 
     def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
@@ -130,10 +128,6 @@ def call_record(
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=end.seconds,
         is_cache_hit=is_cache_hit,
-        error=None if end.error is None else _words(end.error),
+        error=None if end.error is None else error_words(end.error),
         answer=None if said is None else said.reading.answer,
     )
-
-
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:LONGEST_ERROR]

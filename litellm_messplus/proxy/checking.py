@@ -5,8 +5,10 @@ takes but an operator hardly means, this says as a note.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from litellm_messplus import parquet
 from litellm_messplus.errors import ConfigurationError
@@ -17,6 +19,15 @@ from litellm_messplus.proxy.deployments.membership import members, routing_group
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.settings.serving import WatchSettings
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.reading import (
+    OtherVersionError,
+    UnreadableDatabaseError,
+    revision_of,
+)
+from litellm_messplus.store.schema import newest
+from litellm_messplus.switching.modes import Mode
 from litellm_messplus.zoo import Zoo
 
 CALLBACK = "litellm_messplus.plugin.instance"
@@ -48,11 +59,16 @@ class CheckedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedZoo:
-    """The values that a zoo would run with; ``labels`` are where its labels come from."""
+    """The values that a zoo would run with; ``labels`` are where its labels come from. ``mode``,
+    ``share`` and ``before`` are those of the file, which a change made in service overrules."""
 
     name: str
     policy: str
     cost_unit: str
+    mode: Mode
+    share: float
+    before: str | None
+    watch: WatchSettings
     alphas: dict[str, float]
     candidates: tuple[CheckedCandidate, ...]
     labels: tuple[str, ...]
@@ -70,7 +86,11 @@ class Checked:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return asdict(self)
+        plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return plain
+
+
+_ADAPTER: TypeAdapter[Checked] = TypeAdapter(Checked)
 
 
 def honoured(config: Mapping[str, Any]) -> Honoured:
@@ -79,6 +99,7 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     Raises ConfigurationError for the first key that cannot be honoured.
     """
     settings = load_settings(config)
+    create_engine(settings.database)  # for what it refuses: it connects to nothing
     model_list = config.get("model_list") or []
     zoos = configured_zoos(settings, config)
     check_judges(settings, model_list)
@@ -135,6 +156,27 @@ def checked(config: Mapping[str, Any]) -> Checked:
     return Checked(found.settings.encoder, found.settings.database, zoos, tuple(_notes(config)))
 
 
+LOOK_SECONDS = 5.0
+"""How long a database may take to say which migrations it has."""
+
+
+async def database_notes(database: str) -> tuple[str, ...]:
+    """Look at the database that a start would open. Raises OtherVersionError where the start would
+    refuse its schema."""
+    try:
+        found = await revision_of(database, LOOK_SECONDS)
+    except OtherVersionError:
+        raise
+    except UnreadableDatabaseError as error:
+        return (f"the database was not looked at: {error}",)
+    if found in (None, newest()):
+        return ()
+    return (
+        f"the start migrates the database from {found} to {newest()}, and there is no way back but "
+        "a backup: docs/upgrade.md",
+    )
+
+
 def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
     groups = routing_groups(config.get("router_settings") or {})
     own = members(zoo.name, zoo.settings, config.get("model_list") or [], groups)
@@ -142,6 +184,10 @@ def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
         zoo.name,
         zoo.settings.policy,
         zoo.settings.cost_unit.value,
+        zoo.settings.mode,
+        zoo.settings.share,
+        zoo.settings.before,
+        zoo.settings.watch,
         {name: level.alpha for name, level in zoo.levels.items()},
         tuple(
             CheckedCandidate(
@@ -185,6 +231,14 @@ def _zoo_notes(zoo: Zoo, own: Sequence[Mapping[str, Any]]) -> list[str]:
     free = [name for name, price in zoo.prices.items() if price.lowest() == 0.0 == price.of(1, 1)]
     if len(free) > 1:
         notes.append(f"cost nothing, so they cannot be told apart by cost: {', '.join(free)}")
+    half = [
+        name for name, price in zoo.prices.items() if bool(price.prompt) != bool(price.completion)
+    ]
+    if half:
+        notes.append(
+            "prompts or answers cost nothing, for a price that is left out is zero: "
+            f"{', '.join(half)}"
+        )
     ids = [deployment_id(one) for one in own if (one.get("model_info") or {}).get("id")]
     if len(set(ids)) < len(ids):
         notes.append("two deployments have the same model_info.id: LiteLLM keeps one of them")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -35,6 +36,7 @@ from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
+from litellm_messplus.proxy.readiness import readiness
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
@@ -97,13 +99,14 @@ class Parts:
         self._energy = EnergyService(
             measured, index, engines, self.journal, self._other_workers, counters
         )
-        writer = LabelWriter(self.journal)
-        report = writer.report
+        self._influence = KeyInfluence(settings, database, counters)
+        self._writer = LabelWriter(self.journal, self._influence, counters)
+        report = self._writer.report
         largest = {name: engine.zoo.largest for name, engine in engines.items()}
         sinks = JudgeSinks(report, self.journal.write, counters)
         self._judges = Judges(settings, largest, sinks, database)
         self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
-        writer.also(self._buyers.found)
+        self._writer.also(self._buyers.found)
         self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._holds = Holds(engines, index, counters)
@@ -167,7 +170,8 @@ class Parts:
         self._shared_counters = SharedCounters(
             database, counters, self._encoder_did, self._distributions.counts
         )
-        self.watch = StatusWatch(reading, engines, counters, self._shared_counters)
+        ready = partial(readiness, self.journal, self._shared_counters)
+        self.watch = StatusWatch(reading, engines, counters, self._shared_counters, ready)
         self._page = Page(database, engines, self.modes, self.watch, counters)
         self._retention = Retention(settings, counters)
         self.joining = Background()
@@ -192,7 +196,7 @@ class Parts:
             self.journal,
             RequestFinder(self._database, open_requests, arrivals, self.counters),
             self._response_bias,
-            KeyInfluence(self._settings, self._database),
+            self._influence,
             TokenBuckets(self._settings.feedback_per_minute),
             self.counters,
             self._settings.whole,
@@ -249,6 +253,7 @@ class Parts:
             await self._explorer.close()
             await flush_log_events()
             await self._desk.close()
+            await self._writer.close()
             await self._next_turn_feedback.close()
             await self._energy.close()
         except Exception:

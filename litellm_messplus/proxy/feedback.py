@@ -1,13 +1,13 @@
 """Feedback: from what a client posts to a durable label."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -21,6 +21,8 @@ from litellm_messplus.errors import (
     UnknownRequestError,
 )
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.source import Cause
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
@@ -28,14 +30,16 @@ from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
-from litellm_messplus.store.audits import SPAN
+from litellm_messplus.store.key_activity import SPAN
+from litellm_messplus.store.log import STORABLE
 from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
 from litellm_messplus.vocabulary import LabelKind
 
 DURABLE_SECONDS = 5.0
 """How long a client waits for a database that does not answer."""
 MOST_VERDICTS = 100
-"""Of users on one call: whoever changes his mind more often does not judge."""
+"""On one call, before no key may add another: whoever changes his mind more often does not judge.
+An administrator may."""
 
 
 class Feedback(BaseModel):
@@ -59,7 +63,7 @@ class Feedback(BaseModel):
     comment: Annotated[str, Field(max_length=10_000)] | None = Field(
         default=None, description="The user's words."
     )
-    call_id: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
+    call_id: Annotated[str, Field(min_length=1, max_length=80, pattern=STORABLE)] | None = Field(
         default=None,
         description="Which call of an exploration is judged; left out, the one the user saw.",
     )
@@ -135,17 +139,20 @@ class FeedbackDesk:
         self._influence = influence
         self._buckets = buckets
         self._counters = counters
-        self._being_written: Counter[str] = Counter()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def accept(self, feedback: Feedback, caller: Caller) -> Accepted:
-        """Write the verdict; returns when it is durable.
+    async def accept(
+        self, feedback: Feedback, caller: Caller, patience: float | None = DURABLE_SECONDS
+    ) -> Accepted:
+        """Write the verdict; returns when it is durable. One that is not being written after
+        ``patience`` seconds is withdrawn.
 
         Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
-        TimeoutError or SQLAlchemyError where the database does not take it.
+        NotWrittenError, UnsettledError or SQLAlchemyError where the database does not take it.
         """
         self._admit(caller)
         try:
-            return await self._accept(feedback, caller)
+            return await self._accept(feedback, caller, patience)
         except RequestGoneError as error:  # pruned since it was found
             self._counters.add("feedback_unknown")
             raise UnknownRequestError(feedback.target) from error
@@ -153,7 +160,7 @@ class FeedbackDesk:
             self._counters.add("feedback_unknown")
             raise
 
-    async def _accept(self, feedback: Feedback, caller: Caller) -> Accepted:
+    async def _accept(self, feedback: Feedback, caller: Caller, patience: float | None) -> Accepted:
         session = feedback.conversation and self._session_digest(feedback.conversation)
         found = await self._finder.find(feedback.target, caller, session)
         is_whole = found.zoo in self._whole or found.counted_with is not None
@@ -165,7 +172,7 @@ class FeedbackDesk:
         named = None if is_whole else feedback.call_id
         call_id = named or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
-        with self._writing(call_id):
+        async with self._turn(call_id, patience):
             said = await call_verdicts(self._database, call_id, MOST_VERDICTS)
             accepted = Accepted(
                 *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
@@ -173,18 +180,18 @@ class FeedbackDesk:
             )
             if said.say(feedback.value, feedback.comment) and said.counting == feedback.value:
                 return replace(accepted, outcome=Outcome.UNCHANGED)
-            self._check_room(call_id, said)
+            self._check_room(call_id, said, caller)
             if not await self._counts(found, caller, feedback.value, said):
                 if said.say(feedback.value, feedback.comment):
                     return replace(accepted, outcome=Outcome.UNCHANGED)
                 accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
             label = self._label(feedback, found, accepted)
-            await asyncio.wait_for(self._journal.write_durably(label), DURABLE_SECONDS)
+            await self._journal.write_durably(label, patience)
         return accepted
 
     async def _first(self, found: history.Found, caller: Caller) -> history.Found:
         """Find the request that stands for the conversation: its first, which another worker may
-        have yet to write. Where there is none (it was not decided in time, or is pruned), the
+        have yet to write. Where there is none (it was not routed, or is pruned), the
         request that was named stands for itself."""
         if found.counted_with is None:
             return found
@@ -218,18 +225,22 @@ class FeedbackDesk:
         if not await history.has_ended(self._database, request_id, call_id):
             raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")
 
-    @contextmanager
-    def _writing(self, call_id: str) -> Iterator[None]:
-        self._being_written[call_id] += 1
+    @asynccontextmanager
+    async def _turn(self, call_id: str, patience: float | None) -> AsyncIterator[None]:
+        """Let the verdicts on a call be written one after the other: each sees the one before.
+
+        Raises TimeoutError where the turn does not come within ``patience`` seconds.
+        """
+        turn = self._turns.setdefault(call_id, asyncio.Lock())
+        async with asyncio.timeout(patience):
+            await turn.acquire()
         try:
             yield
         finally:
-            self._being_written[call_id] -= 1
-            if not self._being_written[call_id]:
-                del self._being_written[call_id]
+            turn.release()
 
-    def _check_room(self, call_id: str, said: CallVerdicts) -> None:
-        if said.given + self._being_written[call_id] > MOST_VERDICTS:
+    def _check_room(self, call_id: str, said: CallVerdicts, caller: Caller) -> None:
+        if said.given >= MOST_VERDICTS and not caller.is_admin:
             self._counters.add("verdicts_refused")
             raise TooManyVerdictsError(f"{call_id} has {said.given} verdicts already")
 
@@ -241,23 +252,18 @@ class FeedbackDesk:
         if caller.is_admin:
             return True
         is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
-        counts = await self._influence.may_count(
-            found.zoo,
-            found.service_level,
-            found.key_hash,
-            value,
-            said.counting if is_of_today else None,
+        return await self._influence.may_count(
+            Cause(found.zoo, found.service_level, found.key_hash),
+            self._said(found, value),
+            self._said(found, said.counting) if is_of_today and said.counting is not None else None,
         )
-        if not counts:
-            self._counters.add("verdicts_beyond_influence")
-        return counts
+
+    def _said(self, found: history.Found, value: float) -> Said:
+        bias = self._response_bias
+        return Said(value, bias.feedback_weight(found.zoo, found.service_level, value))
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
-        weight = 0.0
-        if accepted.outcome is Outcome.COUNTED:
-            weight = self._response_bias.feedback_weight(
-                found.zoo, found.service_level, feedback.value
-            )
+        counts = accepted.outcome is Outcome.COUNTED
         return LabelRecord(
             label_id=new_id(),
             call_id=accepted.call_id,
@@ -266,7 +272,7 @@ class FeedbackDesk:
             kind=LabelKind.FEEDBACK,
             source=LabelKind.FEEDBACK,
             value=feedback.value,
-            weight=weight,
+            weight=self._said(found, feedback.value).weight if counts else 0.0,
             comment=feedback.comment,
         )
 
@@ -276,10 +282,13 @@ class FeedbackDesk:
 METADATA_KEY = "messplus_feedback"
 UNDER_WAY = 1000
 """Verdicts that may be waiting to be written; what comes on top is refused and counted."""
+CLOSE_SECONDS = 5.0
+"""How long a stop waits for them; the journal goes on to write what it has of them."""
 
 
 class NextTurnFeedback:
-    """A verdict that cannot be taken is counted and logged: the request it came with is served."""
+    """A verdict that cannot be taken is counted and logged: the request it came with is served. It
+    waits for a database that does not answer: nobody would send it again."""
 
     def __init__(self, desk: FeedbackDesk, counters: Counters) -> None:
         self._desk = desk
@@ -301,7 +310,11 @@ class NextTurnFeedback:
 
     async def close(self) -> None:
         """Let the verdicts under way be written."""
-        await asyncio.gather(*self._running, return_exceptions=True)
+        if self._running:
+            _, pending = await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
 
     async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
         try:
@@ -316,7 +329,7 @@ class NextTurnFeedback:
         """Say why the verdict was not taken, in words that quote nobody; None where it is
         durable."""
         try:
-            await self._desk.accept(Feedback.model_validate(given), caller)
+            await self._desk.accept(Feedback.model_validate(given), caller, patience=None)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             return f"{'.'.join(map(str, first['loc'])) or METADATA_KEY}: {first['msg']}"

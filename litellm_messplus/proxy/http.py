@@ -15,9 +15,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from litellm_messplus.errors import (
     CountsRequestsError,
     JournalFullError,
+    NotWrittenError,
     TooManyVerdictsError,
     TooOftenError,
     UnknownRequestError,
+    UnloggedRequestError,
+    UnsettledError,
 )
 from litellm_messplus.inspecting.public import PublicHistory
 from litellm_messplus.proxy.authentication import (
@@ -28,6 +31,7 @@ from litellm_messplus.proxy.authentication import (
 )
 from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
+from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import WINDOW
@@ -46,35 +50,33 @@ def header_value(name: str) -> str:
     return quote(name, safe=PLAIN, errors="replace")
 
 
-# The headers of a routed answer.
+# The headers of a routed answer: two, for each costs every request.
 
 
-def response_headers(
-    record: RequestRecord, model: str | None, cached_from: str | None
-) -> dict[str, str]:
-    """Build the headers of a request that ``model`` answered, None where nobody did or nobody
-    knows; ``cached_from`` wrote the answer that LiteLLM's cache repeated."""
-    headers = {
-        "x-messplus-request-id": record.request_id,
-        "x-messplus-service-level": header_value(record.service_level),
-        "x-messplus-exploration": str(record.is_exploration).lower(),
-        "x-messplus-feedback": FEEDBACK_PATH,
-    }
+def response_headers(record: RequestRecord, model: str | None) -> dict[str, str]:
+    """Build the headers of a request whose answer ``model`` wrote; None where there is no answer,
+    or the writer is unknown."""
+    headers = {"x-messplus-request-id": record.request_id}
     if model is not None:
-        headers |= {"x-messplus-model": header_value(model)}
-    if cached_from is not None:
-        headers |= {"x-messplus-cached-from": header_value(cached_from)}
+        headers["x-messplus-model"] = header_value(model)
     return headers
 
 
-FEEDBACK_PATH = "/messplus/feedback"
+AWAY: dict[type[Exception], str] = {
+    JournalFullError: "nothing was written, try again",
+    NotWrittenError: "nothing was written, and will not be: try again",
+    UnsettledError: "whether it was written is not known yet. Send it again, it counts once",
+}
+"""What a client is told where the database does not take its verdict."""
+UNANSWERED: tuple[type[Exception], ...] = (OSError, SQLAlchemyError, *AWAY)
+"""The errors of a database that does not answer; TimeoutError is an OSError."""
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
-    """Build all routes; each asks LiteLLM's own authentication first."""
+    """Build all routes; each but `ready` asks LiteLLM's own authentication first."""
     router = APIRouter(tags=["messplus"])
 
-    @router.post(FEEDBACK_PATH)
+    @router.post("/messplus/feedback")
     async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
         """Say whether an answer satisfied. The reply comes when the verdict is durable."""
         with _refusals(counters):
@@ -103,9 +105,14 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
-        """Show the same figures for Prometheus."""
-        with _refusals(counters):
-            return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
+        """Show the same figures for Prometheus, from memory where the database is away."""
+        return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
+
+    @router.get("/messplus/ready")
+    async def ready() -> PlainTextResponse:
+        """Tell anybody whether this worker routes, and nothing else."""
+        found = watch.readiness()
+        return PlainTextResponse(found, 503 if found is Readiness.ABSENT else 200)
 
     @router.get("/messplus/health", dependencies=[Depends(administrator)])
     async def health() -> dict[str, int]:
@@ -120,6 +127,8 @@ def _refusals(counters: Counters) -> Iterator[None]:
     """Turn our errors into answers that a client can act on."""
     try:
         yield
+    except UnloggedRequestError as error:
+        raise HTTPException(404, str(error)) from error
     except UnknownRequestError as error:
         raise HTTPException(404, f"no request of this key is known as {error}") from error
     except CountsRequestsError as error:
@@ -133,6 +142,7 @@ def _refusals(counters: Counters) -> Iterator[None]:
     except ReadingTakesTooLongError as error:
         counters.failure("readings_given_up", str(error))
         raise HTTPException(503, f"{error}: try again later") from error
-    except (OSError, SQLAlchemyError, JournalFullError) as error:  # TimeoutError is an OSError
+    except UNANSWERED as error:
         counters.failure("database_failures", "a client was told to try again")
-        raise HTTPException(503, "the database does not answer: try again") from error
+        told = AWAY.get(type(error), "try again")
+        raise HTTPException(503, f"the database does not answer: {told}") from error

@@ -1,5 +1,5 @@
-"""How much a verdict may move: how often a key may judge, whether its next verdict counts, and how
-much a user's word weighs."""
+"""How much a label may move: how often a key may judge, whether its next label counts, and how much
+a user's word weighs."""
 
 import asyncio
 import time
@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.influence import LevelActivity, cautious, estimate, may_count
+from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
+from litellm_messplus.labels.response_bias import cautious, estimate
+from litellm_messplus.labels.source import Cause
 from litellm_messplus.routing.aim import label_weight
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
-from litellm_messplus.store.audits import activity, audits
+from litellm_messplus.store.audits import audits
+from litellm_messplus.store.key_activity import activity
 
 # How often each key may do something: a minute's worth at once, and then as it comes in.
 
@@ -64,12 +67,12 @@ class TokenBuckets:
         return bucket
 
 
-# Whether a key's next verdict counts, by what all keys of its promise said in the last day.
+# Whether a key's next label counts, by the labels of all keys of its promise in the last day.
 
 KEYS_LOOK_SECONDS = 5.0
-"""How old what is known of the other workers' verdicts may be; this one's own are known at once."""
+"""How old what is known of the other workers' labels may be; this one's own are known at once."""
 MOST_LEVELS = 1000
-"""Promises of which it is kept, those of the newest verdicts."""
+"""Promises of which it is kept, those of the newest labels."""
 UNBOUNDED = 1.0
 
 
@@ -83,28 +86,29 @@ class KeyInfluence:
     """The influence of each key, counted by one worker. What it says goes into the label's weight,
     so the fold needs no clock."""
 
-    def __init__(self, settings: MessplusSettings, database: AsyncEngine) -> None:
-        self._limits = {
-            name: (zoo.labels.key_influence, zoo.labels.key_share)
-            for name, zoo in settings.zoos.items()
-        }
+    def __init__(
+        self, settings: MessplusSettings, database: AsyncEngine, counters: Counters
+    ) -> None:
+        self._pulls = {name: zoo.labels.key_pull for name, zoo in settings.zoos.items()}
         self._database = database
+        self._counters = counters
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
 
-    async def may_count(
-        self, zoo: str, level: str, key: str | None, value: float, replaced: float | None
-    ) -> bool:
-        """Tell whether a verdict of that key counts. Where it does, it is known of from now on.
+    async def may_count(self, cause: Cause, said: Said, replaced: Said | None = None) -> bool:
+        """Tell whether a label counts, in the place of another one where it replaces it. Where it
+        does, it is known of from now on; one that is held is counted.
 
         Raises SQLAlchemyError where the database does not answer.
         """
-        influence, share = self._limits.get(zoo, (UNBOUNDED, UNBOUNDED))
-        if min(influence, share) >= UNBOUNDED:
+        pull, key = self._pulls.get(cause.zoo, UNBOUNDED), cause.key_hash
+        if pull >= UNBOUNDED:
             return True
-        known = await self._look(zoo, level)
-        counts = may_count(known, key, value, replaced, influence, share)
+        known = await self._look(cause.zoo, cause.service_level)
+        counts = may_count(known, key, said, replaced, least=pull)
         if counts:
-            known.keys[key] = known.of(key).after(value, replaced)
+            known.keys[key] = known.of(key).after(said, replaced)
+        else:
+            self._counters.add("verdicts_beyond_influence")
         return counts
 
     async def _look(self, zoo: str, level: str) -> LevelActivity:

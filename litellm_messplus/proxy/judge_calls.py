@@ -7,20 +7,28 @@ from typing import Any
 
 import litellm
 
-from litellm_messplus.costs.price import Usage
+from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.labels.judge.grader import (
     JudgeRefusedError,
     Reply,
 )
 from litellm_messplus.labels.judge.prompt import Message
-from litellm_messplus.proxy.deployments.deployment import exploration_target
-from litellm_messplus.proxy.litellm_seam import hidden_params, llm_router
+from litellm_messplus.proxy.deployments.deployment import candidate_of, exploration_target
+from litellm_messplus.proxy.deployments.prices import known_dollars
+from litellm_messplus.proxy.litellm_seam import (
+    deployments_of,
+    hidden_params,
+    llm_router,
+    running_router,
+)
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
 
 METADATA = {"internal_call_origin": "messplus_judge"}
 """No key, team or user in it, so LiteLLM charges nobody; its logs and traces say what it was."""
 ABOUT_THE_CONTENT = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
+USUAL = 2000.0, 100.0
+"""Tokens that a judge reads and writes, by which prices are compared."""
 BAD_REQUEST = (litellm.BadRequestError, litellm.UnprocessableEntityError)
 
 
@@ -36,6 +44,19 @@ class JudgeCalls:
         self._model = model
         self._candidate = candidate
         self._is_plain = False
+
+    def price(self) -> Price | None:
+        """Find the highest price, in dollars, of the deployments that may be called; None where
+        none is known."""
+        router = running_router()
+        found = (
+            known_dollars(each)
+            for each in (deployments_of(router) if router is not None else ())
+            if each.get("model_name") == self._model
+            and self._candidate in (None, candidate_of(each))
+        )
+        prices = [price for price in found if price is not None]
+        return max(prices, key=lambda price: price.of(*USUAL), default=None)
 
     async def __call__(
         self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float

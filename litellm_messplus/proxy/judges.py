@@ -9,19 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import (
-    Asking,
-    DailyBudget,
-    Grader,
-    Grades,
-    JudgeSinks,
-    Spent,
-)
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.cost import JudgeCost
+from litellm_messplus.labels.judge.grader import Asking, Grader, Grades, JudgeSinks
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.parity.comparer import Comparer
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.proxy.deployments.deployment import Deployment
-from litellm_messplus.proxy.deployments.prices import public_dollars, stated_dollars
+from litellm_messplus.proxy.deployments.prices import known_dollars
 from litellm_messplus.proxy.judge_calls import JudgeCalls
 from litellm_messplus.runtime import Background
 from litellm_messplus.settings.labels import (
@@ -63,6 +58,7 @@ class Judges:
         database: AsyncEngine,
     ) -> None:
         self._comparers: dict[str, Comparer] = {}
+        self._calls: dict[str, JudgeCalls] = {}
         self.of_zoo: Mapping[str, Judge] = {
             name: judge
             for name, zoo in settings.zoos.items()
@@ -95,7 +91,8 @@ class Judges:
             None if labels.auto else buying.budget_per_day
         )  # what auto may cost is asked first
         budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
-        asking = Asking(named or whose.largest, buying, calls, budget, sinks)
+        cost = JudgeCost()
+        asking = Asking(named or whose.largest, buying, calls, budget, cost, sinks)
         grades: Grades
         if isinstance(buying, ComparingSettings) and labels.compares:
             grades = self._comparers[whose.zoo] = Comparer(
@@ -107,7 +104,8 @@ class Judges:
                 *(asking, rubric_of(buying), buying.weight, sinks.report),
                 seed=section.seed,
             )
-        return Judge(whose.zoo, asking.model, buying, grades, budget, sinks.counters)
+        self._calls[whose.zoo] = calls
+        return Judge(whose.zoo, asking.model, buying, grades, budget, cost, sinks.counters)
 
     async def _watch(self) -> None:
         while True:
@@ -130,6 +128,7 @@ class Judges:
             agreement = agreeing.get((zoo, judge.model), Agreement())
             if comparer := self._comparers.get(zoo):
                 comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
+            judge.cost.price = self._calls[zoo].price() or judge.cost.price
             judge.learn(by_zoo.get(zoo, Spent(today)), agreement, workers)
 
 
@@ -175,7 +174,7 @@ def _check(
             f"a `model_name` of `model_list` that is no zoo (there: {names})",
         )
     own = [each for each in model_list if each.get("model_name") == (model or zoo)]
-    if all(_has_price(deployment) for deployment in own):
+    if all(known_dollars(deployment) is not None for deployment in own):
         return
     if judge.budget_per_day is not None:
         raise ConfigurationError(
@@ -191,10 +190,3 @@ def _check(
             "a judge with a price, for what labels cost is held to a share of what is saved: state "
             "`input_cost_per_token` and `output_cost_per_token` under its `model_info`",
         )
-
-
-def _has_price(deployment: Deployment) -> bool:
-    try:
-        return (stated_dollars(deployment) or public_dollars(deployment)) is not None
-    except (TypeError, ValueError):
-        return False

@@ -24,6 +24,8 @@ MOST_RESERVED = 4096
 """Requests for which something is kept aside; of more the oldest is taken for paid."""
 MARGIN = 2.0
 """Times what labels are expected to cost that must be left: an answer may be longer than usual."""
+ORDERS = 2.0
+"""Times that a judge is asked to compare two answers: once in either order."""
 
 
 @dataclass(slots=True)
@@ -62,27 +64,35 @@ class Purse:
         self._aside = sum(each.cost for each in self._reserved.values())
 
     def probability(
-        self, wanted: float, largest: float, others: float = 0.0
+        self, wanted: float, largest: float, others: float, judging: float | None
     ) -> tuple[float, float]:
-        """Compute the probability with which labels of a request are bought, and the most that they
-        may cost. ``largest`` is what its call to the largest candidate is expected to cost, and
-        ``others`` what other candidates may, unseen."""
+        """Compute the probability with which labels of a request are bought, and what they are
+        expected to cost. ``largest`` is what its call to the largest candidate is expected to cost,
+        ``others`` what other candidates may, unseen, and ``judging`` what the judge will, in
+        dollars; None where its price is unknown."""
         known = self._known
         if known is None:
             return 0.0, 0.0
         self._asked += largest
-        one = self._one(known, largest)
-        most = MARGIN * (one + others)
-        left = self._left(known)
-        return affordable(wanted, left, one) if left >= most else 0.0, most
+        one, left = self._one(largest, judging), self.left
+        expected = one + others
+        return affordable(wanted, left, one) if left >= MARGIN * expected else 0.0, expected
 
-    def reserve(self, request_id: str, cost: float) -> None:
-        """Reserve the cost of a request's labels, which are bought."""
-        self._reserved[request_id] = _Reserved(cost, time.monotonic())
-        self._aside += cost
-        self._since_look += cost
-        if len(self._reserved) > MOST_RESERVED:
-            self._aside -= self._reserved.popitem(last=False)[1].cost
+    def reserve(self, request_id: str, expected: float) -> None:
+        """Reserve for a request's labels, which are bought, as much as they may cost."""
+        self._reserve(request_id, MARGIN * expected)
+
+    def covers(self, request_id: str, cost: float) -> bool:
+        """Tell whether a request's labels may cost so much, now that its answers are known; what
+        was not reserved for them is, where it is left."""
+        reserved = self._reserved.get(request_id)
+        more = cost - (0.0 if reserved is None else reserved.cost)
+        if more <= 0.0:
+            return True
+        if more > self.left:
+            return False
+        self._reserve(request_id, cost)
+        return True
 
     def settled(self, request_id: str) -> None:
         """Note that a label of it has come, and soon the log has all that it cost."""
@@ -95,38 +105,64 @@ class Purse:
         """The cost kept aside for requests whose labels are on their way."""
         return self._aside
 
-    def _left(self, known: LabelCosts) -> float:
-        """Compute what this worker may spend until the next look, for it does not know what the
-        others buy meanwhile."""
-        left = room(
-            self._spending(known),
+    @property
+    def left(self) -> float:
+        """The cost that this worker may still cause until the next look, for it does not know what
+        the others buy meanwhile."""
+        if self._known is None:
+            return 0.0
+        left = self._room(self._spending(self._known))
+        return own_share(left + self._since_look, self._since_look, self._workers)
+
+    @property
+    def money(self) -> tuple[float, float]:
+        """The cost that is left for this worker, and that of all labels of today, at most."""
+        if self._known is None:
+            return 0.0, 0.0
+        spending = self._spending(self._known)
+        return self.left, spending.today + self._room(spending)
+
+    def _room(self, spending: Spending) -> float:
+        return room(
+            spending,
             self._auto.share_of_saved,
             self._auto.start_allowance,
             self._most_today(),
         )
-        return own_share(left + self._since_look, self._since_look, self._workers)
+
+    def _reserve(self, request_id: str, cost: float) -> None:
+        before = self._reserved.pop(request_id, None)
+        more = cost - (0.0 if before is None else before.cost)
+        self._reserved[request_id] = _Reserved(cost, time.monotonic())
+        self._aside += more
+        self._since_look += more
+        if len(self._reserved) > MOST_RESERVED:
+            self._aside -= self._reserved.popitem(last=False)[1].cost
 
     def _spending(self, known: LabelCosts) -> Spending:
         aside, so_far = self.reserved, known.largest_today + self._asked
         return Spending(
             saved=known.saved,
-            spent=known.unseen + self._of_dollars(known.judging) + aside,
-            today=known.unseen_today + self._of_dollars(known.judging_today) + aside,
+            spent=known.unseen + self.of_dollars(known.judging) + aside,
+            today=known.unseen_today + self.of_dollars(known.judging_today) + aside,
             day_at_largest=max(known.largest_before, projected_day(so_far, self._hours)),
         )
 
-    def _one(self, known: LabelCosts, largest: float) -> float:
-        """Estimate the labels of one request: an answer of the largest, and comparing it in both
-        orders; or grading alone, which is taken for as much as an answer of the largest until it is
-        known."""
-        grading = largest if known.grading is None else self._of_dollars(known.grading)
-        return largest + 2.0 * grading if self._auto.by == "parity" else grading
+    def _one(self, largest: float, judging: float | None) -> float:
+        """Estimate the labels of one request: an answer of the largest to compare with, and the
+        judge, which is taken for as expensive as the largest while its price is unknown."""
+        compares = self._auto.by == "parity"
+        if judging is None:
+            judge = (ORDERS if compares else 1.0) * largest
+        else:
+            judge = self.of_dollars(judging)
+        return largest + judge if compares else judge
 
     def _most_today(self) -> float | None:
         budget = self._auto.budget_per_day
-        return None if budget is None else self._of_dollars(budget)
+        return None if budget is None else self.of_dollars(budget)
 
-    def _of_dollars(self, dollars: float) -> float:
+    def of_dollars(self, dollars: float) -> float:
         """Convert dollars into the zoo's unit."""
         electricity = self._zoo.electricity
         if self._zoo.cost_unit is CostUnit.USD or electricity is None:

@@ -1,6 +1,10 @@
 """Between the proxy and the label sources: calls as they see them, findings as labels."""
 
+import asyncio
+import math
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,18 +12,28 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.labels.key_pull import Said
 from litellm_messplus.labels.source import (
     AnsweredCall,
     Asked,
+    Cause,
     Finding,
     LabelDesk,
     LabelSource,
     ReportFinding,
 )
+from litellm_messplus.proxy.influence import KeyInfluence
 from litellm_messplus.proxy.surfaces.identity import session_named
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import SURFACES
-from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord, new_id, served_call_id
+from litellm_messplus.records import (
+    CallRecord,
+    LabelRecord,
+    RequestRecord,
+    is_refusal,
+    new_id,
+    served_call_id,
+)
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.vocabulary import CallRole, CallStatus
@@ -40,6 +54,7 @@ def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
         parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
         label_probability=record.label_probability,
+        is_limited=math.isfinite(request.most_completion_tokens),
     )
 
 
@@ -57,16 +72,28 @@ def judged_call(
         calls=1 + record.exploration_calls,
         ended_at=call.ended_at,
         answer=said(response) if call.status is CallStatus.SUCCESS else None,
+        is_refused=is_refusal(call.error),
     )
+
+
+MOST_WAITING = 10_000
+"""Labels that may wait for what is known of their keys; what comes on top is left out and
+counted."""
+RETRY_SECONDS = 0.5
+CLOSE_SECONDS = 5.0
 
 
 class LabelWriter:
     """A writer of findings into the log. Nobody waits for them, so they are written with the next
-    batch."""
+    batch; whether one whose cause a client sets counts is asked first."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, influence: KeyInfluence, counters: Counters) -> None:
         self._journal = journal
+        self._influence = influence
+        self._counters = counters
         self._told: list[ReportFinding] = []
+        self._waiting: deque[tuple[Cause, LabelRecord]] = deque()
+        self._weighing: asyncio.Task[None] | None = None
 
     def also(self, told: ReportFinding) -> None:
         """Tell somebody else of every finding too."""
@@ -75,20 +102,54 @@ class LabelWriter:
     def report(self, finding: Finding) -> None:
         for told in self._told:
             told(finding)
-        self._journal.write(
-            LabelRecord(
-                label_id=new_id(),
-                call_id=finding.call_id,
-                request_id=finding.request_id,
-                created_at=datetime.now(UTC),
-                kind=finding.kind,
-                source=finding.source,
-                value=finding.value,
-                weight=finding.weight,
-                comment=finding.comment,
-                probability=finding.probability,
-            )
-        )
+        if finding.cause is None:
+            self._journal.write(_label(finding))
+        elif len(self._waiting) >= MOST_WAITING:
+            self._counters.failure("labels_left_out", "too many labels wait to be weighed")
+        else:
+            self._waiting.append((finding.cause, _label(finding)))
+            if self._weighing is None or self._weighing.done():
+                self._weighing = asyncio.create_task(self._weigh(), name="messplus-weighing")
+
+    async def close(self) -> None:
+        """Write what waits, and leave out what cannot be weighed in time."""
+        if self._weighing is None:
+            return
+        await asyncio.wait([self._weighing], timeout=CLOSE_SECONDS)
+        self._weighing.cancel()
+        await asyncio.gather(self._weighing, return_exceptions=True)
+        for _ in self._waiting:
+            self._counters.failure("labels_left_out", "a label was not weighed before the stop")
+
+    async def _weigh(self) -> None:
+        """Write the labels in their order. While the database is away they wait for it, as the
+        journal does."""
+        while self._waiting:
+            cause, label = self._waiting[0]
+            said = Said.of(label.source, label.value, label.weight)
+            try:
+                counts = await self._influence.may_count(cause, said)
+            except Exception:
+                self._counters.failure("database_failures", "a label's key could not be looked up")
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            self._waiting.popleft()
+            self._journal.write(label if counts else replace(label, weight=0.0))
+
+
+def _label(finding: Finding) -> LabelRecord:
+    return LabelRecord(
+        label_id=new_id(),
+        call_id=finding.call_id,
+        request_id=finding.request_id,
+        created_at=datetime.now(UTC),
+        kind=finding.kind,
+        source=finding.source,
+        value=finding.value,
+        weight=finding.weight,
+        comment=finding.comment,
+        probability=finding.probability,
+    )
 
 
 def _user(request: IncomingRequest) -> str | None:

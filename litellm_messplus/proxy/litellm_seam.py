@@ -1,8 +1,8 @@
 """Every name of LiteLLM that it does not document, in one place: what to read at an upgrade.
 
 The other modules use what LiteLLM's docs show: `CustomLogger` and its hooks, and functions and
-errors of the package itself. The quirks below were met with LiteLLM 1.106.2; a number is that of an
-issue or a pull request of BerriAI/litellm.
+errors of the package itself. A number is that of an issue or a pull request of BerriAI/litellm.
+`litellm_fit.py` tries every name at the start, with the arguments that are used here.
 
 The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
 """
@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 import litellm
@@ -64,16 +65,48 @@ def proxy_configuration() -> Mapping[str, Any]:
     return config
 
 
+# Reads of the proxy's router: official entry points since LiteLLM 1.109, attributes before.
+
+
+def _registry(router: Any) -> Any:
+    """Return the official reads of the deployments; None before LiteLLM 1.109."""
+    return router.registry() if hasattr(router, "registry") else None
+
+
+def _settings(router: Any) -> Any:
+    """Return the owner of a router's settings."""
+    return router.settings() if hasattr(router, "settings") else router
+
+
 def deployments_of(router: Any) -> Sequence[Mapping[str, Any]]:
     """Return all deployments of the proxy's router; an edited one is another object."""
-    found: Sequence[Mapping[str, Any]] = router.model_list or ()
-    return found
+    registry = _registry(router)
+    return (router.model_list if registry is None else registry.all()) or ()
 
 
 def routing_groups_of(router: Any) -> dict[str, tuple[str, ...]]:
     """Return the model names of each routing group of the proxy's router."""
-    groups = getattr(router, "routing_groups", None) or {}  # since LiteLLM 1.100
-    return {name: tuple(group.models) for name, group in groups.items()}
+    registry = _registry(router)
+    groups = router.routing_groups if registry is None else registry.routing_groups()
+    return {name: tuple(group.models) for name, group in (groups or {}).items()}
+
+
+def router_model_info(router: Any, deployment: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the entry of a deployment that LiteLLM's checks before a call read, with its window.
+
+    Raises a bare Exception for a model that LiteLLM does not know.
+    """
+    registry = _registry(router)
+    read = router.get_router_model_info if registry is None else registry.router_model_info
+    found: Mapping[str, Any] = read(
+        deployment=deployment, received_model_name=str(deployment.get("model_name"))
+    )
+    return found
+
+
+def checks_before_calls(router: Any) -> bool:
+    """Return whether LiteLLM compares each prompt with the windows of the deployments."""
+    return bool(_settings(router).enable_pre_call_checks)
 
 
 def stores_models(config: Mapping[str, Any]) -> bool:
@@ -133,18 +166,22 @@ async def authenticate(request: Request) -> tuple[str | None, bool]:
     from litellm.proxy._types import LitellmUserRoles
     from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
 
-    # Called as a function and not as a dependency of FastAPI: all headers have to be handed over,
-    # or their defaults are FastAPI's own markers.
-    key = await user_api_key_auth(
-        request=request,
-        api_key=request.headers.get("authorization", ""),
-        azure_api_key_header=request.headers.get("api-key", ""),
-        anthropic_api_key_header=request.headers.get("x-api-key"),
-        google_ai_studio_api_key_header=None,
-        azure_apim_header=None,
-        custom_litellm_key_header=request.headers.get("x-litellm-api-key"),
-    )
+    key = await user_api_key_auth(request=request, **key_headers(request.headers))
     return key.api_key, key.user_role == LitellmUserRoles.PROXY_ADMIN
+
+
+def key_headers(headers: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the headers that may hold a key, as LiteLLM's authentication takes them."""
+    # It is called as a function and not as a dependency of FastAPI: all headers have to be handed
+    # over, or their defaults are FastAPI's own markers.
+    return {
+        "api_key": headers.get("authorization", ""),
+        "azure_api_key_header": headers.get("api-key", ""),
+        "anthropic_api_key_header": headers.get("x-api-key"),
+        "google_ai_studio_api_key_header": None,
+        "azure_apim_header": None,
+        "custom_litellm_key_header": headers.get("x-litellm-api-key"),
+    }
 
 
 # What LiteLLM keeps beside a request.
@@ -176,6 +213,8 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
 
 TAG_FILTERING = "enable_tag_filtering"
 """LiteLLM's switch, in a request and in `model_info`."""
+TAGS_TAKE_GROUP = "request_deployments" in signature(get_deployments_for_tag).parameters
+"""Whether the filter takes all deployments of the group beside the healthy ones."""
 
 
 def may_filter_by_tags(
@@ -185,7 +224,7 @@ def may_filter_by_tags(
     request, or by one of the deployments."""
     if router is None:
         return False
-    if router.enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
+    if _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
         return True
     return any(TAG_FILTERING in (each.get("model_info") or ()) for each in deployments)
 
@@ -202,10 +241,23 @@ async def kept_by_tags(
     if isinstance(metadata, dict):  # it writes what it found there
         kwargs = {**kwargs, name: dict(metadata)}
     group = str(deployments[0].get("model_name"))
+    # Since 1.108.4 the filter takes all of the group too, to tell a tag that no deployment has from
+    # one whose deployments are unhealthy.
+    own = [each for each in deployments_of(router) if each.get("model_name") == group]
+    everyone = {"request_deployments": own} if TAGS_TAKE_GROUP else {}
     kept: Sequence[Mapping[str, Any]] = await get_deployments_for_tag(
-        router, group, deployments, kwargs, name
+        _context(router), group, deployments, kwargs, name, **everyone
     )
     return kept
+
+
+def _context(router: Any) -> Any:
+    """Return the view of the router that LiteLLM's strategies get; before 1.109 the router."""
+    if _registry(router) is None:
+        return router
+    from litellm.router_api import RoutingContext
+
+    return RoutingContext(router)
 
 
 def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> int:

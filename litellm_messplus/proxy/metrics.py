@@ -8,6 +8,7 @@ from prometheus_client.registry import Collector
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.distributions import histograms
+from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import counters_of, distributions_of, measured_of
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
 from litellm_messplus.status.gauges import Series, gauges
@@ -16,6 +17,8 @@ from litellm_messplus.zoo import Zoo
 
 MEANINGS = {
     **OF_THE_STATUS,
+    "messplus_up": "1 where the worker that answers routes, 0 while it waits for the database.",
+    "messplus_degraded": "1 where that worker routes and the database does not take its log.",
     "messplus_counter": "What failed or was left out, by name.",
     "messplus_encoder_prompts": "Prompts that were encoded.",
     "messplus_encoder_batches": "In how many batches they were encoded.",
@@ -31,18 +34,28 @@ MEANINGS = {
 """What each metric is; that of a histogram is beside its buckets."""
 
 
-def exposition(status: Status, engines: Mapping[str, Engine], counts: Mapping[str, float]) -> str:
+def exposition(
+    figures: Mapping[Series, float], engines: Mapping[str, Engine], counts: Mapping[str, float]
+) -> str:
     """Write everything in Prometheus's text format; ``counts`` are those of all workers."""
-    zoos = {name: engine.zoo for name, engine in engines.items()}
-    found = {
-        **gauges(status),
-        **carbon_gauges(status, zoos),
-        **price_gauges(engines),
-        **_counted(counts),
-    }
+    found = {**figures, **price_gauges(engines), **_counted(counts)}
     registry = CollectorRegistry()
     registry.register(_Told([*_families(found), *histograms(distributions_of(counts))]))
     return generate_latest(registry).decode()
+
+
+def figures_of(status: Status, engines: Mapping[str, Engine]) -> dict[Series, float]:
+    """Give the figures that the log tells."""
+    zoos = {name: engine.zoo for name, engine in engines.items()}
+    return gauges(status) | carbon_gauges(status, zoos)
+
+
+def readiness_gauges(found: Readiness) -> dict[Series, float]:
+    """Give the state of the worker that is asked."""
+    return {
+        Series("messplus_up"): float(found is not Readiness.ABSENT),
+        Series("messplus_degraded"): float(found is Readiness.DEGRADED),
+    }
 
 
 class _Told(Collector):

@@ -20,6 +20,7 @@ from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
+from litellm_messplus.switching.way_back import Mark
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -48,7 +49,7 @@ class LiveModes:
         self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
         self.rows: dict[str, ModeRow] = {}
         self.now = dict(self.files)
-        self.marks = {name: deque[bool](maxlen=MOST_MARKS) for name in zoos}
+        self.marks = {name: deque[Mark](maxlen=MOST_MARKS) for name in zoos}
 
     def learn(self, rows: Mapping[str, ModeRow]) -> None:
         """Take over what the database says, where it is newer."""

@@ -12,14 +12,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.learned import zoo_view
-from litellm_messplus.proxy.metrics import exposition
+from litellm_messplus.proxy.metrics import exposition, figures_of, readiness_gauges
+from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
+from litellm_messplus.status.gauges import Series, live_gauges
 from litellm_messplus.status.learned import Learned, learned_live
-from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
@@ -106,6 +108,8 @@ class SharedReadings:
             task.exception()  # looked at, though nobody may be waiting any more
 
 
+SCRAPE_SECONDS = 7.0
+"""How long a scrape waits for the status: Prometheus gives up after 10, and counters take 2."""
 LOOK_SECONDS = 60.0
 """Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
 
@@ -115,7 +119,7 @@ class StatusWatch:
     when it is over.
 
     ``database`` is read by connections of its own, so that no reading takes those that feedback
-    waits for.
+    waits for. ``readiness`` tells whether this worker routes now.
     """
 
     def __init__(
@@ -124,7 +128,9 @@ class StatusWatch:
         engines: Mapping[str, Engine],
         counters: Counters,
         shared: SharedCounters,
+        readiness: Callable[[], Readiness],
     ) -> None:
+        self.readiness = readiness
         self._database = database
         self._engines = engines
         self._counters = counters
@@ -188,10 +194,21 @@ class StatusWatch:
 
     async def metrics(self) -> str:
         """Write the figures of the status, and what all workers counted, as Prometheus reads
-        them."""
-        status = await self.figures()
+        them; without the database, what is in memory."""
+        found = await self._told_in_time()
         counts = (await self._shared.sums()).everyone
-        return exposition(status, self._engines, counts)
+        state = readiness_gauges(self.readiness())
+        return exposition({**found, **state}, self._engines, counts)
+
+    async def _told_in_time(self) -> dict[Series, float]:
+        """Read the figures of the status; those in memory where Prometheus would not wait."""
+        try:
+            async with asyncio.timeout(SCRAPE_SECONDS):
+                return figures_of(await self.figures(), self._engines)
+        except Exception:
+            self._counters.failure("readings_given_up", "the metrics are told from memory alone")
+        is_restored = self.readiness() is not Readiness.ABSENT
+        return live_gauges(self._live()) if is_restored else {}
 
     async def _run(self) -> None:
         while True:
@@ -206,7 +223,7 @@ class StatusWatch:
         failure is."""
         return counters_of((await self._shared.sums()).running)
 
-    def _live(self) -> dict[tuple[str, str], LiveLevel]:
+    def _live(self) -> LiveLevels:
         return {
             (zoo, level): _live_level(engine, level)
             for zoo, engine in self._engines.items()

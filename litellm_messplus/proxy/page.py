@@ -2,6 +2,7 @@
 
 import binascii
 import json
+import math
 import os
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
@@ -13,15 +14,18 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.engine import Engine
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.files import NOT_KEPT
-from litellm_messplus.page.routes import COOKIE, PATH, build_page_routes
+from litellm_messplus.page.routes import COOKIE, PATH, Check, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.proxy.authentication import Caller, administrator, shows_a_key, with_key
+from litellm_messplus.proxy.influence import TokenBuckets
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges
 from litellm_messplus.proxy.monitoring import SharedReadings, StatusWatch
 from litellm_messplus.proxy.zoos import ZooDesk, add_one_zoo
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine
 
+CODES_PER_MINUTE = 30
+"""Codes that anybody may try at one worker: one costs a query."""
 CONNECTIONS = 3
 """To the database, for the page alone: however many look at it, feedback keeps its own."""
 LITELLM_COOKIE = "token"
@@ -60,7 +64,13 @@ class Page:
         data = PageData(self._database, self._watch.figures, self._readings.get)
         sign_ins = SignIns(self._database)
         shown = build_page_routes(
-            data, sign_ins, self._counters, administrator=administrator, viewer=Viewer(sign_ins)
+            data,
+            sign_ins,
+            self._counters,
+            administrator=administrator,
+            viewer=Viewer(sign_ins),
+            own=own_origin,
+            limited=at_most(CODES_PER_MINUTE),
         )
         routes = APIRouter()
         routes.include_router(shown)
@@ -108,6 +118,25 @@ def is_surely_of_this_origin(request: Request) -> bool:
         return site == "same-origin"
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+async def own_origin(request: Request) -> None:
+    """Raise an HTTPException where it is not surely a page of this origin that asks."""
+    if not is_surely_of_this_origin(request):
+        raise HTTPException(403, "only the page itself may do this")
+
+
+def at_most(per_minute: int) -> Check:
+    """Build what lets so many requests in, whoever asks: nobody has shown a key yet."""
+    bucket = TokenBuckets(per_minute)
+
+    async def check(_request: Request) -> None:
+        wait = bucket.take(None)
+        if wait > 0.0:
+            later = {"retry-after": str(math.ceil(wait))}
+            raise HTTPException(429, "too many codes were tried: try again later", headers=later)
+
+    return check
 
 
 class Viewer:

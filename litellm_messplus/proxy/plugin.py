@@ -6,8 +6,8 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_messplus.proxy import litellm_seam
 from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.deployment import ranked
-from litellm_messplus.proxy.router import MissedDeadlineError
+from litellm_messplus.proxy.surfaces.request import asking_key
+from litellm_messplus.switching.way_back import Mark
 
 
 class MessplusPlugin(CustomLogger):  # type: ignore[misc]
@@ -51,28 +51,10 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
             self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
             return ranking
-        except MissedDeadlineError as missed:
-            self.parts.modes.marks[model].append(True)
-            self.counters.failure("deadlines_missed", f"a decision took {missed}")
-            if missed.pin is not None:
-                left = missed.pin.among(healthy_deployments)
-                return list(missed.pin.first(ranked(left, (missed.pin.candidate,), ()), set()))
-            if missed.barred:
-                return ranked(healthy_deployments, (), (), missed.barred)
         except Exception:
-            self.parts.modes.marks[model].append(True)
+            self.parts.modes.marks[model].append(Mark(asking_key(request_kwargs), is_missed=True))
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
-
-    async def async_pre_call_deployment_hook(
-        self, kwargs: dict[str, Any], call_type: Any
-    ) -> dict[str, Any] | None:
-        """Note which deployment is called: the conversation is there from now on."""
-        try:
-            self.parts.served.called(kwargs)
-        except Exception:
-            self.counters.failure("identity_failures", "nobody knows who is called")
-        return None
 
     async def async_post_call_response_headers_hook(
         self,
@@ -82,7 +64,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         request_headers: dict[str, str] | None = None,
         litellm_call_info: dict[str, Any] | None = None,
     ) -> dict[str, str] | None:
-        """Tell the client what served, under which promise, and where feedback goes."""
+        """Tell the client what served and the request's id; its conversation is there from now
+        on."""
         try:
             return await self.parts.served.headers(data, response, litellm_call_info or {})
         except Exception:
@@ -106,7 +89,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         try:
             self.parts.served.attempt_failed(kwargs)
         except Exception:
-            self.counters.failure("gate_failures", "a refusal was not learned from")
+            self.counters.failure("refusal_failures", "a refusal was not learned from")
 
     async def async_post_call_failure_hook(
         self,

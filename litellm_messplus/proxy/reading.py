@@ -111,7 +111,7 @@ class RequestReader:
         encoding = await self._features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
         needs = self._gates.needs(request) if zoo.settings.gates else None
-        admission = await self._gates.admit(request, needs, deployments)
+        admission = await self._gates.admit(zoo, request, needs, deployments)
         there = frozenset(zoo.present)
         healthy = there.intersection(map(candidate_of, deployments))
         able = there.intersection(admission.eligible or ()) or healthy

@@ -39,31 +39,39 @@ from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.gates import baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.switching.modes import Arm
-
-
-class MissedDeadlineError(Exception):
-    """The decision took longer than the operator allows; ``barred`` are the ids of the deployments
-    that cannot take the request, as far as that is known, and ``pin`` says who holds it."""
-
-    def __init__(self, message: str, barred: frozenset[str], pin: Pin | None) -> None:
-        super().__init__(message)
-        self.barred = barred
-        self.pin = pin
+from litellm_messplus.state.limits import unfollowed
+from litellm_messplus.switching.modes import LITELLM, Arm
+from litellm_messplus.switching.way_back import Mark, is_huge
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedRequest:
-    """A request that was decided in time; ``is_refused`` where no deployment is healthy, so that
-    LiteLLM calls none. ``bought`` is the probability with which labels of its
-    answers are bought. ``standing`` is where it stands in a conversation."""
+    """A request that was decided. ``dropped`` says why the decision is not followed: no deployment
+    is healthy, so that LiteLLM calls none, or it came too late; None where it is followed.
+    ``bought`` is the probability with which labels of its answers are bought. ``standing`` is
+    where it stands in a conversation, and ``pin`` who holds it."""
 
     read: ReadRequest
     choice: Choice
     seconds: float
-    is_refused: bool
+    dropped: Reason | None
     bought: float | None
-    standing: Standing | None
+    standing: Standing | None = None
+    pin: Pin | None = None
+
+    @property
+    def reason(self) -> Reason:
+        """The reason that the log has."""
+        return self.dropped or self.choice.decision.reason
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The candidates in the order in which they are to be tried: where the decision came too
+        late, who holds the request, or nobody, so that LiteLLM chooses. A retry of a request that
+        LiteLLM refuses may find a deployment after all."""
+        if self.dropped is not Reason.DEADLINE_MISSED:
+            return self.choice.decision.ranking
+        return () if self.pin is None else (self.pin.candidate,)
 
 
 class RequestRouter:
@@ -111,8 +119,8 @@ class RequestRouter:
         """Order the deployments of the engine's zoo as they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
-        Where there are none, LiteLLM refuses the request: it is logged all the same. Raises
-        MissedDeadlineError when the decision took too long; then nothing was changed.
+        Where there are none, LiteLLM refuses the request: it is logged all the same, and so is one
+        whose decision took too long, which is not followed then.
         """
         self._live.notice(engine, deployments)
         target = deployment.exploration_target.get()
@@ -133,10 +141,15 @@ class RequestRouter:
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
         else:
-            opened.barred = (await self._gates.admit(request, opened.needs, deployments)).barred
+            admission = await self._gates.admit(
+                engine.zoo, request, opened.needs, deployments, opened.tried
+            )
+            opened.barred = admission.barred
         order, barred, pin = target_order(request.kwargs), opened.barred, opened.pin
         if order is not None:
             return deployment.best_of_order(deployments, opened.ranking, order, barred)
+        if not (opened.ranking or opened.tried or barred):  # too late: LiteLLM's own choice
+            return deployments
         left = deployments if pin is None else pin.among(deployments)
         ranked = deployment.ranked(left, opened.ranking, opened.tried, barred)
         return ranked if pin is None else pin.first(ranked, opened.tried)
@@ -167,8 +180,10 @@ class RequestRouter:
         held = None if standing is None else standing.choose(engine)
         choice, bought = self._choose(engine, read) if held is None else (held, None)
         seconds = time.perf_counter() - started
-        self._hold_the_deadline(engine, read, seconds, standing)
-        decided = DecidedRequest(read, choice, seconds, not deployments, bought, standing)
+        is_late = self._is_late(engine, read, seconds)
+        dropped = self._dropped(engine, read, deployments, is_late=is_late)
+        pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
+        decided = DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
         return self._announce(decided, self._record(engine, decided))
 
     def _begin_aside(
@@ -193,7 +208,8 @@ class RequestRouter:
         read = replace(read, question=replace(read.question, level=beside(read.question.level)))
         choice, bought = self._choose(engine, read)
         seconds = time.perf_counter() - started
-        decided = DecidedRequest(read, choice, seconds, not deployments, bought, None)
+        dropped = self._dropped(engine, read, deployments, is_late=False)
+        decided = DecidedRequest(read, choice, seconds, dropped, bought)
         return DecidedAside(self._record(engine, decided), read, choice)
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
@@ -214,16 +230,35 @@ class RequestRouter:
             choice = replace(choice, decision=decision)
         return choice, bought
 
-    def _hold_the_deadline(
-        self, engine: Engine, read: ReadRequest, seconds: float, standing: Standing | None
-    ) -> None:
-        """Let go of a decision that came too late."""
+    def _is_late(self, engine: Engine, read: ReadRequest, seconds: float) -> bool:
+        """Tell whether a decision took longer than the operator allows, and count it."""
         # The wait for a slow encoder is over: dropping the decision would save none of it.
         waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
-        if seconds - waited > self._settings.deadline_seconds:
-            engine.forget(read.question.request_id)
-            pin = None if standing is None else standing.pin
-            raise MissedDeadlineError(f"{seconds * 1000:.1f} ms", read.admission.barred, pin)
+        is_late = seconds - waited > self._settings.deadline_seconds
+        self._mark(engine.zoo.name, read, is_missed=is_late)
+        if is_late:
+            self._counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
+        return is_late
+
+    def _dropped(
+        self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
+    ) -> Reason | None:
+        """Say why a decision is not followed, None where it is. Of one that is not, nothing is
+        expected, and nothing is paid for its labels."""
+        if deployments and not is_late:
+            return None
+        engine.expect_nothing(read.question.request_id)
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is not None:
+            buyer.give_back(read.question.request_id, read.request.key_hash)
+        return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
+
+    def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
+        """Remember for the way back whether a deadline was missed, unless the prompt's own size
+        explains it."""
+        conversation = read.request.conversation
+        if not is_huge(len(conversation.turns), len(conversation.text)):
+            self._modes.marks[zoo].append(Mark(read.request.key_hash, is_missed))
 
     def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
         """Build the record of a decision for the log."""
@@ -247,7 +282,7 @@ class RequestRouter:
             largest=baseline(situation) if question.is_gated else engine.zoo.largest,
             is_exploration=decision.is_exploration,
             exploration_probability=decision.exploration_probability,
-            reason=decision.reason,
+            reason=decided.reason,
             decision_seconds=decided.seconds,
             aim=situation.alpha,
             expected_satisfaction=decision.expected_satisfaction,
@@ -267,46 +302,55 @@ class RequestRouter:
             conversation_draw=self._draw(engine.zoo.name, request),
             limits=logged_limits(decided.choice),
             **asked(request, are_named=self._settings.store_identities),
-            **(Columns() if standing is None else standing.columns(decision.reason)),
+            **(Columns() if standing is None else standing.columns(decided.reason)),
         )
-        return _refused(record) if decided.is_refused else record
+        return record if decided.dropped is None else _unclaimed(record, decided.pin)
 
     def _draw(self, zoo: str, request: IncomingRequest) -> float | None:
         return self._asides.draw(zoo, request) if self._modes.now[zoo].draws else None
 
     def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
         """Tell everyone who has to do with the request from now on."""
-        read, decision = decided.read, decided.choice.decision
-        request = read.request
-        self._modes.marks[record.zoo].append(False)
+        read, request = decided.read, decided.read.request
         if read.encoding is None:
             self._counters.add("features_late")
-        # A retry may find a deployment after all.
         opened = OpenRequest(
-            record, decision.ranking, needs=read.needs, barred=read.admission.barred
+            record,
+            decided.ranking,
+            needs=read.needs,
+            barred=read.admission.barred,
+            place=None if decided.standing is None else decided.standing.place,
+            pin=decided.pin,
         )
-        if decided.standing is not None:
-            opened.place = decided.standing.place
-            opened.pin = decided.standing.pinned_by(decided.choice)
         if self._desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
         self._open.add(opened, request.metadata)
         self._feedback.take(request)
         self._journal.write(record)
-        self._explorer.start(opened, () if decided.is_refused else decision.explored, request)
+        explored = decided.choice.decision.explored if decided.dropped is None else ()
+        self._explorer.start(opened, explored, request)
         return opened
 
 
-def _refused(record: RequestRecord) -> RequestRecord:
-    """Mark a request that LiteLLM refuses: nothing is called, and nothing expected of it."""
-    return replace(
+def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
+    """Remove what a decision that is not followed would claim: nothing is expected, nobody else is
+    called, and no labels are bought. One that came too late chose nobody either."""
+    unclaimed = replace(
         record,
         is_exploration=False,
         exploration_calls=0,
         label_probability=None,
         expected_satisfaction=None,
         limits=None,
-        reason=Reason.NONE_HEALTHY,
+    )
+    if record.reason is Reason.NONE_HEALTHY:
+        return unclaimed
+    return replace(
+        unclaimed,
+        chosen=LITELLM if pin is None else pin.candidate,
+        exploration_probability=0.0,
+        propensity=None,
+        limits=unfollowed(record.limits),
     )
 
 

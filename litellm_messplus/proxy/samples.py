@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.labels.key_shares import KeyShares
 from litellm_messplus.labels.purchasing import own_share
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import ZooSettings
@@ -23,8 +24,8 @@ MOST_RESERVED = 4096
 
 
 class SamplePurse:
-    """The money of one zoo. Without a budget it pays for everything; with one, for nothing before
-    it has looked at the log."""
+    """The money of one zoo, of which each key has a part. Without a budget it pays for everything;
+    with one, for nothing before it has looked at the log."""
 
     def __init__(self, budget: float | None) -> None:
         self._budget = budget
@@ -32,6 +33,7 @@ class SamplePurse:
         self._reserved: deque[tuple[float, float]] = deque(maxlen=MOST_RESERVED)
         self._since_look = 0.0
         self._workers = 1
+        self._keys = KeyShares()
 
     @property
     def is_limited(self) -> bool:
@@ -45,15 +47,19 @@ class SamplePurse:
         while self._reserved and self._reserved[0][0] < now - LOGGED_SECONDS:
             self._reserved.popleft()
 
-    def pay(self, cost: float, now: float) -> bool:
-        """Reserve the cost of a call; False where the budget does not allow it."""
+    def pay(self, key: str | None, cost: float, now: float, today: date) -> bool:
+        """Reserve the cost of a call for a request of that key; False where the budget does not
+        allow it."""
         if self._budget is None:
             return True
+        self._keys.asked(key, today)
         if self._spent is None:
             return False
         left = self._budget - self._spent - sum(each for _, each in self._reserved)
-        if cost > own_share(left + self._since_look, self._since_look, self._workers):
+        left = own_share(left + self._since_look, self._since_look, self._workers)
+        if cost > left or not self._keys.allows(key, cost, left, self._budget):
             return False
+        self._keys.spend(key, cost)
         self._reserved.append((now, cost))
         self._since_look += cost
         return True
@@ -70,9 +76,10 @@ class SamplePurses:
         self._counters = counters
         self._background = Background()
 
-    def pay(self, zoo: str, cost: float) -> bool:
-        """Reserve the cost of a call of a zoo; False where its budget does not allow it."""
-        return self._purses[zoo].pay(cost, time.monotonic())
+    def pay(self, zoo: str, key: str | None, cost: float) -> bool:
+        """Reserve the cost of a call of a zoo, for a request of that key; False where its budget
+        does not allow it."""
+        return self._purses[zoo].pay(key, cost, time.monotonic(), datetime.now(UTC).date())
 
     def start(self) -> None:
         """Begin to look at what was spent, where there is a budget."""

@@ -40,16 +40,24 @@ class ServedCalls:
     async def headers(
         self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
     ) -> dict[str, str] | None:
-        """Give what the client is told with its answer; None for a request that is not routed."""
+        """Give what the client is told with its answer, and note who wrote it: the next request of
+        the conversation may come before this one is logged. None for a request that is not routed;
+        without a ``response`` every model has failed."""
         opened = self._opened(data, data)
         if opened is None:
             return None
-        if answers.is_repeated(data, response):
-            return await self._headers_of_repetition(opened, response)
-        told = answers.response_id(response)
-        if told:
-            opened.response_id = plain_response_id(told)
-        return response_headers(opened.record, self._served(opened, call_info), None)
+        if response is None:
+            author = UNKNOWN
+        elif answers.is_repeated(data, response):
+            author = await self._author_of_repetition(opened, response)
+        else:
+            told = answers.response_id(response)
+            if told:
+                opened.response_id = plain_response_id(told)
+            author = self._server(opened, call_info)
+        if opened.place is not None and author.deployment_id is not None:
+            self._sink.called(opened.place, opened.record.zoo, author.deployment_id)
+        return response_headers(opened.record, author.name)
 
     async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
         """Take LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of
@@ -65,13 +73,6 @@ class ServedCalls:
         # The headers of a stream went out before anybody knew its id.
         opened.response_id = opened.response_id or call.response_id
         self._authors.wrote(opened.record.zoo, call)
-
-    def called(self, kwargs: Mapping[str, Any]) -> None:
-        """Take LiteLLM's word of who is called now: it comes before the call, at every attempt."""
-        opened = self._opened(kwargs, kwargs)
-        info = kwargs.get("model_info")
-        if opened is not None and opened.place is not None and isinstance(info, Mapping):
-            self._sink.called(opened.place, opened.record.zoo, str(info.get("id")))
 
     def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
         """Take LiteLLM's log event of an attempt that failed."""
@@ -95,24 +96,23 @@ class ServedCalls:
                 return opened
         return None
 
-    def _served(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> str | None:
-        """Name the candidate; a fallback outside the zoo goes by LiteLLM's id of the deployment.
-        None on an error, which no model served."""
+    def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
+        """Name who serves a request, as LiteLLM tells it before the answer goes out."""
         info = call_info.get("model_info") or {}
-        served = call_info.get("model_id") or info.get("id")
-        if served is None:
-            return None
-        return self._index.candidate(opened.record.zoo, served) or str(served)
+        deployment = call_info.get("model_id") or info.get("id")
+        if deployment is None:
+            return UNKNOWN
+        candidate = self._index.candidate(opened.record.zoo, deployment)
+        return Author(candidate, str(deployment), None)
 
-    async def _headers_of_repetition(self, opened: OpenRequest, response: object) -> dict[str, str]:
-        """Give the headers of an answer from LiteLLM's cache: who wrote it, where that is known."""
+    async def _author_of_repetition(self, opened: OpenRequest, response: object) -> Author:
+        """Find who wrote an answer from LiteLLM's cache, where that is known."""
         try:
             opened.response_id = await answers.repeated_id(response)
             opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
         except Exception:
             self._counters.failure("header_failures", "an answer went without its author")
-        name = None if opened.author is None else opened.author.name
-        return response_headers(opened.record, name, name)
+        return opened.author or UNKNOWN
 
     async def _author(
         self, opened: OpenRequest, payload: Mapping[str, Any], response: object

@@ -32,7 +32,8 @@ DISTRIBUTED = "distribution."
 
 class SharedCounters:
     """One a worker; ``measured`` gives what the encoder did since the start, by name, and
-    ``distributed`` what fell into which bucket."""
+    ``distributed`` what fell into which bucket. It ``is_failing`` where the database did not take
+    the counts when it last tried."""
 
     def __init__(
         self,
@@ -47,20 +48,21 @@ class SharedCounters:
         self._row = WorkerCounters(database, new_id())
         self._background = Background()
         self._turn = asyncio.Lock()
-        self._is_started = False
+        self.is_started = False
+        self.is_failing = False
         self._saved: Counts = {}
         self._saved_at = 0.0
         self._others = Sums({}, {})
 
     def start(self) -> None:
         """Begin saving, in the running event loop: the database is there."""
-        self._is_started = True
+        self.is_started = True
         self._background.start(self._run(), "messplus-counters")
 
     async def close(self) -> None:
         """Save for the last time: what this worker counted stays in the sum of those that go on."""
         await self._background.close()
-        if not self._is_started:
+        if not self.is_started:
             return
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._turn:
@@ -70,11 +72,12 @@ class SharedCounters:
 
     async def sums(self) -> Sums:
         """Return the sums of everyone, this worker as it is now."""
-        if self._is_started:
+        if self.is_started:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     return await self._exchange()
             except Exception:
+                self.is_failing = True
                 self._counters.failure("counters_unsaved", "other workers' counters were not read")
         counts = self._counts()
         return Sums(_sum(self._others.everyone, counts), _sum(self._others.running, counts))
@@ -86,6 +89,7 @@ class SharedCounters:
                     async with asyncio.timeout(SIGN_OF_LIFE_SECONDS):
                         await self._exchange()
             except Exception:
+                self.is_failing = True
                 self._counters.failure("counters_unsaved", "the counters were not saved")
             await asyncio.sleep(SAVE_SECONDS)
 
@@ -98,6 +102,7 @@ class SharedCounters:
             counts = self._counts()
             sums = await self._row.exchange(counts, datetime.now(UTC))
             self._saved, self._saved_at = counts, time.monotonic()
+            self.is_failing = False
             self._others = Sums(_less(sums.everyone, counts), _less(sums.running, counts))
             return sums
 

@@ -8,11 +8,10 @@ import asyncio
 import gc
 import logging
 import os
-import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -30,9 +29,9 @@ from litellm_messplus.proxy.litellm_seam import proxy_configuration
 from litellm_messplus.proxy.modes import LiveModes, adopt
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
-from litellm_messplus.runtime import version
+from litellm_messplus.runtime import end_process, version
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
-from litellm_messplus.store import verdicts
+from litellm_messplus.store import log, verdicts
 from litellm_messplus.store.database import create_engine, explained, migrate
 from litellm_messplus.store.lines import read_conversation_key
 from litellm_messplus.zoo import Zoo
@@ -70,12 +69,23 @@ async def open_database(
             await adopt(database, modes or LiveModes(settings.zoos))
             for engine in engines.values():
                 engine.resume(engine.empty_state())
+            await _mend(database)
             position = await restore(database, engines)
             for engine in engines.values():
                 await keep_new(database, engine, position)
             return Opened(position, await read_conversation_key(database))
     finally:
         await database.dispose()
+
+
+async def _mend(database: AsyncEngine) -> None:
+    behind = await log.mend_head(database)
+    if behind is not None:
+        logger.warning(
+            "log_head said that the log ends at %d, and it has newer records (was a backup put "
+            "back in part?): it is moved up to them; `messplus verify` says whether more is wrong",
+            behind,
+        )
 
 
 async def _reach(database: AsyncEngine) -> None:
@@ -224,7 +234,7 @@ def start() -> MessplusPlugin:
     try:
         return _start(proxy_configuration())
     except ConfigurationError as error:
-        _stop(error)
+        end_process(f"the configuration cannot be honoured.\n  {error}")
 
 
 def _start(config: Mapping[str, Any]) -> MessplusPlugin:
@@ -293,11 +303,3 @@ def _restored(
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(asyncio.run, work).result()
-
-
-def _stop(error: ConfigurationError) -> NoReturn:
-    """Print one message in place of the traceback, and end the process, so that no worker is
-    started again."""
-    print(f"\nmessplus: the configuration cannot be honoured.\n  {error}\n", file=sys.stderr)
-    sys.stderr.flush()
-    os._exit(1)

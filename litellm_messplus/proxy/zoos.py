@@ -25,6 +25,7 @@ from litellm_messplus.proxy.modes import (
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.log import STORABLE
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
@@ -56,7 +57,7 @@ class Change(BaseModel):
         description="What serves the others: `litellm`, a candidate, or `group:` and the "
         "`model_name` of a member, where the zoo is a routing group.",
     )
-    reason: Annotated[str, Field(max_length=1000)] = Field(
+    reason: Annotated[str, Field(max_length=1000, pattern=STORABLE)] = Field(
         default="", description="Why, for those who read the history."
     )
 

@@ -83,19 +83,19 @@ async def prune(
     Raises UnreadableDatabaseError, BusyPruningError and ArchiveError; what is begun stays begun.
     """
     before = checked(before)
-    async with _writing(database) as engine, alone(engine):
+    async with writing(database) as engine, alone(engine):
         return await _prune(engine, before, archive, forgotten)
 
 
 async def begin_anew(database: str, zoo: str) -> bool:
     """Forget the state that the pruned rows of a zoo left behind: its next start knows the rows
     that are left, and nothing else. False where they left none."""
-    async with _writing(database) as engine:
+    async with writing(database) as engine:
         return await base.drop(engine, zoo)
 
 
 @asynccontextmanager
-async def _writing(database: str) -> AsyncIterator[AsyncEngine]:
+async def writing(database: str) -> AsyncIterator[AsyncEngine]:
     async with reading(database):  # which makes no database, and says what is wrong with one
         pass
     engine = create_engine(database if "://" in database else f"sqlite+aiosqlite:///{database}")

@@ -10,8 +10,7 @@ from litellm_messplus.routing.plan import Outlook
 class Reason(StrEnum):
     """The reason for a candidate, as the log keeps it; a sentence is made of it where it is shown.
 
-    Every policy adds its own; `none_healthy` and `undecided` are the
-    proxy's.
+    Every policy adds its own; `none_healthy`, `deadline_missed` and `undecided` are the proxy's.
     """
 
     AHEAD = "ahead"
@@ -30,6 +29,7 @@ class Reason(StrEnum):
     HELD = "held"
     TROUBLE = "trouble"
     NONE_HEALTHY = "none_healthy"
+    DEADLINE_MISSED = "deadline_missed"
     UNDECIDED = "undecided"
 
 

@@ -23,6 +23,9 @@ class Answer(IntEnum):
     YES = 2
 
 
+FAILED = "gates_failed"
+"""The word of the log, in place of what told candidates apart, where asking them failed: the
+largest alone is eligible then."""
 LEAST_FREE = 0.02
 """Share of free requests that the correction counts on at least: fewer could be asked anything."""
 HIGHEST, LOWEST = 0.995, 0.0

@@ -47,8 +47,9 @@ class ChecksSettings(Settings):
     complete: bool = Field(
         default=False,
         description="Whether an answer that is empty, cut off by length or refused by a content "
-        "filter is unsatisfactory, and so is an error that the user saw. This check "
-        "never says that an answer is satisfactory.",
+        "filter is unsatisfactory, and so is an error that the user saw; not where the client set "
+        "the length, or its request itself was refused. This check never says that an answer is "
+        "satisfactory.",
     )
     json_schema: bool = Field(
         default=False,
@@ -217,17 +218,24 @@ class LabelsSettings(Settings):
     implicit: ImplicitSettings | None = Field(
         default=None, description="What the next question says of the answer before it."
     )
-    key_influence: Share = Field(
+    key_pull: Share = Field(
         default=0.005,
-        description="How far the verdicts of one key may move the satisfaction of a service level "
-        "in a day, as a share: see labels. `1` switches it off.",
+        description="How far one key may move the satisfaction of a service level in a day, as a "
+        "share, by all labels that its clients cause; a key that makes much of the requests may "
+        "move it further: see labels. What goes beyond is kept in the log alone. `1` switches it "
+        "off.",
     )
-    key_share: Share = Field(
-        default=0.1,
-        description="Which share of a day's labels that count may be the verdicts of one key; of a "
-        "key that makes more of the requests, as much. What goes beyond is kept in the log alone. "
-        "1 switches it off.",
-    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _none_of_the_past(cls, given: Any) -> Any:
+        for name in ("key_influence", "key_share"):
+            if isinstance(given, dict) and name in given:
+                raise ValueError(
+                    f"`key_pull` in place of `{name}`: how far one key may move the satisfaction, "
+                    "by feedback, checks and all else that its clients cause (0.005 unless set)"
+                )
+        return given
 
     @model_validator(mode="before")
     @classmethod

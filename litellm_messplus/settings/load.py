@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
@@ -47,6 +48,8 @@ def _filled(value: Any) -> Any:
 
 
 SECTION = "messplus"
+NEIGHBOURS = ("litellm_settings", "general_settings", "router_settings")
+"""LiteLLM's own sections, below which ours is put by mistake."""
 
 
 def load_settings(config: Mapping[str, object]) -> MessplusSettings:
@@ -56,19 +59,31 @@ def load_settings(config: Mapping[str, object]) -> MessplusSettings:
     """
     section = config.get(SECTION)
     if not isinstance(section, Mapping):
-        raise ConfigurationError(SECTION, section, "a section with `zoos:` in it")
+        raise _no_section(config)
     try:
         return MessplusSettings.model_validate(section)
     except ValidationError as error:
         raise _first_problem(error, section) from error
 
 
+def _no_section(config: Mapping[str, object]) -> ConfigurationError:
+    """Say where the section stands instead, if it does."""
+    for neighbour in NEIGHBOURS:
+        found = config.get(neighbour)
+        if isinstance(found, Mapping) and SECTION in found:
+            return ConfigurationError(
+                f"{neighbour}.{SECTION}",
+                f"a section below `{neighbour}:`",
+                f"`{SECTION}:` at the top level of the file, beside `{neighbour}:`",
+            )
+    return ConfigurationError(SECTION, config.get(SECTION), "a section with `zoos:` in it")
+
+
 def _first_problem(error: ValidationError, section: Mapping[str, object]) -> ConfigurationError:
     problem = error.errors()[0]
     key = ".".join([SECTION, *map(str, problem["loc"])])
     if problem["type"] == "extra_forbidden":
-        allowed = "no such key; known here: " + ", ".join(_known_keys(problem["loc"]))
-        return ConfigurationError(key, problem["input"], allowed)
+        return ConfigurationError(key, problem["input"], _instead(problem["loc"]))
     given = "nothing" if problem["type"] == "missing" else problem["input"]
     return ConfigurationError(key, given, _allowed(problem))
 
@@ -82,6 +97,14 @@ def _allowed(problem: ErrorDetails) -> str:
     }
     is_a_number = problem["type"] not in ("model_type", "dict_type")
     return bounds.get(str(problem["loc"][-1]), message) if is_a_number else "a section"
+
+
+def _instead(location: Sequence[int | str]) -> str:
+    """Say which keys there are in place of an unknown one, the nearest first."""
+    known = _known_keys(location)
+    nearest = get_close_matches(str(location[-1]), known, n=1)
+    meant = f" (did you mean `{nearest[0]}`?)" if nearest else ""
+    return f"no such key{meant}; known here: {', '.join(known)}"
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:

@@ -348,7 +348,8 @@ class MessplusSettings(Settings):
         "less the recent lateness of the event loop. Features that come later are "
         "left out, the running means decide, and `encode_seconds` is NULL in the log. "
         "Counted as `features_late`. Where deciding itself takes longer, LiteLLM's own choice "
-        "stands. Counted as `deadlines_missed`.",
+        "stands, and the request is logged with the reason `deadline_missed`. Counted as "
+        "`deadlines_missed`.",
     )
     flush_seconds: Positive = Field(
         default=0.5,

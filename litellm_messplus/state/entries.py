@@ -121,7 +121,7 @@ class Decided:
     ``calls`` is how many candidates were to be called; ``is_bought`` says that labels of their
     answers are bought. ``expected_use`` is None of a level without limits beside alpha.
     ``counted_with`` is the first request of its conversation, where the promise counts that in its
-    place; it ``is_held`` where the model of the turn before goes on.
+    place; it ``is_held`` where the model of the turn before goes on, as far as is known.
     """
 
     position: int

@@ -42,6 +42,14 @@ def logged(limits: Limits, expected: LimitedUse) -> dict[str, Any]:
     return found
 
 
+def unfollowed(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what is logged where another than the chosen one serves: its call counts when it has
+    ended, nothing is expected before, and no limit decided."""
+    if found is None:
+        return None
+    return {**found, "expected": LimitedUse(LATE_SHARE, 0.0)._asdict(), "binding": None}
+
+
 def expected_use(found: Mapping[str, Any] | None) -> LimitedUse | None:
     """Read what was expected of a request; None where it was decided without limits."""
     return None if found is None else LimitedUse(**found["expected"])

@@ -8,11 +8,6 @@ from enum import StrEnum
 
 logger = logging.getLogger("litellm_messplus")
 
-JOURNAL_COUNTERS = (
-    *("database_awaited", "database_file_gone"),
-    *("journal_failures", "records_dropped", "fold_failures"),
-)
-"""Counters of `GET /messplus/health` that say that the log is incomplete, or was for a while."""
 PATIENCE = 3
 """Looks in a row without an alert until it counts as over, so that a wavering one is told once."""
 
@@ -32,6 +27,26 @@ class AlertKind(StrEnum):
     OVER_BUDGET = "over_budget"
     TOO_LATE = "too_late"
     JOURNAL = "journal"
+    GATES = "gates"
+    UNSHARED = "unshared"
+
+
+FAILURES = {
+    AlertKind.JOURNAL: (
+        "the log had failures",
+        "database_awaited",
+        "database_file_gone",
+        "journal_failures",
+        "records_dropped",
+        "fold_failures",
+    ),
+    AlertKind.GATES: (
+        "what models can take could not be found out, and the largest served",
+        "gate_failures",
+    ),
+    AlertKind.UNSHARED: ("the file that workers share had failures", "lines_unshared"),
+}
+"""The words for what failed, and the counters of `GET /messplus/health` that say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +72,15 @@ class Alert:
         return self.zoo if self.service_level is None else f"{self.zoo}/{self.service_level}"
 
 
-def journal_alerts(counters: Mapping[str, int]) -> list[Alert]:
-    """Report failures to write or read the log since the start, if any."""
-    failed = [f"{name} {counters[name]}" for name in JOURNAL_COUNTERS if counters.get(name)]
-    if not failed:
-        return []
-    message = f"the log had failures since the proxy started: {', '.join(failed)}"
-    return [Alert(AlertKind.JOURNAL, message)]
+def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
+    """Report what had failures since the start, if any."""
+    alerts = []
+    for kind, (words, *names) in FAILURES.items():
+        failed = [f"{name} {counters[name]}" for name in names if counters.get(name)]
+        if failed:
+            message = f"{words} since the proxy started: {', '.join(failed)}"
+            alerts.append(Alert(kind, message))
+    return alerts
 
 
 class AlertLog:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.labels.influence import Audit
+from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import queries, summed
-from litellm_messplus.status.alerts import journal_alerts
+from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
 from litellm_messplus.status.conversations import ConversationStatus, read_conversations
+from litellm_messplus.status.incidents import KeyIncidents, read_incidents
 from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
@@ -40,8 +41,9 @@ from litellm_messplus.status.report import (
 )
 from litellm_messplus.status.switches import read_switches
 from litellm_messplus.status.windows import best_single, overheads, window_status
-from litellm_messplus.store.audits import KeyVerdicts, audits, heaviest_keys
+from litellm_messplus.store.audits import audits
 from litellm_messplus.store.candidates import LoggedChange, newest_changes
+from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
@@ -50,7 +52,7 @@ from litellm_messplus.switching.modes import is_before
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
 HEAVIEST_KEYS = 10
-"""Keys that are shown, those with the most verdicts."""
+"""Keys that are shown, those with the most labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Rows:
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
     limits: Mapping[Key, LimitFigures] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
+    incidents: Sequence[KeyIncidents] = ()
 
 
 async def read_status(
@@ -130,6 +133,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             modes=await newest_of(connection),
             limits=await read_limits(connection, start, now),
             conversations=await read_conversations(connection),
+            incidents=await read_incidents(connection),
         )
 
 
@@ -181,7 +185,7 @@ def build_status(
     )
     keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
     alerts = [
-        *journal_alerts(counters or {}),
+        *failure_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
         *candidate_alerts(live or {}),
@@ -209,6 +213,7 @@ def build_status(
         conversations=tuple(
             each for each in rows.conversations if (each.zoo, each.service_level) in known
         ),
+        incidents=tuple(each for each in rows.incidents if each.zoo in zoos),
     )
 
 

@@ -3,6 +3,7 @@ raise."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from litellm_messplus.figures import percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
 from litellm_messplus.status.limits import limit_alerts
@@ -16,12 +17,12 @@ from litellm_messplus.store.zoo_modes import ModeRow
 
 
 def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
-    """Name, for each service level, the keys of which verdicts were held in the last day, by their
+    """Name, for each service level, the keys of which labels were held in the last day, by their
     hashes."""
     held: dict[tuple[str, str], list[str]] = {}
     for key in keys:
         if key.held:
-            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} verdicts)"
+            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
             held.setdefault((key.zoo, key.service_level), []).append(told)
     return [
         Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
@@ -78,8 +79,8 @@ def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 def _rate(found: Satisfaction) -> str:
     return (
-        f"{found.rate:.1%} satisfied ({found.low:.1%} to {found.high:.1%}) of {found.answered} "
-        f"answered, promised {found.promised:.1%}"
+        f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)}) of "
+        f"{found.answered} answered, promised {percent(found.promised)}"
     )
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 from sqlalchemy import case, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
+from litellm_messplus.figures import figure, percent
 from litellm_messplus.status.queries import window_start, within
 from litellm_messplus.store.tables import requests
+from litellm_messplus.terminal import Rows, numbers, whole
 
 NEWEST = 2_000
 """Requests of each service level that are read: the status takes the same time on any log."""
@@ -109,20 +109,20 @@ def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[Rendera
     """Yield one table of all promises; none where no request is of a conversation."""
     if not found:
         return
-    table = Table(title=f"conversations, of the newest {NEWEST:,} requests")
-    table.add_column("zoo, service level")
-    titles = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
-    for title in titles:
-        table.add_column(title, justify="right")
+    figures = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
+    rows = Rows(
+        f"conversations, of the newest {NEWEST:,} requests; costs in the zoo's unit",
+        (*whole("zoo, service level"), *numbers(*figures)),
+    )
     for each in found:
         held = ", ".join(f"{each.holds[hold]} {hold}" for hold in sorted(KEPT) if each.holds[hold])
-        table.add_row(
-            Text(f"{each.zoo}, {each.service_level}"),
-            str(each.conversations),
-            "unknown" if each.turns is None else f"{each.turns:.1f}",
-            "unknown" if each.cost is None else f"{each.cost:.4g}",
-            f"{each.held_share:.1%}" + (f" ({held})" if held else ""),
-            str(each.switches),
-            *(str(each.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
+        rows.add(
+            f"{each.zoo}, {each.service_level}",
+            figure(each.conversations),
+            figure(each.turns),
+            figure(each.cost),
+            percent(each.held_share) + (f" ({held})" if held else ""),
+            figure(each.switches),
+            *(figure(each.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
         )
-    yield table
+    yield rows

@@ -7,6 +7,8 @@ from litellm_messplus.status.report import (
     JudgeStatus,
     LabelCostStatus,
     LevelStatus,
+    LiveLevel,
+    LiveLevels,
     SourceRate,
     Status,
     WindowStatus,
@@ -108,6 +110,23 @@ def gauges(status: Status) -> dict[Series, float]:
         whose = {"zoo": alert.zoo or "", "service_level": alert.service_level or ""}
         _put(found, "messplus_alert", {"kind": alert.kind, **whose}, 1.0)
     return found
+
+
+def live_gauges(live: LiveLevels) -> dict[Series, float]:
+    """Give what a worker knows of its promises without the log."""
+    found: dict[Series, float] = {}
+    for (zoo, service_level), level in live.items():
+        for name, value in _of_live(level):
+            _put(found, name, {"zoo": zoo, "service_level": service_level}, value)
+    return found
+
+
+def _of_live(level: LiveLevel) -> Named:
+    yield "messplus_alpha", level.alpha
+    yield "messplus_queue", level.queue
+    yield "messplus_price", level.price
+    if level.is_within_reach is not None:
+        yield "messplus_within_reach", float(level.is_within_reach)
 
 
 def _of_level(level: LevelStatus) -> Named:

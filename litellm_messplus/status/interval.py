@@ -83,6 +83,12 @@ def points_below(interval: Interval | None, alpha: float) -> float | None:
     return ceil(tenths - 1e-6) / 10.0
 
 
+def verdict_in_words(verdict: Verdict, kept_within_points: float | None) -> str:
+    """Write a verdict with its points where it has any."""
+    points = kept_within_points
+    return verdict.value if points is None else f"{verdict.value} {points:g} points"
+
+
 def is_thin(interval: Interval | None, count: float) -> bool:
     """Tell whether there are too few verdicts to lean on, whatever they say."""
     return interval is None or count < ENOUGH_ANSWERED or interval.width > WIDEST

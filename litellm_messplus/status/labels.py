@@ -8,8 +8,8 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
-from litellm_messplus.labels.influence import Audit, corrected_rate, estimate
 from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.interval import is_thin
 from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.figures import percent, percent_around
 from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.price import lower_hull
@@ -27,6 +27,7 @@ from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.side_tables import snapshots
 from litellm_messplus.store.sum_tables import request_sums
 from litellm_messplus.store.tables import requests
+from litellm_messplus.terminal import Rows, numbers, whole, words
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
@@ -215,22 +216,29 @@ def _zoo(zoo: LearnedZoo) -> Iterator[RenderableType]:
     for saving in zoo.savings:
         yield Text(_saving_in_words(zoo.zoo, saving))
     if zoo.reading is None:
-        yield Text(f"{zoo.zoo}: no snapshot tells what was learned; ask the proxy with --url")
+        yield Text(
+            f"{zoo.zoo}: no snapshot tells yet what was learned; ask the proxy, such as with "
+            "--url http://127.0.0.1:4000"
+        )
         return
     yield Text(_evidence(zoo.zoo, zoo.reading.evidence))
-    table = Table(title=Text(f"{zoo.zoo}: what moves the chance of a satisfactory answer"))
-    table.add_column("model")
-    table.add_column("on average", justify="right")
-    table.add_column("by the prompt, on the log-odds (what moves it most first)")
+    rows = Rows(
+        f"{zoo.zoo}: what moves the chance of a satisfactory answer",
+        (
+            *whole("model"),
+            *numbers("on average"),
+            *words("by the prompt, on the log-odds (what moves it most first)"),
+        ),
+    )
     for model in zoo.reading.models:
-        table.add_row(model.candidate, _rate(model), "\n".join(_families(model)) or "nothing yet")
-    yield table
+        rows.add(model.candidate, _rate(model), "\n".join(_families(model)) or "nothing yet")
+    yield rows
 
 
 def _saving_in_words(zoo: str, found: Saving) -> str:
     return (
         f"{zoo}, {found.service_level}: at alpha {found.alpha:g} reading saves an expected "
-        f"{found.saved:.0%} ({found.low:.0%} to {found.high:.0%}) against the best fixed mix, over "
+        f"{percent_around(found.saved, found.low, found.high, 0)} against the best fixed mix, over "
         f"the newest {found.requests} requests"
     )
 
@@ -242,7 +250,8 @@ def _evidence(zoo: str, nats: float) -> str:
 
 
 def _rate(model: ModelView) -> str:
-    return f"{model.rate:.0%} ± {model.deviation:.0%}\n({model.labels:.0f} labels)"
+    rate = f"{percent(model.rate, 0)} ± {percent(model.deviation, 0)}"
+    return f"{rate}\n({model.labels:.0f} labels)"
 
 
 def _families(model: ModelView) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import case, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures import figure, percent, percent_around
 from litellm_messplus.routing.limits import LATE_SHARE, allowed_share
 from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.interval import ENOUGH_ANSWERED, Interval, wilson
@@ -214,7 +215,7 @@ def limit_words(limits: LimitsStatus | None, missed: float | None) -> Iterator[s
     if limits.binding == "budget":
         yield f"budget binds: {_missed(missed)}"
     elif limits.latency is not None:
-        share = _percent(limits.latency.late_share)
+        share = percent(limits.latency.late_share)
         yield f"latency binds: {share} took longer than {limits.latency.seconds:g} s"
 
 
@@ -240,14 +241,14 @@ def limit_alerts(
     if budget is not None and budget.spent > OVER * budget.per_day:
         yield (
             AlertKind.OVER_BUDGET,
-            f"today has cost {budget.spent:.6g}, of a budget of {budget.per_day:.6g}: the least "
-            "expensive candidate serves",
+            f"today has cost {figure(budget.spent)}, of a budget of {figure(budget.per_day)}: the "
+            "least expensive candidate serves",
         )
     if latency is not None and latency.low is not None and latency.low > latency.allowed_share:
         yield (
             AlertKind.TOO_LATE,
-            f"{_percent(latency.late_share)} of {latency.ended} requests took longer than "
-            f"{latency.seconds:g} s, {_percent(latency.allowed_share)} may",
+            f"{percent(latency.late_share)} of {latency.ended} requests took longer than "
+            f"{latency.seconds:g} s, {percent(latency.allowed_share)} may",
         )
 
 
@@ -257,15 +258,10 @@ def limit_rows(limits: LimitsStatus | None, unit: str | None) -> Iterator[tuple[
         return
     latency, budget = limits.latency, limits.budget
     if latency is not None:
-        around = "" if latency.low is None else f" ({_percent(latency.low)} to "
-        around += "" if latency.high is None else f"{_percent(latency.high)})"
-        allowed = f"{_percent(latency.late_share)}{around}, {_percent(latency.allowed_share)} may"
+        late = percent_around(latency.late_share, latency.low, latency.high)
+        allowed = f"{late}, {percent(latency.allowed_share)} may"
         yield f"longer than {latency.seconds:g} s", "", allowed
     if budget is not None:
-        spent = f"{budget.spent:.6g} of {budget.per_day:.6g} {unit or ''}".rstrip()
-        yield "budget of the day", "", f"{spent}, {budget.allowed:.6g} given out so far"
+        spent = f"{figure(budget.spent)} of {figure(budget.per_day, unit)}"
+        yield "budget of the day", "", f"{spent}, {figure(budget.allowed)} given out so far"
     yield "what binds", "", limits.binding or "alpha alone"
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100.0 * share:.1f} %"

@@ -6,8 +6,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from litellm_messplus.figures import UNKNOWN, figure, percent, percent_around, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.conversations import conversation_tables
+from litellm_messplus.status.incidents import incident_tables, short_key
 from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.limits import limit_rows, limit_words
 from litellm_messplus.status.report import (
@@ -29,6 +31,7 @@ from litellm_messplus.status.tables import (
     judge_tables,
     label_rows,
 )
+from litellm_messplus.terminal import Rows, numbers, whole
 
 # What an operator should do about a promise, in one phrase.
 
@@ -73,30 +76,26 @@ def _more_verdicts(level: LevelStatus, status: Status) -> str:
     return "to do: send feedback, or switch a judge on"
 
 
-# The keys that judge most, for people.
-
-SHOWN = 12
-"""Characters of a key's hash: enough to tell the keys of a proxy apart."""
+# The keys with the most labels, for people.
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
     """Yield one table of all keys; none where nobody said anything in the last day."""
     if not keys:
         return
-    table = Table(title="keys with the most verdicts, last day")
-    for title in ("zoo, service level", "key"):
-        table.add_column(title)
-    for title in ("requests", "verdicts", "counting", "unsatisfied", "held back"):
-        table.add_column(title, justify="right")
+    figures = numbers("requests", "labels", "counting", "unsatisfied", "held back")
+    rows = Rows(
+        "keys with the most labels, last day", (*whole("key", "zoo, service level"), *figures)
+    )
     for key in keys:
-        unsatisfied = "unknown" if key.unsatisfied is None else f"{key.unsatisfied:.1%}"
-        table.add_row(
-            Text(f"{key.zoo}, {key.service_level}"),
-            Text((key.key_hash or "none")[:SHOWN]),
-            *(str(key.requests), str(key.verdicts), str(key.counting), unsatisfied),
-            Text(str(key.held), style="yellow" if key.held else ""),
+        rows.add(
+            short_key(key.key_hash),
+            f"{key.zoo}, {key.service_level}",
+            *map(figure, (key.requests, key.verdicts, key.counting)),
+            percent(key.unsatisfied),
+            Text(figure(key.held), style="yellow" if key.held else ""),
         )
-    yield table
+    yield rows
 
 
 # What labels cost beside what is saved, for people.
@@ -107,17 +106,21 @@ def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableTy
     paid = [each for each in costs if each.unseen or each.judging]
     if not paid:
         return
-    table = Table(title="what labels cost, whole time and today")
-    for title in ("zoo", "saved before labels", "unseen calls", "judging, dollars", "today"):
-        table.add_column(title, justify="left" if title == "zoo" else "right")
+    figures = ("saved before labels", "unseen calls", "judging", "unseen today", "judging today")
+    rows = Rows(
+        "what labels cost, whole time and today, in the zoo's unit",
+        (*whole("zoo"), *numbers(*figures)),
+    )
     for each in paid:
-        today = f"{each.unseen_today:.4g} and ${each.judging_today:.4g}"
-        table.add_row(
-            Text(each.zoo),
-            *(f"{figure:.4g}" for figure in (each.saved, each.unseen, each.judging)),
-            today,
+        rows.add(
+            each.zoo,
+            figure(each.saved),
+            figure(each.unseen),
+            figure(each.judging, "usd"),
+            figure(each.unseen_today),
+            figure(each.judging_today, "usd"),
         )
-    yield table
+    yield rows
 
 
 # The overhead for people: what a request takes before its call, beside the call.
@@ -130,15 +133,15 @@ def overhead_rows(level: LevelStatus) -> Iterator[tuple[str, str, str]]:
 
 
 def _of(found: Overhead | None, cell: Callable[[Overhead], str]) -> str:
-    return "unknown" if found is None else cell(found)
+    return UNKNOWN if found is None else cell(found)
 
 
 def _time(seconds: float, share: float) -> str:
-    return f"{1000.0 * seconds:.3g} ms, {share:.2%} of all time"
+    return f"{figure(1000.0 * seconds, 'ms')}, {percent(share, 2)} of all time"
 
 
 def _joules(joules: float | None) -> str:
-    return "not measured" if joules is None else f"{joules:.3g} J a request"
+    return "not measured" if joules is None else figure(joules, "joule a request")
 
 
 _CELLS: dict[str, Callable[[Overhead], str]] = {
@@ -149,7 +152,6 @@ _CELLS: dict[str, Callable[[Overhead], str]] = {
 }
 
 
-UNKNOWN = "unknown"
 STYLES = {
     Verdict.KEPT: "green",
     Verdict.KEPT_WITHIN: "green",
@@ -165,6 +167,7 @@ def render(status: Status) -> RenderableType:
         *judge_tables(status.judges),
         *label_cost_tables(status.label_costs),
         *key_tables(status.keys),
+        *incident_tables(status.incidents),
         *candidate_tables(status.candidates),
         *conversation_tables(status.conversations),
         *(table for zoo in status.calibration for table in calibration_tables(zoo)),
@@ -172,13 +175,14 @@ def render(status: Status) -> RenderableType:
 
 
 def _level(level: LevelStatus, window: int) -> Table:
-    table = Table(title=Text(f"{level.zoo}, service level {level.service_level}"))
+    unit = "" if level.cost_unit else "; costs in the zoo's unit"
+    table = Table(title=Text(f"{level.zoo}, service level {level.service_level}{unit}"))
     table.add_column(f"alpha {level.alpha:g}")
     table.add_column("whole time", justify="right", overflow="fold")
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
     for name, cell in _ROWS.items():
         table.add_row(name, cell(level.overall, level), cell(level.last, level))
-    savings = (_share(_saved(each)) for each in (level.overall, level.last))
+    savings = (percent(_saved(each)) for each in (level.overall, level.last))
     table.add_row(Text(f"saved against {level.baseline}"), *savings)
     limits = limit_rows(level.limits, level.cost_unit)
     for section in (limits, label_rows(level), overhead_rows(level)):
@@ -202,10 +206,10 @@ def _verdict(window: WindowStatus, level: LevelStatus) -> Text:
 
 def _rate(window: WindowStatus, level: LevelStatus) -> str:
     found = window.satisfaction
-    if found.rate is None or found.low is None or found.high is None:
-        return UNKNOWN
-    shown = f"{found.rate:.1%} ({found.low:.1%} to {found.high:.1%})"
-    return shown if found.promised == level.alpha else f"{shown}, promised {found.promised:.1%}"
+    shown = percent_around(found.rate, found.low, found.high)
+    return (
+        shown if found.promised == level.alpha else f"{shown}, promised {percent(found.promised)}"
+    )
 
 
 def _evidence(window: WindowStatus, level: LevelStatus) -> Text:
@@ -214,14 +218,14 @@ def _evidence(window: WindowStatus, level: LevelStatus) -> Text:
 
 
 def _cost(window: WindowStatus, level: LevelStatus) -> str:
-    shown = _money(window.cost.per_request, level.cost_unit)
+    shown = figure(window.cost.per_request, level.cost_unit)
     missing = window.cost.calls_without_cost
     return f"{shown} ({missing} calls of unknown cost)" if missing else shown
 
 
 def _explored(window: WindowStatus, level: LevelStatus) -> str:
     found = window.exploration
-    return f"{_share(found.share)} of requests, {_share(found.cost_share)} of cost"
+    return f"{percent(found.share)} of requests, {percent(found.cost_share)} of cost"
 
 
 def _saved(window: WindowStatus) -> float | None:
@@ -232,7 +236,7 @@ _ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
     "promise (95 %)": _verdict,
     "satisfied, interval": _rate,
     "evidence": _evidence,
-    "with a verdict": lambda window, level: _share(window.satisfaction.answered_share),
+    "with a verdict": lambda window, level: percent(window.satisfaction.answered_share),
     "cost per request": _cost,
     "explored": _explored,
 }
@@ -240,8 +244,8 @@ _ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
 
 def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
     when = "now" if level.source is Source.ENGINE else "at the newest request"
-    yield f"queue {when}", UNKNOWN if level.queue is None else f"{level.queue:.2f}"
-    yield f"price {when}", _money(level.price, level.cost_unit)
+    yield f"queue {when}", figure(level.queue, "requests")
+    yield f"price {when}", figure(level.price, level.cost_unit)
     if not level.is_within_reach:
         yield "within reach", "no candidate can hold alpha"
 
@@ -252,22 +256,15 @@ def _single(level: LevelStatus) -> Iterator[tuple[str, str]]:
     if found.finding is not BestSingleState.FOUND:
         yield "best single model", found.note
         return
-    satisfied, cost = _share(found.satisfaction), _money(found.cost_per_request, level.cost_unit)
+    satisfied = percent(found.satisfaction)
+    cost = figure(found.cost_per_request, level.cost_unit)
     is_largest = found.candidate == level.largest
     name = f"{found.candidate}, the largest" if is_largest else found.candidate
     thin = "not enough evidence, " if found.is_thin else ""
     note = f"{thin}{found.note}"
     yield "best single model", f"{name}: {satisfied} satisfied, {cost} a call ({note})"
     if not is_largest:
-        yield f"saved against {found.candidate}, an estimate", _share(found.saved_share)
-
-
-def _share(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.1%}"
-
-
-def _money(value: float | None, unit: str | None) -> str:
-    return UNKNOWN if value is None else f"{value:.6g} {unit or ''}".rstrip()
+        yield f"saved against {found.candidate}, an estimate", percent(found.saved_share)
 
 
 # The status for a manager: one line for each promise.
@@ -303,16 +300,15 @@ def _figures(level: LevelStatus) -> Iterator[str]:
 
 
 def _rate_in_words(found: Satisfaction) -> str:
-    if found.rate is None or found.low is None or found.high is None:
+    if found.rate is None:
         return f"no verdict on {found.requests} {found.unit}"
-    low, high = 100.0 * found.low, 100.0 * found.high
-    return f"{100.0 * found.rate:.1f} % satisfied ({low:.1f} to {high:.1f} %)"
+    return f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)})"
 
 
 def _promised(promised: float, alpha: float) -> str:
     """Say the mean where alpha was changed, and alpha as it is now."""
-    now = f"{100.0 * alpha:.4g} %"
-    return now if promised == alpha else f"{100.0 * promised:.4g} % on average and {now} now"
+    now = figure(100.0 * alpha, "%")
+    return now if promised == alpha else f"{figure(100.0 * promised, '%')} on average and {now} now"
 
 
 def _saved_in_words(window: WindowStatus, baseline: str) -> str:
@@ -320,5 +316,5 @@ def _saved_in_words(window: WindowStatus, baseline: str) -> str:
     if share is None:
         return "what was saved is unknown"
     if share < 0.0:
-        return f"cost {-100.0 * share:.1f} % more than always calling {baseline}"
-    return f"saved {100.0 * share:.1f} % against always calling {baseline}"
+        return f"cost {percent(-share)} more than always calling {baseline}"
+    return f"saved {percent(share)} against always calling {baseline}"

@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
-from litellm_messplus.status.interval import Verdict
+from litellm_messplus.status.incidents import KeyIncidents
+from litellm_messplus.status.interval import Verdict, verdict_in_words
 from litellm_messplus.status.limits import LimitsStatus
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.vocabulary import Change, LabelKind
@@ -167,8 +168,7 @@ class Satisfaction:
     @property
     def verdict_in_words(self) -> str:
         """The verdict in words, with its points where it has any."""
-        points = self.kept_within_points
-        return self.verdict.value if points is None else f"{self.verdict.value} {points:g} points"
+        return verdict_in_words(self.verdict, self.kept_within_points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +296,12 @@ class LevelStatus:
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """One of the keys that judged most in the last day, at one service level.
+    """One of the keys with the most labels in the last day, at one service level, those of judges
+    left out.
 
-    ``key_hash`` is None where no key was given. Of its ``verdicts`` on its ``requests`` some are
-    ``counting``, of which ``unsatisfied`` is the share (None without any); others are replaced, or
-    ``held``: beyond what one key may say.
+    ``key_hash`` is None where no key was given. Of its ``verdicts``, the labels on its
+    ``requests``, some are ``counting``, of which ``unsatisfied`` is the share (None without any);
+    others are replaced, or ``held``: beyond what one key may say.
     """
 
     zoo: str
@@ -346,7 +347,8 @@ class Status:
     zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
     most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
     changed their price or went, the newest first; ``switches`` are of each zoo whose mode was ever
-    set, ``conversations`` of each promise that has some."""
+    set, ``conversations`` of each promise that has some, ``incidents`` of the keys that cause
+    most."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -358,6 +360,7 @@ class Status:
     candidates: tuple[CandidateStatus, ...] = ()
     switches: tuple[SwitchStatus, ...] = ()
     conversations: tuple[ConversationStatus, ...] = ()
+    incidents: tuple[KeyIncidents, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

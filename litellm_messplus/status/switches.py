@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.figures import around, figure, percent, percent_around
 from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.forecast import Forecast, Happened, Range, forecast
+from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Mode, is_before, promise_of
 
 CHANGES = 20
@@ -131,8 +132,8 @@ def _came(found: Happened | None) -> str:
         return "nothing yet"
     rate = "nobody judged"
     if found.satisfaction is not None:
-        rate = f"{100.0 * found.satisfaction:.1f} % satisfied"
-    cost = "cost not known" if found.cost is None else f"{found.cost:.3g} a request"
+        rate = f"{percent(found.satisfaction)} satisfied"
+    cost = "cost not known" if found.cost is None else figure(found.cost, "a request")
     return f"{rate}, {cost}, {found.requests} requests"
 
 
@@ -146,13 +147,9 @@ def _told(found: Forecast | None) -> str:
 def _figures(found: Forecast) -> str:
     parts = []
     if found.satisfaction is not None:
-        parts.append(f"{_percent(found.satisfaction)} satisfied")
+        rate = found.satisfaction
+        parts.append(f"{percent_around(rate.estimate, rate.low, rate.high)} satisfied")
     if found.cost is not None:
         cost = found.cost
-        parts.append(f"{cost.estimate:.3g} a request ({cost.low:.3g} to {cost.high:.3g})")
+        parts.append(f"{around(cost.estimate, cost.low, cost.high)} a request")
     return ", ".join(parts)
-
-
-def _percent(found: Range) -> str:
-    low, high = 100.0 * found.low, 100.0 * found.high
-    return f"{100.0 * found.estimate:.1f} % ({low:.1f} to {high:.1f} %)"

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from litellm_messplus.figures import UNKNOWN, figure, moment, percent, percent_around
 from litellm_messplus.status.calibration import (
     PromptGain,
     ReadingPays,
@@ -19,6 +20,7 @@ from litellm_messplus.status.report import (
     ResponseBias,
     SourceRate,
 )
+from litellm_messplus.terminal import Rows, numbers, whole
 
 # The labels for people: what each source says, who answers, and what the judge did.
 
@@ -49,7 +51,7 @@ def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
     if found.feedback_rate is not None:
         yield (
             "feedback, had all answered",
-            f"{found.corrected_rate:.1%} (as given: {found.feedback_rate:.1%})",
+            f"{percent(found.corrected_rate)} (as given: {percent(found.feedback_rate)})",
         )
 
 
@@ -66,7 +68,7 @@ def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
 def _judge(judge: JudgeStatus) -> Iterator[tuple[str, str]]:
     yield "gradings", f"{judge.gradings}, {judge.graded} of them graded"
     missing = judge.gradings_without_cost
-    cost = "unknown" if judge.cost is None else f"{judge.cost:.6g} usd, in no cost above"
+    cost = UNKNOWN if judge.cost is None else f"{figure(judge.cost, 'usd')}, in no cost above"
     yield "cost", f"{cost} ({missing} of unknown cost)" if missing else cost
     yield "labels", judge.note
     if judge.kappa is not None:
@@ -81,14 +83,15 @@ def _judge(judge: JudgeStatus) -> Iterator[tuple[str, str]]:
 
 
 def _share(labels: Labels) -> str:
-    return "unknown" if labels.labelled_share is None else f"{labels.labelled_share:.1%}"
+    return percent(labels.labelled_share)
 
 
 def _source(found: SourceRate | None) -> str:
     if found is None:
         return "nothing"
     counting = "all count" if found.counting == found.labelled else f"{found.counting} count"
-    return f"{found.rate:.1%} ({found.low:.1%} to {found.high:.1%}) of {found.labelled}, {counting}"
+    rate = percent_around(found.rate, found.low, found.high)
+    return f"{rate} of {found.labelled}, {counting}"
 
 
 # The calibration for people: what was predicted against what came, and whether reading pays.
@@ -102,40 +105,38 @@ def calibration_tables(calibration: ZooCalibration) -> Iterator[RenderableType]:
     yield _readings(calibration)
 
 
-def _reliability(calibration: ZooCalibration) -> Table:
+def _reliability(calibration: ZooCalibration) -> Rows:
     """Lay out a row a bin; where all is well, the satisfied share is the predicted one."""
-    table = Table(title=Text(f"{calibration.zoo}, predictions against verdicts"))
-    table.add_column("candidate", overflow="fold")
-    for column in ("predicted", "satisfied, interval", "judged calls"):
-        table.add_column(column, justify="right")
+    figures = numbers("predicted", "satisfied, interval", "judged calls")
+    rows = Rows(f"{calibration.zoo}, predictions against verdicts", (*whole("candidate"), *figures))
     for candidate in calibration.candidates:
-        for place, found in enumerate(candidate.bins):
-            low, high = found.satisfied_low, found.satisfied_high
-            table.add_row(
-                "" if place else Text(candidate.candidate),
-                f"{found.predicted:.1%}",
-                f"{found.satisfied:.1%} ({low:.1%} to {high:.1%})",
-                str(found.calls),
+        for found in candidate.bins:
+            rows.add(
+                candidate.candidate,
+                percent(found.predicted),
+                percent_around(found.satisfied, found.satisfied_low, found.satisfied_high),
+                figure(found.calls),
             )
-        table.add_section()
-    return table
+        rows.end_section()
+    return rows
 
 
-def _readings(calibration: ZooCalibration) -> Table:
-    table = Table(title=Text(f"{calibration.zoo}, does reading the prompt pay?"))
-    table.add_column("log-loss in nats", overflow="fold")
-    for column in ("predicted", "running mean", "gain, interval", "pays"):
-        table.add_column(column, justify="right")
+def _readings(calibration: ZooCalibration) -> Rows:
+    figures = numbers("predicted", "running mean", "gain, interval", "pays")
+    rows = Rows(
+        f"{calibration.zoo}, does reading the prompt pay? (log-loss in nats)",
+        (*whole("candidate"), *figures),
+    )
     for candidate in calibration.candidates:
-        table.add_row(Text(candidate.candidate), *_reading(candidate.reading))
-    table.add_section()
-    table.add_row("all", *_reading(calibration.reading))
-    return table
+        rows.add(candidate.candidate, *_reading(candidate.reading))
+    rows.end_section()
+    rows.add("all", *_reading(calibration.reading))
+    return rows
 
 
-def _reading(found: PromptGain) -> Iterator[RenderableType]:
-    yield f"{found.log_loss:.4f}"
-    yield f"{found.log_loss_mean:.4f}"
+def _reading(found: PromptGain) -> Iterator[str | Text]:
+    yield figure(found.log_loss)
+    yield figure(found.log_loss_mean)
     yield _gain(found)
     yield Text(found.reading_pays.value, style=STYLES[found.reading_pays])
 
@@ -150,11 +151,10 @@ def candidate_tables(changes: Sequence[CandidateStatus]) -> Iterator[RenderableT
     """Yield one table of what became of the candidates; none where nothing did."""
     if not changes:
         return
-    table = Table(title="models that came, changed their price, or went")
-    for title in ("when, UTC", "zoo", "model", "what"):
-        table.add_column(title)
+    rows = Rows(
+        "models that came, changed their price, or went",
+        whole("model", "when, UTC", "zoo", "what"),
+    )
     for each in changes:
-        table.add_row(
-            f"{each.at:%Y-%m-%d %H:%M:%S}", Text(each.zoo), Text(each.candidate), each.change.value
-        )
-    yield table
+        rows.add(each.candidate, moment(each.at), each.zoo, each.change.value)
+    yield rows

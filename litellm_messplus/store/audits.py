@@ -1,30 +1,25 @@
-"""What is counted over the log in windows: who agrees with whom, which keys judge, what judges
-cost. Runs alike on SQLite and Postgres."""
+"""What is counted over the log in windows: who agrees with whom, and what judges cost. Runs alike
+on SQLite and Postgres."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Select,
     and_,
     case,
     column,
-    exists,
     func,
     select,
     table,
 )
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.influence import Audit, KeyActivity, LevelActivity
-from litellm_messplus.labels.judge.grader import Spent
+from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.store.tables import gradings, labels, requests
-from litellm_messplus.vocabulary import LabelKind, Preferred
+from litellm_messplus.labels.response_bias import Audit
+from litellm_messplus.store.tables import gradings, requests
+from litellm_messplus.vocabulary import Preferred
 
 # What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
 
@@ -197,134 +192,3 @@ async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
     )
     found = await connection.execute(query)
     return {zoo: Spent(day, asked, dollars) for zoo, asked, dollars in found}
-
-
-# Which keys ask and judge how much, over the last day.
-
-SPAN = timedelta(days=1)
-MOST_KEYS = 200
-"""Of a service level, those that judge most: the others have little to say."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyVerdicts:
-    """The verdicts of one key in a service level: its requests and verdicts; of those that count
-    the number, and the share that is satisfied (None without any); and how many are kept without
-    counting."""
-
-    zoo: str
-    service_level: str
-    key_hash: str | None
-    requests: int
-    verdicts: int
-    counting: int
-    satisfied: float | None
-    not_counting: int
-
-
-async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
-    """Read the activity of the last day. Raises SQLAlchemyError where the database does not
-    answer."""
-    since = datetime.now(UTC) - SPAN
-    in_level = and_(
-        _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
-    )
-    async with engine.connect() as connection:
-        found = await connection.execute(_verdicts(since).where(in_level).limit(MOST_KEYS))
-        judged = {row.key_hash: row for row in found}
-        everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
-        total = (await connection.execute(everybody)).scalar_one()
-        of_no_key = (await connection.execute(_of_no_key(since).where(in_level))).scalar_one()
-        asked = await _requests_of(connection, since, list(judged))
-    return LevelActivity(
-        requests=total,
-        of_no_key=of_no_key,
-        keys={
-            key: KeyActivity(asked.get((zoo, service_level, key), 0), row.counting, row.satisfied)
-            for key, row in judged.items()
-        },
-    )
-
-
-def _of_no_key(since: datetime) -> Select[Any]:
-    """Count the requests that have a label of a check, of a judge or of what users did next."""
-    return (
-        select(func.count(labels.c.request_id.distinct()))
-        .select_from(labels)
-        .join(requests, requests.c.request_id == labels.c.request_id)
-        .where(
-            labels.c.created_at >= since,
-            labels.c.kind != LabelKind.FEEDBACK,
-            labels.c.weight > 0.0,
-            labels.c.call_id == labels.c.request_id + ".0",
-        )
-    )
-
-
-async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
-    """Read the keys that judged most in the last day, whether it counts or not."""
-    since = datetime.now(UTC) - SPAN
-    rows = (await connection.execute(_verdicts(since).limit(most))).all()
-    asked = await _requests_of(connection, since, [row.key_hash for row in rows])
-    return [
-        KeyVerdicts(
-            zoo=row.zoo,
-            service_level=row.service_level,
-            key_hash=row.key_hash,
-            requests=asked.get((row.zoo, row.service_level, row.key_hash), 0),
-            verdicts=row.verdicts,
-            counting=row.counting,
-            satisfied=row.satisfied / row.counting if row.counting else None,
-            not_counting=row.not_counting,
-        )
-        for row in rows
-    ]
-
-
-async def _requests_of(
-    connection: AsyncConnection, since: datetime, keys: list[str | None]
-) -> dict[tuple[str, str, str | None], int]:
-    """Count how many requests each of these keys made, by zoo and service level."""
-    each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
-    named = {key for key in keys if key is not None}
-    query = (
-        select(*each, func.count())
-        .where(requests.c.created_at >= since, requests.c.key_hash.in_(named))
-        .group_by(*each)
-    )
-    return {(row[0], row[1], row[2]): row[3] for row in await connection.execute(query)}
-
-
-def _plain(column: Column[Any]) -> ColumnElement[Any]:
-    """Wrap the column so that no index fits it. Of a service level there is an index too, and
-    SQLite would rather go along it through the whole log than through a day by its times."""
-    return func.coalesce(column, "")
-
-
-def _verdicts(since: datetime) -> Select[Any]:
-    """Query the feedback of each key, the heaviest first; of a call counts its newest that
-    weighs."""
-    newer = labels.alias("newer")
-    is_replaced = exists().where(
-        newer.c.call_id == labels.c.call_id,
-        newer.c.source == labels.c.source,
-        newer.c.position > labels.c.position,
-        newer.c.weight > 0.0,
-    )
-    counts = (labels.c.weight > 0.0) & ~is_replaced
-    verdicts = func.count()
-    each = (requests.c.zoo, requests.c.service_level, requests.c.key_hash)
-    return (
-        select(
-            *each,
-            verdicts.label("verdicts"),
-            func.count(case((counts, 1))).label("counting"),
-            func.coalesce(func.sum(case((counts, labels.c.value))), 0.0).label("satisfied"),
-            func.count(case((labels.c.weight <= 0.0, 1))).label("not_counting"),
-        )
-        .select_from(labels)
-        .join(requests, requests.c.request_id == labels.c.request_id)
-        .where(labels.c.created_at >= since, labels.c.kind == LabelKind.FEEDBACK)
-        .group_by(*each)
-        .order_by(verdicts.desc(), *each)
-    )

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import (
@@ -36,6 +33,7 @@ from litellm_messplus.errors import (
     DatabaseAwayError,
     MessplusError,
 )
+from litellm_messplus.store import schema
 
 # Whether the file of a SQLite database is still the one that was opened.
 #
@@ -131,6 +129,7 @@ def is_the_records_fault(error: Exception) -> bool:
 
 SETTING = "messplus.database"
 ASYNC_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
+INSTALL = "for Postgres, pip install 'litellm-messplus[postgres]'"
 BUSY_MILLISECONDS = 10_000
 POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
@@ -141,7 +140,8 @@ def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
     Its errors do not show what was to be written, which may be a user's words: they go to the
     proxy's log.
 
-    Raises ConfigurationError for a URL that is none, of another driver, or of a database in memory.
+    Raises ConfigurationError for a URL that is none, of another driver or of one that is not
+    installed, or of a database in memory. Opens nothing.
     """
     try:
         parsed = make_url(url)
@@ -154,8 +154,15 @@ def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
         raise ConfigurationError(
             SETTING, url, "a file: each connection would have a memory of its own, and each restart"
         )
-    pool = {} if connections is None else {"pool_size": connections, "max_overflow": 0}
-    engine = create_async_engine(url, hide_parameters=True, **pool)
+    pool = {}
+    if connections is not None:  # to read: a connection that a restart has cut is replaced
+        pool = {"pool_size": connections, "max_overflow": 0, "pool_pre_ping": True}
+    try:
+        engine = create_async_engine(url, hide_parameters=True, **pool)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            SETTING, _masked(url), f"a URL whose driver is installed ({error}): {INSTALL}"
+        ) from error
     if driver == "sqlite+aiosqlite":
         file = DatabaseFile()
         event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, file))
@@ -192,8 +199,8 @@ def _masked(url: str) -> str:
 async def migrate(engine: AsyncEngine) -> None:
     """Bring the schema to this code's version; the workers of one proxy take turns.
 
-    Raises ConfigurationError where the database cannot be opened, or is newer than the code;
-    DatabaseAwayError where it does not answer now.
+    Raises ConfigurationError where the database cannot be opened, or its schema is not the code's
+    after that, in which case nothing has changed; DatabaseAwayError where it does not answer now.
     """
     with explained(engine):
         if engine.dialect.name == "sqlite":
@@ -248,34 +255,12 @@ def _upgrade(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({POSTGRES_MIGRATION_LOCK})"))
-    config = migrations_config()
+    config = schema.migrations_config()
     config.attributes["connection"] = connection
-    _refuse_newer(connection, ScriptDirectory.from_config(config))
-    command.upgrade(config, "head")
-
-
-def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:
-    current = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in scripts.walk_revisions()}
-    if current is not None and current not in known:
+    try:
+        command.upgrade(config, "head")
+    except schema.OtherSchemaError as error:
+        given = connection.engine.url.render_as_string()
         raise ConfigurationError(
-            SETTING,
-            connection.engine.url.render_as_string(),
-            f"a database of this version or older (its revision {current} is not known here: a "
-            "newer version's, or that of a checkout from before the first release; upgrade "
-            "litellm-messplus, or name a new database)",
-        )
-
-
-def migrations_config() -> Config:
-    """Build Alembic's configuration for this code's migrations."""
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    return config
-
-
-def migrations_folder() -> Path:
-    """Find `migrations/`: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "migrations"
-    return installed if installed.is_dir() else package.parent / "migrations"
+            SETTING, given, f"a database that this version can go on with: {error}"
+        ) from error

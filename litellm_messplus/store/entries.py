@@ -142,7 +142,7 @@ def decided(request: Any, position: int) -> Decided:
         at=request.created_at.timestamp(),
         is_bought=request.label_probability is not None,
         counted_with=request.counted_with,
-        is_held=request.reason == Reason.HELD,
+        is_held=request.reason in (Reason.HELD, Reason.DEADLINE_MISSED),
         expected_use=expected_use(request.limits),
     )
 

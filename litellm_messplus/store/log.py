@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
@@ -25,6 +25,7 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.store import database, notices, summaries, tables
 from litellm_messplus.store.database import DatabaseFile
+from litellm_messplus.store.side_tables import log_base
 from litellm_messplus.store.summaries import remembered
 from litellm_messplus.store.tables import candidate_events, log_head, requests
 
@@ -87,6 +88,10 @@ def storable(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return str(text)
     return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
+
+
+STORABLE = r"^[^\x00]*$"
+"""The pattern of a text that every database takes as it is: Postgres takes no zero characters."""
 
 
 # The numbers of requests within their service levels: given at the commit, in the log's order.
@@ -277,6 +282,29 @@ async def lock(connection: AsyncConnection) -> Ends:
         .returning(log_head.c.start, log_head.c.position)
     )
     return _known(found.one_or_none())
+
+
+async def is_logged(engine: AsyncEngine, record: Record) -> bool:
+    """Tell whether the log has a record, by its id."""
+    (key,) = TABLE_OF[type(record)].primary_key.columns
+    async with engine.connect() as connection:
+        found = await connection.execute(select(key).where(key == getattr(record, key.name)))
+        return found.first() is not None
+
+
+async def mend_head(engine: AsyncEngine) -> int | None:
+    """Move the head of the log up to its newest record where it is behind that, so that no position
+    is given out again; returns where it was, None where it was right. No row changes, so that the
+    fold is that of all of them."""
+    positioned = (*TABLE_OF.values(), log_base)
+    newest = union_all(*(select(func.max(each.c.position).label("at")) for each in positioned))
+    async with engine.begin() as connection:
+        ends = await lock(connection)
+        last = max(at or 0 for at in (await connection.execute(newest)).scalars())
+        if last <= ends.head:
+            return None
+        await connection.execute(update(log_head).values(position=last))
+    return ends.head
 
 
 async def head(engine: AsyncEngine) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.records import is_refusal
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.verdicts import given
@@ -42,6 +43,11 @@ class Observed:
     def served(self) -> Row[Any] | None:
         """The call that the user saw."""
         return next((call for call in self.calls if call.role == CallRole.SERVED), None)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the request itself was refused, so that no model is to blame."""
+        return self.served is not None and is_refusal(self.served.error)
 
     @property
     def cost(self) -> float | None:
@@ -141,6 +147,7 @@ class ObservedLog:
             ),
             *(asked.alpha, asked.arm, asked.chosen, asked.would_choose, asked.would_cost),
             *(asked.estimated_cost, asked.estimated_satisfaction, asked.conversation_draw),
+            asked.key_hash,
         )
         is_own = (asked.zoo == self._zoo) & (asked.service_level == stream)
         last = select(func.max(asked.t)).where(is_own).scalar_subquery()
@@ -160,7 +167,8 @@ class ObservedLog:
         return self._rule.counting(found.labels[call.call_id]) is not None
 
     def _served(self, found: Observed) -> Served:
-        request, call, verdict = found.request, found.served, self._verdict(found)
+        request, verdict = found.request, self._verdict(found)
+        call = None if found.is_refused else found.served
         return Served(
             level=request.service_level,
             alpha=request.alpha,
@@ -169,6 +177,7 @@ class ObservedLog:
             weight=0.0 if verdict is None else verdict.weight * verdict.stands_for,
             has_failed=None if call is None else call.status != CallStatus.SUCCESS,
             seconds=None if call is None or call.is_cache_hit else call.seconds,
+            key=request.key_hash,
         )
 
     def _aside(self, found: Observed) -> DecidedAside:
@@ -215,7 +224,7 @@ def _calls(ids: Collection[str]) -> Any:
     own = calls.c
     columns = (
         *(own.request_id, own.call_id, own.role, own.status, own.candidate),
-        *(own.cost, own.seconds, own.is_cache_hit),
+        *(own.cost, own.seconds, own.is_cache_hit, own.error),
     )
     return select(*columns).where(own.request_id.in_(ids)).order_by(own.position)
 

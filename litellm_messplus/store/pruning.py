@@ -106,7 +106,7 @@ class Cut:
 async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[str] = ()) -> Cut:
     """Find the highest position up to which every request was decided ``before`` then, and
     everything that the fold knows of them is in a snapshot of their zoo. Nothing is written."""
-    reached = {found.zoo: found for found in await _usable(engine)}
+    reached = {found.zoo: found for found in await usable(engine)}
     ends = await log.ends(engine)
     async with engine.connect() as connection:
         upto = await _old_enough(connection, ends, before)
@@ -138,14 +138,14 @@ async def move_start(engine: AsyncEngine, cut: Cut) -> int:
         ends = await log.lock(connection)
         late = await _first_late(connection, cut)
         upto = cut.upto if late is None else late - 1
-        if upto <= ends.start or not await _are_kept(connection, cut.bases):
+        if upto <= ends.start or not await are_kept(connection, cut.bases):
             return ends.start
         await connection.execute(update(log_head).values(start=upto))
         await base.replace(connection, cut.bases, cut.forgotten)
     return upto
 
 
-async def _usable(engine: AsyncEngine) -> list[Base]:
+async def usable(engine: AsyncEngine) -> list[Base]:
     """Find the newest state of each zoo that a start could go on from: of a snapshot that can be
     read and holds the lessons that the log says, else of the base that there is."""
     found = []
@@ -251,7 +251,7 @@ async def _first_late(connection: AsyncConnection, cut: Cut) -> int | None:
     return min((position for position in found if position is not None), default=None)
 
 
-async def _are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
+async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
     """Tell whether nobody has taken the snapshots away since: lessons may have been taken back."""
     for each in bases:
         for table in (kept_snapshots, log_base):

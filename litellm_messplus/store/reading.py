@@ -1,5 +1,6 @@
 """Opening a database that somebody else keeps: it is read, never changed."""
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -8,17 +9,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, make_url, text
+from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError, MessplusError
-from litellm_messplus.store.database import create_engine, migrations_config
+from litellm_messplus.store import schema
+from litellm_messplus.store.database import create_engine
 
 
 class UnreadableDatabaseError(MessplusError):
     """A database cannot be read; the message says why, and what to do."""
+
+
+class OtherVersionError(UnreadableDatabaseError):
+    """A database whose schema this version does not have."""
 
 
 @asynccontextmanager
@@ -28,16 +33,32 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
     Raises UnreadableDatabaseError where there is none, or none of this version, and where what is
     done with it fails.
     """
+    async with _opened(database) as (engine, shown):
+        _refuse_unmigrated(await _revision(engine, shown), shown)
+        yield engine
+
+
+async def revision_of(database: str, seconds: float) -> str | None:
+    """Read the newest migration of such a database, within a time; None where it has none.
+
+    Raises OtherVersionError, UnreadableDatabaseError.
+    """
+    async with _opened(database) as (engine, shown), asyncio.timeout(seconds):
+        return await _revision(engine, shown)
+
+
+@asynccontextmanager
+async def _opened(database: str) -> AsyncIterator[tuple[AsyncEngine, str]]:
+    """Open it, and say what it is called in messages."""
     if "://" not in database:
         database = f"sqlite+aiosqlite:///{database}"
     try:
         engine = create_engine(_read_only(database))
-    except (ConfigurationError, ImportError) as error:
+    except ConfigurationError as error:
         raise UnreadableDatabaseError(str(error)) from error
     shown = engine.url.render_as_string() if "uri" not in engine.url.query else database
     try:
-        await _check_version(engine, shown)
-        yield engine
+        yield engine, shown
     except (SQLAlchemyError, OSError) as error:
         raise _unreadable(shown, getattr(error, "orig", None) or error) from error
     finally:
@@ -78,41 +99,29 @@ def _try_file(uri: str) -> None:
 
 
 def _unreadable(shown: str, reason: BaseException) -> UnreadableDatabaseError:
-    words = str(reason)
+    words = str(reason) or type(reason).__name__
     if "malformed" in words:
         words += "; restore it from a backup"
     return UnreadableDatabaseError(f"the database {shown} cannot be read: {words}")
 
 
-async def _check_version(engine: AsyncEngine, shown: str) -> None:
-    found = await _version(engine)
-    scripts = ScriptDirectory.from_config(migrations_config())
+async def _revision(engine: AsyncEngine, shown: str) -> str | None:
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(schema.revision)
+    except schema.OtherSchemaError as error:
+        raise OtherVersionError(f"{shown} is of another version: {error}") from error
+
+
+def _refuse_unmigrated(found: str | None, shown: str) -> None:
     if found is None:
         raise UnreadableDatabaseError(
             f"{shown} is not migrated: no proxy with the plugin has opened it yet"
         )
-    if found == scripts.get_current_head():
-        return
-    if found in {script.revision for script in scripts.walk_revisions()}:
+    if found != schema.newest():
         raise UnreadableDatabaseError(
             f"{shown} is not migrated to this version (it is at {found}): start the proxy once"
         )
-    raise UnreadableDatabaseError(
-        f"{shown} is of a newer version, or of a checkout from before the first release (its "
-        f"revision {found} is not known here): upgrade litellm-messplus"
-    )
-
-
-async def _version(engine: AsyncEngine) -> str | None:
-    """Read the newest migration that was applied; None of a database that is not the plugin's."""
-    async with engine.connect() as connection:
-        tables = await connection.run_sync(
-            lambda sync: engine.dialect.has_table(sync, "alembic_version")
-        )
-        if not tables:
-            return None
-        rows = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        return rows.scalars().first()
 
 
 # Reading the log as of one moment, within a time: all statements agree, and none runs on for ever.

@@ -1,4 +1,5 @@
-"""Tables beside the log: snapshots, what stands for pruned rows, workers, who is signed in."""
+"""Tables beside the log: snapshots, what stands for pruned rows, workers, who is signed in, and
+which migrations made the tables."""
 
 from sqlalchemy import (
     JSON,
@@ -88,4 +89,17 @@ label_precedence = Table(
     Column("kind", String(16), primary_key=True, comment="A kind of labels."),
     optional("rank", Integer, "1 is the strongest; NULL does not count."),
     comment="Whose word counts first, as configured when a proxy last started with the zoo.",
+)
+
+schema_history = Table(
+    "schema_history",
+    metadata,
+    Column("revision", String(32), primary_key=True, comment="A migration that was applied."),
+    required("digest", String(64), "SHA-256 of the migration's text, as it was then."),
+    required(
+        "version", String(64), "The version of litellm-messplus that applied it, or first noted it."
+    ),
+    required("applied_at", UtcDateTime, "When, UTC."),
+    comment="Which migrations made the tables and views: a start refuses a database that other "
+    "ones made.",
 )

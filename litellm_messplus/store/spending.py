@@ -26,14 +26,8 @@ class LabelCosts:
     unseen_today: float = 0.0
     largest_today: float = 0.0
     largest_before: float = 0.0
-    gradings: int = 0
     judging: float = 0.0
     judging_today: float = 0.0
-
-    @property
-    def grading(self) -> float | None:
-        """The cost of the judge each time that it is asked, in dollars; None before it was."""
-        return self.judging / self.gradings if self.gradings else None
 
 
 async def label_costs(
@@ -53,7 +47,7 @@ async def label_costs(
         _on(yesterday, found.compared_cost_largest),
     ).group_by(found.zoo)
     return {
-        row[0]: LabelCosts(*row[1:], *judged.get(row[0], (0, 0.0, 0.0)))
+        row[0]: LabelCosts(*row[1:], *judged.get(row[0], (0.0, 0.0)))
         for row in await connection.execute(query)
     }
 
@@ -76,7 +70,6 @@ def _judging(today: date) -> Any:
     found = grading_sums.c
     return select(
         found.zoo,
-        func.sum(found.gradings - found.gradings_without_cost),
         func.coalesce(func.sum(found.cost), 0.0),
         func.coalesce(func.sum(case((found.day == today, found.cost))), 0.0),
     ).group_by(found.zoo)

@@ -150,7 +150,7 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
 # Another rule makes other verdicts of the same labels: where it really is another one, the sums
 # change by what it makes of the requests that are still in the log.
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
 
 async def save(engine: AsyncEngine, precedence: Mapping[str, Sequence[LabelKind]]) -> None:

@@ -8,14 +8,17 @@ each test's share of it.
 
 The router may serve a stretch below alpha that it has saved up before (its queue keeps credit), so
 what was saved before a window counts for it.
+
+Every test must hold without any one key too (`switching/spread.py`), and what a client brings about
+by itself is no evidence: an error that its own request causes, a deadline missed for a huge prompt.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from litellm_messplus.certificate.sequence import (
     Vector,
@@ -23,6 +26,7 @@ from litellm_messplus.certificate.sequence import (
     is_surely_below,
     rate_bounds,
 )
+from litellm_messplus.switching.spread import Bits, Spread
 
 FALSE_ALARMS = 0.05
 """The probability that a zoo which keeps its promise ever returns."""
@@ -42,14 +46,17 @@ MORE_ERRORS = 0.01
 """By how much the share of errors may be higher."""
 MOST_MISSED = 0.01
 """The share of requests that may miss their deadline, or fail to be routed."""
-
-Bits = NDArray[np.bool_]
+HUGE_TURNS = 1000
+"""Turns from which on a prompt takes a part of the default deadline (0.05 s) by itself: 10 ms."""
+HUGE_CHARACTERS = 1_000_000
+"""Characters of a prompt that take as long to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One request, in the order of the log. ``satisfaction`` is None where nobody judged it, and
-    then ``weight`` means nothing; ``has_failed`` and ``seconds`` are None where it has not ended.
+    """One request, in the order of the log. ``satisfaction`` is None where it has no label, and
+    then ``weight`` means nothing; ``has_failed`` and ``seconds`` are None where it has not ended,
+    or ended with an error of the client's own.
     """
 
     level: str
@@ -59,24 +66,42 @@ class Served:
     weight: float = 1.0
     has_failed: bool | None = None
     seconds: float | None = None
+    key: str | None = None
+
+
+class Mark(NamedTuple):
+    """A request that was to be routed: whose it was, and whether it missed its deadline, or was not
+    routed."""
+
+    key: str | None
+    is_missed: bool
+
+
+def is_huge(turns: int, characters: int) -> bool:
+    """Tell whether a prompt is so large that a missed deadline is its own doing."""
+    return turns > HUGE_TURNS or characters > HUGE_CHARACTERS
 
 
 def reason_to_return(served: Sequence[Served]) -> str | None:
-    """Say why the zoo must return; None where nothing speaks for it."""
+    """Name the reason for which the zoo must return; None where there is none."""
     for found in (_rate_too_low(served), _more_errors(served), _slower(served)):
         if found is not None:
             return found
     return None
 
 
-def missed_too_often(missed: Sequence[bool]) -> str | None:
-    """Say that too many routed requests missed their deadline, or were not routed."""
-    marks = np.array(missed, dtype=np.float64)
+def missed_too_often(marks: Sequence[Mark]) -> str | None:
+    """Name the reason where too many requests missed their deadline, or were not routed."""
+    missed = np.array([mark.is_missed for mark in marks], dtype=np.bool_)
+    spread = Spread([mark.key for mark in marks])
     for start, made in _windows(len(marks)):
-        yes, trials = np.array([marks[start:].sum()]), np.array([float(len(marks) - start)])
-        if is_surely_above(yes, trials, MOST_MISSED, made).any():
-            share = marks[start:].mean()
-            return f"{share:.1%} of the last {len(marks) - start} requests missed their deadline"
+        chosen = _since(len(marks), start)
+        yes, trials = _counts(spread, missed, chosen)
+        if is_surely_above(yes, trials, MOST_MISSED, made).all():
+            return (
+                f"{missed[start:].mean():.1%} of the last {len(marks) - start} requests missed "
+                f"their deadline ({spread.shown(missed, chosen)})"
+            )
     return None
 
 
@@ -95,9 +120,14 @@ def _windows(routed: int, parts: int = 1) -> Iterator[tuple[int, float]]:
         yield place * BLOCK, log(parts * TESTS * (place + 1) * (place + 2) / FALSE_ALARMS)
 
 
-def _bounds(yes: float, trials: float, made: float) -> tuple[float, float]:
-    low, high = rate_bounds(np.array([yes]), np.array([trials]), made)
-    return float(low[0]), float(high[0])
+def _since(count: int, start: int) -> Bits:
+    """Mark those of so many requests that come from a place on."""
+    return np.arange(count) >= start
+
+
+def _counts(spread: Spread, is_bad: Bits, chosen: Bits) -> tuple[Vector, Vector]:
+    """Count the bad ones of the chosen requests, and all of them."""
+    return spread.sums(is_bad.astype(np.float64), chosen), spread.sums(np.ones(len(is_bad)), chosen)
 
 
 # The rate of each service level against its alpha.
@@ -114,37 +144,34 @@ def _rate_too_low(served: Sequence[Served]) -> str | None:
 
 
 def _level_too_low(level: str, own: Sequence[Served], levels: int) -> str | None:
-    gained, trials, alpha = _verdicts(own)
-    saved = _saved(gained)
+    weights = np.array([each.weight if each.satisfaction is not None else 0.0 for each in own])
+    alphas = np.array([each.alpha for each in own])
+    gained = (np.array([each.satisfaction or 0.0 for each in own]) - alphas) * weights
+    spread, everything = Spread([each.key for each in own]), _since(len(own), 0)
+    # Labels of different weights say as much as so many equal ones a unit of weight.
+    scale = spread.sums(weights, everything) / _above_zero(spread.sums(weights**2, everything))
+    saved = _saved(gained * scale[0])
     for start, made in _windows(len(own), parts=levels):
-        counted = trials[start:].sum()
-        if counted <= 0.0:
-            continue
-        mean_alpha = float((alpha[start:] * trials[start:]).sum() / counted)
-        yes = gained[start:].sum() + mean_alpha * counted + saved[start]
-        yes, trialled = np.array([np.clip(yes, 0.0, counted)]), np.array([counted])
-        if is_surely_below(yes, trialled, mean_alpha, made).any():
-            rate = 100.0 * (gained[start:].sum() / counted + mean_alpha)
+        chosen = _since(len(own), start)
+        weight, surplus = spread.sums(weights, chosen), spread.sums(gained, chosen)
+        alpha = spread.sums(alphas * weights, chosen) / _above_zero(weight)
+        trials = scale * weight
+        yes = np.clip(scale * surplus + alpha * trials + saved[start], 0.0, trials)
+        if is_surely_below(yes, trials, alpha, made).all():
+            rate = surplus[0] / weight[0] + alpha[0]
             return (
-                f"{level}: {rate:.1f} % satisfied of the last {len(own) - start} requests, "
-                f"promised {100.0 * mean_alpha:.1f} %"
+                f"{level}: {100.0 * rate:.1f} % satisfied of the last {len(own) - start} requests, "
+                f"promised {100.0 * alpha[0]:.1f} % ({spread.shown(gained < 0.0, chosen)})"
             )
     return None
 
 
-def _verdicts(own: Sequence[Served]) -> tuple[Vector, Vector, Vector]:
-    """Give, by request, what its verdict gains on alpha, and as how many equal verdicts it
-    counts: where weights differ, they say less than as many equal ones."""
-    weights = np.array([each.weight if each.satisfaction is not None else 0.0 for each in own])
-    scale = weights.sum() / max(float((weights**2).sum()), 1e-12)
-    trials = weights * scale
-    alpha = np.array([each.alpha for each in own])
-    values = np.array([each.satisfaction or 0.0 for each in own])
-    return (values - alpha) * trials, trials, alpha
+def _above_zero(values: Vector) -> Vector:
+    return np.maximum(values, 1e-12)
 
 
 def _saved(gained: Vector) -> Vector:
-    """Give what was saved up before each request, as the queue keeps it."""
+    """Compute what was saved up before each request, as the queue keeps it."""
     saved, before = np.zeros(len(gained) + 1), 0.0
     for place, each in enumerate(gained):
         before = min(max(before + float(each), 0.0), CREDIT)
@@ -155,50 +182,58 @@ def _saved(gained: Vector) -> Vector:
 # Errors and latency, against those who were served as before at the same time.
 
 
-def _arms(served: Sequence[Served]) -> tuple[Bits, list[int]]:
-    """Mark the routed requests, and give the place of each."""
+def _arms(served: Sequence[Served]) -> Iterator[tuple[float, Bits, Bits]]:
+    """Yield, by window, what must be made, and the requests of both arms that are in it."""
     is_routed = np.array([each.is_routed for each in served], dtype=np.bool_)
-    return is_routed, [int(place) for place in np.flatnonzero(is_routed)]
+    places = np.flatnonzero(is_routed)
+    for start, made in _windows(len(places), parts=2):
+        since = _since(len(served), int(places[start]) if len(places) else 0)
+        routed, before = is_routed & since, ~is_routed & since
+        if min(routed.sum(), before.sum()) >= FEWEST:
+            yield made, routed, before
 
 
 def _more_errors(served: Sequence[Served]) -> str | None:
     ended = [each for each in served if each.has_failed is not None]
-    is_routed, places = _arms(ended)
-    failed = np.array([bool(each.has_failed) for each in ended], dtype=np.float64)
-    for start, made in _windows(len(places), parts=2):
-        arms = _since(failed, is_routed, places[start] if places else 0)
-        if arms is None:
+    failed = np.array([bool(each.has_failed) for each in ended], dtype=np.bool_)
+    spread = Spread([each.key for each in ended])
+    for made, routed, before in _arms(ended):
+        (yes, trials), (usual, others) = (_counts(spread, failed, arm) for arm in (routed, before))
+        if min(trials.min(), others.min()) < FEWEST:
             continue
-        routed, before = arms
-        if routed.mean() <= before.mean() + MORE_ERRORS:
+        if (yes / trials <= usual / others + MORE_ERRORS).any():
             continue  # no bound lies beyond its mean
-        low, _ = _bounds(float(routed.sum()), len(routed), made)
-        _, high = _bounds(float(before.sum()), len(before), made)
-        if low > high + MORE_ERRORS:
-            return f"errors: {routed.mean():.1%} of routed requests, {before.mean():.1%} before"
+        low, _ = rate_bounds(yes, trials, made)
+        _, high = rate_bounds(usual, others, made)
+        if (low > high + MORE_ERRORS).all():
+            return (
+                f"errors: {failed[routed].mean():.1%} of routed requests, "
+                f"{failed[before].mean():.1%} before ({spread.shown(failed, routed)})"
+            )
     return None
 
 
 def _slower(served: Sequence[Served]) -> str | None:
     timed = [each for each in served if each.seconds is not None and not each.has_failed]
-    is_routed, places = _arms(timed)
     seconds = np.array([each.seconds for each in timed], dtype=np.float64)
-    for start, made in _windows(len(places), parts=2):
-        arms = _since(seconds, is_routed, places[start] if places else 0)
-        if arms is None:
-            continue
-        routed, before = (np.sort(arm) for arm in arms)
-        least, most = _at_least(routed, made), _at_most(before, made)
-        if least is not None and most is not None and least > SLOWER * most:
-            shown = (float(np.quantile(arm, SLOW)) for arm in (routed, before))
-            return "p95 latency: {:.2f} s of routed requests, {:.2f} s before".format(*shown)
+    spread = Spread([each.key for each in timed])
+    for made, routed, before in _arms(timed):
+        arms = ((each & routed, each & before) for each in spread.without_each(routed | before))
+        if all(_is_slower(seconds[slow], seconds[usual], made) for slow, usual in arms):
+            shown = [float(np.quantile(seconds[arm], SLOW)) for arm in (routed, before)]
+            return (
+                "p95 latency: {:.2f} s of routed requests, {:.2f} s before ".format(*shown)
+                + f"({spread.shown(seconds > SLOWER * shown[1], routed)})"
+            )
     return None
 
 
-def _since(values: Vector, is_routed: Bits, place: int) -> tuple[Vector, Vector] | None:
-    """Take both arms from a place on; None where one has too few."""
-    routed, before = values[place:][is_routed[place:]], values[place:][~is_routed[place:]]
-    return (routed, before) if min(len(routed), len(before)) >= FEWEST else None
+def _is_slower(routed: Vector, before: Vector, made: float) -> bool:
+    """Tell whether the quantile of the routed requests is surely above that of the others."""
+    if min(len(routed), len(before)) < FEWEST:
+        return False
+    least, most = _at_least(np.sort(routed), made), _at_most(np.sort(before), made)
+    return least is not None and most is not None and least > SLOWER * most
 
 
 def _at_least(ordered: Vector, made: float) -> float | None:

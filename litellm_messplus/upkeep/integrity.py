@@ -1,4 +1,4 @@
-"""Is a database whole: its file, the order of its log, and what its records point to?"""
+"""Is a database whole: its file, its tables, the order of its log, what its records point to?"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.log import TABLE_OF
+from litellm_messplus.store.schema import differences
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -60,6 +61,21 @@ async def _faults(database: AsyncEngine) -> list[str]:
             raise
         return [str(error.orig)]
     return [] if told == ["ok"] else told
+
+
+# The tables as this version makes them; a start looks at which migrations made them alone.
+
+SCHEMA_CHECK = "schema"
+AS_MADE = "every table, column and index is as the migrations of this version make it"
+
+
+async def check_schema(database: AsyncEngine) -> CheckResult:
+    """Check the tables, their columns and their indexes against the code's."""
+    async with database.connect() as connection:
+        found = await connection.run_sync(differences)
+    if not found:
+        return CheckResult(SCHEMA_CHECK, Outcome.SOUND, AS_MADE)
+    return CheckResult(SCHEMA_CHECK, Outcome.WRONG, some(found[:SHOWN], len(found)), ADVICE)
 
 
 # Records that point to others: is there what they point to?

@@ -1,4 +1,4 @@
-"""Verifying a database: its file, its order, its references, its sums, and that the fold of it is
+"""Verifying a database: its file, tables, order, references and sums, and that the fold of it is
 the state that a start, and a running proxy, go on from."""
 
 from collections.abc import Sequence
@@ -21,7 +21,13 @@ from litellm_messplus.upkeep.folding import (
     check_snapshots,
     newest_snapshots,
 )
-from litellm_messplus.upkeep.integrity import ADVICE, check_file, check_positions, check_references
+from litellm_messplus.upkeep.integrity import (
+    ADVICE,
+    check_file,
+    check_positions,
+    check_references,
+    check_schema,
+)
 from litellm_messplus.upkeep.queues import Ask, check_queues
 from litellm_messplus.upkeep.sums import check_sums
 
@@ -74,6 +80,9 @@ async def _findings(
     findings = [await check_file(database)]
     if findings[0].outcome is Outcome.WRONG:
         return findings  # what else is read from it may be anything
+    findings.append(await check_schema(database))
+    if findings[-1].outcome is Outcome.WRONG:
+        return findings  # nor can it be read as this version does
     findings += await check_positions(database)
     is_ordered = all(finding.outcome is not Outcome.WRONG for finding in findings)
     findings += await check_references(database)

@@ -1,6 +1,7 @@
 """What runs outside of the tests: the Makefile, hosted checks, hooks, and the values for Helm."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.proxy.litellm_fit import NEWEST, OLDEST, line
 from litellm_messplus.settings.load import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -39,12 +41,33 @@ def test_hosted_checks_cover_every_python_that_is_promised() -> None:
 def test_the_lowest_litellm_is_the_one_that_is_allowed() -> None:
     (allowed,) = (
         found[1]
-        for line in PROJECT["dependencies"]
-        if (found := re.fullmatch(r"litellm\[proxy\]>=([\d.]+)", line))
+        for each in PROJECT["dependencies"]
+        if (found := re.fullmatch(r"litellm\[proxy\]>=([\d.]+)", each))
     )
 
-    assert f"litellm=={allowed}.0/" in steps("test")
+    assert line(allowed) == line(OLDEST)
+    assert ci_litellm("oldest").stdout == f"{OLDEST}\n"
+    assert "$(.ci/litellm oldest)/" in steps("test")
     assert re.search(r"^litellm==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("installed", "is_new"), [("1.9.99", 0), (NEWEST, 1), ("9.0.0", 1)])
+def test_hosted_checks_fail_where_the_newest_litellm_is_older_than_what_is_tested(
+    installed: str, is_new: int, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho {installed}\n")
+    python.chmod(0o755)
+    found = ci_litellm("is-newest", str(python))
+
+    assert found.returncode == 1 - is_new
+    assert installed in found.stdout
+    assert ".ci/litellm is-newest" in steps("test")
+
+
+def ci_litellm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ROOT / ".ci/litellm"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_hosted_checks_call_what_is_called_here() -> None:
@@ -52,14 +75,18 @@ def test_hosted_checks_call_what_is_called_here() -> None:
     called = re.findall(r"\bmake ([a-z-]+)", steps("test") + (ROOT / ".ci/run").read_text())
 
     assert ".ci/run" in steps("test")
-    assert {"test", "test-all", "test-faults", "test-vllm", "wheel"} <= set(called) <= targets
+    assert (
+        {"test", "test-all", "test-litellm", "test-faults", "test-vllm", "wheel"}
+        <= set(called)
+        <= targets
+    )
 
 
 def test_the_readme_names_the_tests_that_are_run() -> None:
     readme = re.findall(r"^make (test[a-z-]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     run = re.findall(r"^ *make (test[a-z-]*)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
 
-    assert readme == run == ["test", "test-all", "test-faults", "test-vllm"]
+    assert readme == run == ["test", "test-all", "test-litellm", "test-faults", "test-vllm"]
 
 
 def test_hooks_are_the_commands_of_make_check() -> None:

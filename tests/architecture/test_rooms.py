@@ -24,17 +24,17 @@ ALLOWED = {
     "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing"},
     "store": {
-        *("state", "labels", "prediction", "records", "errors", "vocabulary"),
+        *("state", "labels", "prediction", "records", "errors", "runtime", "vocabulary"),
         *("conversations", "routing", "switching"),
     },
     "labels": {
-        *("settings", "prediction", "records", "errors", "runtime", "vocabulary", "draws"),
+        *("settings", "prediction", "costs", "records", "errors", "runtime", "vocabulary", "draws"),
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
-        *("conversations", "switching"),
+        *("conversations", "switching", "figures", "terminal"),
     },
-    "certificate": {"errors", "labels", "vocabulary", "status", "store"},
+    "certificate": {"figures", "errors", "labels", "vocabulary", "status", "store"},
     "replay": {
         *("certificate", "status"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
@@ -58,32 +58,36 @@ ALLOWED = {
         *("status", "store"),
     },
     "retention": {"errors", "parquet", "store"},
-    "inspecting": {"store", "prediction", "routing", "errors"},
+    "inspecting": {
+        *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
+    },
     "page": {"certificate", "inspecting", "records", "runtime", "status", "store", "vocabulary"},
     "cli": {
         *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
-        "simulation",
+        *("simulation", "figures", "terminal"),
     },
-    "demo": {"replay"},
+    "demo": {"replay", "figures", "inspecting", "status"},
 }
 """Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""
 
 
 SPINE = {
     "arrivals": {"errors", "records", "store"},
+    "backlog": {"errors", "records"},
     "draws": set(),
     "engine": {
         *("conversations", "costs", "draws", "expectations", "state", "prediction", "routing"),
         *("limiting", "settings", "zoo"),
     },
     "errors": set(),
+    "figures": set(),
     "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
-        *("arrivals", "engine", "errors", "following", "records", "restore", "runtime", "state"),
-        "store",
+        *("arrivals", "backlog", "engine", "errors", "following", "records", "restore", "runtime"),
+        *("state", "store"),
     },
     "limiting": {"routing", "settings", "state", "switching"},
     "parquet": {"errors"},
@@ -91,6 +95,7 @@ SPINE = {
     "records": {"prediction", "routing", "switching", "vocabulary"},
     "restore": {"engine", "errors", "state", "store"},
     "runtime": set(),
+    "terminal": set(),
     "vocabulary": set(),
     "zoo": {"costs", "settings"},
 }

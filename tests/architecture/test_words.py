@@ -43,8 +43,8 @@ VERBS = frozenset(
     Bind Block Bound Break Bring Build Cache Call Cancel Carry Certify Change Charge Check Choose
     Classify Clean Clear Close Collect Combine Compare Compute Connect Consume Continue Convert
     Copy Correct Count Create Cut Decide Decode Define Delete Deliver Demand Derive Describe
-    Detect Discard Divide Do Drain Draw Drop Dump Emit Encode End Enter Escape Estimate Exclude
-    Expect Explain Explore Export Extend Fail Fetch Fill Filter Find Finish Fit Flush Fold
+    Detect Discard Divide Do Drain Draw Drop Dump Emit Encode End Enter Erase Escape Estimate
+    Exclude Expect Explain Explore Export Extend Fail Fetch Fill Filter Find Finish Fit Flush Fold
     Follow Forget Format Free Freeze Gather Generate Get Give Go Grade Group Hand Handle Hash
     Have Hear Hold Ignore Import Increase Initialise Insert Install Invoke Join Judge Keep Kill
     Label Lay Learn Leave Lengthen Let Limit List Listen Load Lock Log Look Lower Make Map Mark

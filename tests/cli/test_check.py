@@ -1,6 +1,9 @@
 """`messplus check`: what the proxy would refuse at its start, it refuses, with the same words."""
 
+import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,9 @@ from litellm.router_utils.pre_call_checks.deployment_affinity_check import Deplo
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
+from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.store.database import create_engine
+from tests.support.earlier_checkouts import made, migrations_of, replace
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +92,16 @@ def test_a_zoo_without_another_source_of_labels_is_told_so(tmp_path: Path) -> No
     assert other["zoos"][0]["notes"] == []
 
 
+def test_a_price_that_is_left_out_beside_another_is_noted(tmp_path: Path) -> None:
+    config = configuration(labels={"checks": {"reference": True}})
+    config["model_list"][2]["model_info"]["input_cost_per_token"] = None
+    (zoo,) = json.loads(check(tmp_path, config, "--json").stdout)["zoos"]
+
+    (note,) = zoo["notes"]
+    assert note.endswith("openai/large")
+    assert "a price that is left out is zero" in note
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -99,6 +115,46 @@ def test_what_the_start_refuses_is_refused(
     tmp_path: Path, changed: dict[str, Any], said: str
 ) -> None:
     assert said in refusal(check(tmp_path, configuration(**changed)))
+
+
+@pytest.mark.parametrize(
+    "database", ["sqlite:///messplus.db", "postgresql://u:secret@host/x", "sqlite+aiosqlite://"]
+)
+def test_a_database_is_refused_with_the_words_of_the_start(tmp_path: Path, database: str) -> None:
+    config = configuration()
+    config["messplus"]["database"] = database
+    with pytest.raises(ConfigurationError) as refused:
+        create_engine(database)
+
+    assert refusal(check(tmp_path, config)) == f"messplus: {refused.value}"
+
+
+def test_nothing_is_opened(tmp_path: Path) -> None:
+    config = configuration()
+    config["messplus"]["database"] = f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+
+    assert check(tmp_path, config).exit_code == 0
+    assert not (tmp_path / "messplus.db").exists()
+
+
+def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:
+    watch = {"sample": 0.2, "decided_per_second": 3.0, "budget_per_day": 2.0}
+    config = configuration(mode="canary", share=0.25, before="openai/large", watch=watch)
+
+    (zoo,) = json.loads(check(tmp_path, config, "--json").stdout)["zoos"]
+    text = " ".join(check(tmp_path, config).stdout.split())
+
+    assert (zoo["mode"], zoo["share"], zoo["before"]) == ("canary", 0.25, "openai/large")
+    assert zoo["watch"] == watch
+    assert "mode: canary of 0.25, before openai/large" in text
+    assert "20 % is called unseen, for 2 usd a day at most, and 3 requests a second" in text
+
+
+def test_a_zoo_that_nobody_watched_says_so(tmp_path: Path) -> None:
+    text = " ".join(check(tmp_path, configuration()).stdout.split())
+
+    assert "mode: on, before nothing: no way back" in text
+    assert "2 % is called unseen, without a budget" in text
 
 
 def test_a_plugin_that_litellm_never_loads_is_found_out(tmp_path: Path) -> None:
@@ -190,3 +246,36 @@ def test_at_litellm_the_remedy_turns_both_off_for_the_zoo_alone() -> None:
 
     assert affinity._get_effective_flags("zoo") == (False, False, False)
     assert affinity._get_effective_flags("another") == (True, False, True)
+
+
+def with_database(folder: Path) -> dict[str, Any]:
+    config = configuration()
+    config["messplus"]["database"] = f"sqlite+aiosqlite:///{folder / 'messplus.db'}"
+    return config
+
+
+def notes(result: Result) -> str:
+    assert result.exit_code == 0, result.exception
+    return " ".join(json.loads(result.stdout)["notes"])
+
+
+def test_a_database_that_the_start_would_migrate_is_noted_and_left_as_it_is(tmp_path: Path) -> None:
+    config = with_database(tmp_path)
+    assert "there is no database" in notes(check(tmp_path, config, "--json"))
+
+    asyncio.run(made(config["messplus"]["database"]))
+    assert "database" not in notes(check(tmp_path, config, "--json"))
+
+    with closing(sqlite3.connect(tmp_path / "messplus.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0002'")
+        connection.commit()
+    assert "the start migrates the database from 0002" in notes(check(tmp_path, config, "--json"))
+
+
+def test_a_database_of_another_version_is_refused_as_the_start_refuses_it(tmp_path: Path) -> None:
+    config = with_database(tmp_path)
+    with migrations_of(tmp_path) as migrations:
+        replace(migrations / "versions" / "0002_views.py", "SUM(compared) > 0", "SUM(compared) > 1")
+        asyncio.run(made(config["messplus"]["database"]))
+
+    assert "its migration 0002 is another one than here" in refusal(check(tmp_path, config))

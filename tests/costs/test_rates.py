@@ -88,7 +88,7 @@ def test_no_price_is_none_and_not_zero(rates: dict[str, Any]) -> None:
     assert price_of_rates(rates) is None
 
 
-@pytest.mark.parametrize("wrong", ["free", [1.0]], ids=str)
+@pytest.mark.parametrize("wrong", ["free", [1.0], True, False], ids=str)
 def test_what_is_no_number_is_said(wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         price_of_rates({"input_cost_per_token": wrong})

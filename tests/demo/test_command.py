@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from litellm_messplus.cli.main import app
 from tests.support.http_server import Answer, serving
 
-ROUTED = {"x-messplus-request-id": "r1", "x-messplus-exploration": "false"}
+ROUTED = {"x-messplus-request-id": "r1"}
 COMPLETION = {
     "id": "c1",
     "object": "chat.completion",

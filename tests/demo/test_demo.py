@@ -13,18 +13,17 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
-from tests.support.proxy import until
 
 pytestmark = pytest.mark.end_to_end
 
 REPOSITORY = Path(__file__).parents[2]
 REQUESTS = 30
-START_SECONDS = 300.0
-"""Two processes, one after the other, on a machine that may be busy."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """In a folder of its own, with a database and a key of its own."""
     folder, port = tmp_path_factory.mktemp("up"), free_port()
     command = [str(Path(sys.executable).parent / "messplus"), "up", "--port", str(port)]
-    command += ["--zoo-port", str(free_port()), "--folder", str(REPOSITORY / "examples/tiny_zoo")]
+    command += ["--zoo-port", str(free_port()), "--folder", str(patient_zoo(folder))]
     environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     environment["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     environment.pop("LITELLM_MASTER_KEY", None)
@@ -70,13 +69,24 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ) as process,
     ):
         try:
-            until(lambda: process.poll() is not None or is_live(url), START_SECONDS, log.read_text)
+            until(lambda: process.poll() is not None or is_live(url), log.read_text)
             key = (folder / "var/master_key").read_text().strip()
             yield Served(url, key, folder / "var/messplus.db")
         finally:
             process.send_signal(signal.SIGTERM)
-            ended = process.wait(timeout=60)
+            ended = process.wait(timeout=PATIENT)
     assert ended == 0, log.read_text()[-4000:]
+
+
+def patient_zoo(folder: Path) -> Path:
+    """The tiny zoo, whose decisions may take as long as they do on a busy machine."""
+    tiny_zoo, found = REPOSITORY / "examples" / "tiny_zoo", folder / "tiny_zoo"
+    found.mkdir()
+    (found / "models").symlink_to(tiny_zoo / "models")
+    config = yaml.safe_load((tiny_zoo / "proxy_config.yaml").read_text())
+    config["messplus"]["deadline_seconds"] = PATIENT
+    (found / "proxy_config.yaml").write_text(yaml.safe_dump(config))
+    return found
 
 
 def is_live(url: str) -> bool:

@@ -8,13 +8,15 @@ from rich.console import Console
 from litellm_messplus.demo.report import (
     JOULES,
     SHORT,
-    SLACK,
     DemoReport,
     Judging,
     Yardsticks,
     table,
 )
 from litellm_messplus.demo.session import Reported, Sent
+from litellm_messplus.status.queries import Totals
+from litellm_messplus.status.report import Labels
+from litellm_messplus.status.windows import window_status
 
 
 def outcome(served: str, satisfaction: float | None, **more: Any) -> dict[str, Any]:
@@ -45,10 +47,10 @@ def report_of(
     return DemoReport.of(labels, SENT, OUTCOMES, reported, unrouted, yardsticks)
 
 
-def promising(alpha: float) -> DemoReport:
-    """Three of the four requests are satisfied in it."""
-    outcomes = [{**outcome, "alpha": alpha} for outcome in OUTCOMES]
-    return DemoReport.of("all", SENT, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
+def promising(alpha: float, times: int) -> DemoReport:
+    """Three of each four requests are satisfied in it."""
+    outcomes = [{**outcome, "alpha": alpha} for outcome in OUTCOMES * times]
+    return DemoReport.of("all", SENT * times, outcomes, NOTHING_REPORTED, 0, NOT_ASKED)
 
 
 def row(report: DemoReport, name: str) -> str:
@@ -70,7 +72,10 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
     assert report.as_dict() == {
         "alpha": 0.8,
         "satisfaction": 0.75,
-        "verdict": "not kept",
+        "low": pytest.approx(0.3006, abs=1e-4),
+        "high": pytest.approx(0.9544, abs=1e-4),
+        "verdict": "cannot say yet",
+        "kept_within_points": None,
         "labels": "feedback:0.5",
         "labelled": 0.5,
         "satisfaction_reported": 0.5,
@@ -78,6 +83,7 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
         "satisfaction_high": 0.9,
         "cost": 4.0,
         "cost_largest": 16.0,
+        "cost_unit": None,
         "cost_hindsight_mix": None,
         "times_hindsight_mix": None,
         "cost_oracle": None,
@@ -103,11 +109,11 @@ def test_what_judges_cost_is_added_to_each_half() -> None:
     assert report.times_largest_first_half == (2.0 + 4.0) / 8.0
     assert report.times_largest_second_half == (2.0 + 2.0) / 8.0
     assert report.times_largest == (4.0 + 6.0) / 16.0
-    assert "37.5%" in row(report, "saved, judging paid")
+    assert "37.5 %" in row(report, "saved, judging paid")
 
 
 @pytest.mark.parametrize(
-    "words", ["75.0%", "50.0% (10.0% to 90.0%)", "--labels feedback:0.5", "served by small"]
+    "words", ["75.0 %", "50.0 % (10.0 to 90.0 %)", "--labels feedback:0.5", "served by small"]
 )
 def test_the_table_shows_both(words: str) -> None:
     report = report_of("feedback:0.5", Reported(2, 0.5, 0.1, 0.9))
@@ -127,22 +133,37 @@ def test_requests_that_were_not_routed_are_told() -> None:
     assert "left to LiteLLM" not in shown(report_of())
 
 
-@pytest.mark.parametrize(
-    ("alpha", "verdict"),
-    [
-        (0.7, "kept"),
-        (0.75, "kept"),
-        (0.751, "within chance of alpha"),
-        (0.75 + SLACK - 0.001, "within chance of alpha"),
-        (0.75 + SLACK + 0.001, "not kept"),
-        (1.0, "not kept"),
-    ],
-)
-def test_only_what_reaches_the_promise_is_called_kept(alpha: float, verdict: str) -> None:
-    report = promising(alpha)
+@pytest.mark.parametrize("alpha", [0.25, 0.7, 0.75, 0.77, 0.9])
+@pytest.mark.parametrize("times", [1, 80, 400])
+def test_the_verdict_is_that_of_the_status_on_the_same_requests(alpha: float, times: int) -> None:
+    """Three of four are satisfied, and all say so."""
+    report = promising(alpha, times)
+    count = 4 * times
+    totals = Totals(
+        requests=count,
+        counted=count,
+        labelled=count,
+        answered=count,
+        effective=float(count),
+        rate=0.75,
+        mean_alpha=alpha,
+        cost=4.0,
+        priced=count,
+        priced_cost=4.0,
+        explorations=0,
+        exploration_cost=0.0,
+        compared=0,
+        compared_cost=0.0,
+        compared_cost_largest=0.0,
+    )
+    of_status = window_status(totals, 0, alpha, Labels(0, None, ()), None).satisfaction
 
-    assert report.as_dict()["verdict"] == verdict
-    assert "75.0%" in row(report, f"│ {verdict}: share satisfied")
+    assert (report.verdict, report.low, report.high) == (
+        of_status.verdict,
+        of_status.low,
+        of_status.high,
+    )
+    assert "75.0 %" in row(report, f"│ {of_status.verdict_in_words}: share satisfied")
 
 
 def test_our_cost_is_set_against_what_is_known_afterwards() -> None:
@@ -156,7 +177,7 @@ def test_our_cost_is_set_against_what_is_known_afterwards() -> None:
 def test_the_table_shows_what_is_known_afterwards() -> None:
     text = shown(report_of(yardsticks=Yardsticks(3.2, 2.5, None)))
 
-    assert all(words in text for words in ("3.200000", "1.25", "2.500000", "1.60"))
+    assert all(words in text for words in ("3.2", "1.25", "2.5", "1.6"))
     assert "in hindsight" not in text
 
 
@@ -173,7 +194,7 @@ def test_a_mix_that_misses_the_promise_is_told() -> None:
     report = report_of(yardsticks=Yardsticks(3.2, 2.5, SHORT))
 
     assert SHORT in row(report, "in hindsight")
-    assert "3.200000" in row(report, "hindsight mix")
+    assert "3.2" in row(report, "hindsight mix")
 
 
 def test_nothing_is_a_multiple_of_what_costs_nothing() -> None:

@@ -12,8 +12,7 @@ from litellm_messplus.demo.session import Labelling, Reported, Sent, Session
 from litellm_messplus.demo.tasks import Task
 
 TASK = Task("sort", 1, "sort: 52 11", "11 52")
-ROUTED = {"x-messplus-request-id": "r1", "x-messplus-exploration": "false"}
-EXPLORED = {**ROUTED, "x-messplus-exploration": "true"}
+ROUTED = {"x-messplus-request-id": "r1"}
 CALLS = [
     {"call_id": "r1.0", "role": "served", "status": "success", "answer": "11 52"},
     {"call_id": "r1.1", "role": "exploration", "status": "success", "answer": "52 11"},
@@ -28,6 +27,7 @@ class ScriptedProxy:
 
     answer: str = TASK.answer
     headers: dict[str, str] = field(default_factory=lambda: ROUTED)
+    explored: int = 2
     status: httpx.Response = field(default_factory=lambda: httpx.Response(403))
     asked: list[dict[str, Any]] = field(default_factory=list)
     feedback: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +48,9 @@ class ScriptedProxy:
                 self.feedback.append(json.loads(request.content))
                 return httpx.Response(200, json={})
             case "/messplus/requests/r1":
-                return httpx.Response(200, json={"exploration_calls": 2, "calls": CALLS})
+                calls = CALLS[: 1 + self.explored]
+                found = {"exploration_calls": self.explored, "calls": calls}
+                return httpx.Response(200, json=found)
             case "/messplus/status":
                 return self.status
         raise AssertionError(request.url.path)
@@ -83,7 +85,7 @@ def test_only_checks_send_the_right_answer_along() -> None:
 
 @pytest.mark.parametrize("mode", ["checks", "judge", "judge:largest"])
 def test_where_programs_label_nobody_says_anything(mode: str) -> None:
-    proxy = ScriptedProxy(headers=EXPLORED)
+    proxy = ScriptedProxy()
 
     proxy.session(mode).send(0, TASK)
 
@@ -91,7 +93,7 @@ def test_where_programs_label_nobody_says_anything(mode: str) -> None:
 
 
 def test_all_answers_of_an_exploration_are_judged() -> None:
-    proxy = ScriptedProxy(headers=EXPLORED)
+    proxy = ScriptedProxy()
 
     proxy.session("all").send(0, TASK)
 
@@ -101,8 +103,16 @@ def test_all_answers_of_an_exploration_are_judged() -> None:
     ]
 
 
+def test_without_an_exploration_the_answer_alone_is_judged() -> None:
+    proxy = ScriptedProxy(explored=0)
+
+    proxy.session("all").send(0, TASK)
+
+    assert proxy.feedback == [{"id": "c1", "satisfied": True}]
+
+
 def test_a_crowd_judges_some_of_what_it_saw_and_nothing_else() -> None:
-    proxy = ScriptedProxy("52 11", headers=EXPLORED)
+    proxy = ScriptedProxy("52 11")
     session = proxy.session("feedback:0.2")
 
     for number in range(50):

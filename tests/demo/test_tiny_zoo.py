@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import torch
 
 from examples.tiny_zoo.evaluate import MODELS_DIRECTORY, evaluate
 from litellm_messplus.demo.tasks import generate, is_satisfactory
+from tests.support.patience import PATIENT, until
 
 NAMES = ["tiny-small", "tiny-medium", "tiny-large"]
 JUDGES = ["scripted-judge", "largest-judge"]
@@ -43,29 +43,29 @@ def server() -> Iterator[httpx.Client]:
     command = [sys.executable, "-m", "examples.tiny_zoo.server", "--port", str(port)]
     with (
         subprocess.Popen(command, cwd=REPOSITORY) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENT) as client,
     ):
         try:
             wait_until_healthy(client, process)
             yield client
         finally:
             process.send_signal(signal.SIGTERM)
-            ended = process.wait(timeout=20)
+            ended = process.wait(timeout=PATIENT)
     # uvicorn shuts down in order and then raises the signal it received again.
     assert ended in (0, -signal.SIGTERM)
 
 
 def wait_until_healthy(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    """Return once the server answers; fail after a minute or when the process has ended."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
+    """Return once the server answers; fail when the process has ended."""
+
+    def is_healthy() -> bool:
+        assert process.poll() is None, "the server did not start"
         try:
-            client.get("/health").raise_for_status()
+            return client.get("/health").raise_for_status().is_success
         except httpx.TransportError:
-            time.sleep(0.2)
-        else:
-            return
-    raise AssertionError("the server did not start")
+            return False
+
+    until(is_healthy)
 
 
 def stream(client: httpx.Client, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from litellm_messplus.cli import up
 from litellm_messplus.cli.main import app
 from tests.support.http_server import Answer, serving
+from tests.support.patience import PATIENT
 from tests.support.ports import free_port
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tiny_zoo"
@@ -98,7 +99,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextmanager
     def running(command: list[str], environment: dict[str, str]) -> Iterator[Any]:
-        slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+        slow = [sys.executable, "-c", f"import time; time.sleep({PATIENT})"]
         with subprocess.Popen(slow) as process:
             try:
                 yield process

@@ -38,7 +38,7 @@ def described(heading: str, column: str) -> set[str]:
 
 
 def test_every_header_is_described() -> None:
-    sent = response_headers(request(), model="small", cached_from="large")
+    sent = response_headers(request(), model="small")
 
     assert described("Response headers", "Header") == set(sent)
 

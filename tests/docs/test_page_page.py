@@ -33,6 +33,8 @@ def test_every_route_is_described() -> None:
         Counters(),
         administrator=anybody,
         viewer=anybody,
+        own=anybody,
+        limited=anybody,
     )
     zoos = zoo_routes(cast(ZooDesk, None), cast(SignIns, None), Counters())
     routes = {

@@ -194,6 +194,21 @@ def test_who_sends_feedback(database: sqlite3.Connection, recorded: History) -> 
     assert all(0 < row["feedback_share"] < 1 for row in rows)
 
 
+def test_which_keys_cause_what(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "Which keys cause failures, and labels of checks?")
+
+    last_day = max(request.created_at for request in recorded.requests).date()
+    of_day = [each for each in recorded.requests if each.created_at.date() == last_day]
+    checks = recorded.said("check:reference")
+    for row in rows:
+        own = [each for each in of_day if each.key_hash == row["key_hash"]]
+        served = [recorded.served(each) for each in own]
+        assert row["requests"] == len(own)
+        assert row["failed"] == sum(call.status is CallStatus.FAILURE for call in served)
+        assert row["checks"] == sum(each.request_id in checks for each in own)
+    assert sum(row["checks"] for row in rows) > 0
+
+
 def test_what_each_source_says(database: sqlite3.Connection, recorded: History) -> None:
     rows = answer(database, "What does each source of labels say?")
 

@@ -17,10 +17,8 @@ from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.prediction.encoder import Conversation
 from tests.support import metered_worker, slow_encoders
 from tests.support.metered_worker import SENSOR, WATTS
-from tests.support.proxy import until
+from tests.support.patience import PATIENT, until
 from tests.support.slow_encoders import BURNT_SECONDS
-
-SECONDS = 30.0
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def test_an_encoder_starts_beside_a_sensor_that_fails_and_the_log_says_why(
     wrong: str, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(SENSOR, wrong)
-    caplog.set_level(logging.INFO, process.__name__)
+    caplog.set_level(logging.INFO, "litellm_messplus")
     with closing(started("Burning")) as encoder:
         assert encoder.encode_metered(["a"]).joules is None
 
@@ -82,7 +80,7 @@ def test_a_process_that_comes_up_again_keeps_what_was_measured(
             found.append(burning.encode_metered(["a"]))
         return bool(found)
 
-    until(is_there, SECONDS)
+    until(is_there)
     assert found[0].rows[0, 0] != before
     assert found[0].joules == pytest.approx(BURNT_SECONDS * WATTS, rel=0.25)
 
@@ -90,15 +88,16 @@ def test_a_process_that_comes_up_again_keeps_what_was_measured(
 async def asked(service: FeatureService, *texts: str) -> list[Encoding]:
     """All at once."""
     conversations = [Conversation.of_text(text) for text in texts]
-    found = await asyncio.gather(*(service.features(each, SECONDS) for each in conversations))
+    found = await asyncio.gather(*(service.features(each, PATIENT) for each in conversations))
     return [each for each in found if each is not None]
 
 
 async def test_the_joules_of_the_requests_add_up_to_those_of_the_encoder(
-    burning: ProcessEncoder,
+    burning: ProcessEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = FeatureService(burning, wait_seconds=0.2)
+    service = FeatureService(burning, batch=3, wait_seconds=PATIENT)
     together = await asked(service, "a", "b", "c")
+    monkeypatch.setattr(service._batcher, "_wait_seconds", 0.0)
     alone = await asked(service, "d")
     statistics = service.statistics()
     await service.close()
@@ -113,7 +112,7 @@ async def test_the_joules_of_the_requests_add_up_to_those_of_the_encoder(
 async def test_who_finds_a_prompt_encoded_or_on_its_way_has_it_for_nothing(
     burning: ProcessEncoder,
 ) -> None:
-    service = FeatureService(burning, wait_seconds=0.2)
+    service = FeatureService(burning)
     first, second = await asked(service, "same", "same")
     (cached,) = await asked(service, "same")
     statistics = service.statistics()

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,17 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.encoders.batcher import BATCHES_WAITING, REST
+from litellm_messplus.encoders.batcher import BATCHES_WAITING, REST, Lateness
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
+from tests.support import virtual_time
+from tests.support.patience import PATIENT, turns, until_it_holds
+from tests.support.virtual_time import running_loop
 
-LONG = 5.0
-"""Seconds that no test waits for."""
+TOO_LONG = 2 * PATIENT
+"""Seconds of encoding that nobody waits for."""
 
 
 class SlowEncoder:
     """Of dimension 2: the length of the text, and 1. ``gate`` holds it up; ``batches`` is all that
-    it was given."""
+    it was given. A text takes ``seconds_each`` of its own clock, which stands still else."""
 
     name = "slow-1"
     dimension = 2
@@ -28,6 +30,7 @@ class SlowEncoder:
 
     def __init__(self, seconds_each: float = 0.0) -> None:
         self.seconds_each = seconds_each
+        self.now = 0.0
         self.gate = threading.Event()
         self.gate.set()
         self.started = threading.Event()
@@ -41,9 +44,12 @@ class SlowEncoder:
         self.batches.append(list(texts))
         self.threads.add(threading.current_thread().name)
         self.started.set()
-        self.gate.wait(LONG)
-        time.sleep(self.seconds_each * len(texts))
+        self.gate.wait(PATIENT)
+        self.now += self.seconds_each * len(texts)
         return self.rows(texts)
+
+    def clock(self) -> float:
+        return self.now
 
     def rows(self, texts: Sequence[str]) -> FeatureRows:
         return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
@@ -67,14 +73,20 @@ class FailingEncoder(SlowEncoder):
 
 @asynccontextmanager
 async def serving(encoder: SlowEncoder, **options: Any) -> AsyncIterator[FeatureService]:
-    service = FeatureService(encoder, **options)
+    service = FeatureService(encoder, **{"clock": encoder.clock, **options})
     yield service
     encoder.gate.set()
     await service.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "messplus-encoder"]
+    assert not has_thread()
 
 
-def ask(service: FeatureService, text: str, seconds: float = LONG) -> asyncio.Task[Features | None]:
+def has_thread() -> bool:
+    return "messplus-encoder" in {thread.name for thread in threading.enumerate()}
+
+
+def ask(
+    service: FeatureService, text: str, seconds: float = PATIENT
+) -> asyncio.Task[Features | None]:
     async def features() -> Features | None:
         found = await service.features(Conversation.of_text(text), seconds)
         return None if found is None else found.features
@@ -87,7 +99,7 @@ async def hold(service: FeatureService, encoder: SlowEncoder) -> asyncio.Task[Fe
     encoder.gate.clear()
     encoder.started.clear()
     held = ask(service, "held")
-    await asyncio.to_thread(encoder.started.wait, LONG)
+    await asyncio.to_thread(encoder.started.wait, PATIENT)
     return held
 
 
@@ -129,7 +141,7 @@ async def test_features_are_shared_so_nobody_may_write_into_them() -> None:
 
 async def test_prompts_that_come_together_are_one_batch() -> None:
     encoder = SlowEncoder()
-    async with serving(encoder, wait_seconds=0.2) as service:
+    async with serving(encoder, batch=5, wait_seconds=PATIENT) as service:
         found = await asyncio.gather(*(ask(service, "x" * n) for n in range(5)))
 
     assert encoder.batches == [["x" * n for n in range(5)]]
@@ -143,7 +155,7 @@ async def test_a_batch_is_no_larger_than_it_may_be() -> None:
     async with serving(encoder, batch=2) as service:
         held = await hold(service, encoder)
         others = [ask(service, "x" * n) for n in range(5)]
-        await asyncio.sleep(0.01)
+        await turns()
         encoder.gate.set()
         await asyncio.gather(held, *others)
 
@@ -151,23 +163,23 @@ async def test_a_batch_is_no_larger_than_it_may_be() -> None:
 
 
 async def test_a_batch_is_no_larger_than_can_be_done_in_time() -> None:
-    encoder = SlowEncoder(seconds_each=0.05)
-    async with serving(encoder, wait_seconds=0.1) as service:
-        await ask(service, "to know how long one takes")
-        encoder.batches.clear()
-        found = await asyncio.gather(*(ask(service, f"{n}", 0.17) for n in range(4)))
+    encoder = SlowEncoder(seconds_each=0.3 * PATIENT)
+    async with serving(encoder) as service:
+        held = await hold(service, encoder)  # after which three can be done
+        others = [ask(service, f"{n}", 1.3 * PATIENT) for n in range(4)]
+        await turns()
+        encoder.gate.set()
+        found = await asyncio.gather(held, *others)
 
-    assert 2 <= len(encoder.batches[0]) <= 3
-    assert found[0] is not None
+    assert [len(batch) for batch in encoder.batches] == [1, 3, 1]
+    assert found[1] is not None
 
 
 async def test_whoever_waits_past_the_deadline_gets_none_and_the_cache_gets_the_features() -> None:
     encoder = SlowEncoder()
     async with serving(encoder) as service:
         encoder.gate.clear()
-        started = time.perf_counter()
         assert await ask(service, "late", 0.05) is None
-        assert 0.04 <= time.perf_counter() - started < 0.2
         encoder.gate.set()
         assert (await ask(service, "late")) is not None
 
@@ -195,6 +207,7 @@ async def test_what_nobody_waits_for_any_more_is_not_encoded() -> None:
     async with serving(encoder) as service:
         held = await hold(service, encoder)
         assert await ask(service, "gone", 0.01) is None
+        encoder.now += 1.0
         encoder.gate.set()
         await held
         assert await ask(service, "next") is not None
@@ -208,14 +221,11 @@ async def test_more_than_can_be_served_is_refused_at_once() -> None:
     async with serving(encoder, batch=1) as service:
         held = await hold(service, encoder)
         waiting = [ask(service, f"{n}") for n in range(BATCHES_WAITING)]
-        await asyncio.sleep(0)
-        started = time.perf_counter()
+        await turns()
         assert await ask(service, "too many") is None
-        assert time.perf_counter() - started < 0.05
+        assert (service.statistics().overloaded, service.statistics().late) == (1, 0)
         encoder.gate.set()
         assert all(found is not None for found in await asyncio.gather(held, *waiting))
-
-    assert service.statistics().overloaded == 1
 
 
 async def test_a_request_that_is_cancelled_takes_nothing_from_the_others() -> None:
@@ -274,12 +284,12 @@ async def test_closing_waits_for_the_thread_and_lets_everybody_go() -> None:
     async with serving(encoder) as service:
         held = await hold(service, encoder)
         waiting = ask(service, "waits")
-        await asyncio.sleep(0)
+        await turns()
         closing = asyncio.create_task(service.close())
-        await asyncio.sleep(0.02)
-        assert not closing.done()
+        await until_it_holds(lambda: service._batcher._is_closing)
         encoder.gate.set()
         await closing
+        assert not has_thread()
         assert await waiting is None
         await held
         assert await ask(service, "after the end") is None
@@ -293,43 +303,35 @@ async def test_a_lone_surrogate_is_a_text_like_any_other() -> None:
 
 
 async def test_the_event_loop_keeps_turning_while_a_slow_encoder_works() -> None:
-    encoder = SlowEncoder(seconds_each=0.02)
-    longest = 0.0
+    encoder = SlowEncoder()
     async with serving(encoder) as service:
-        asked = asyncio.gather(*(ask(service, f"{n}") for n in range(10)))
-        before = time.perf_counter()
-        while not asked.done():
-            await asyncio.sleep(0.001)
-            now = time.perf_counter()
-            longest, before = max(longest, now - before), now
-        await asked
-
-    assert longest < 0.1  # of 0.2 s in all; a busy machine of tests is not the place for less
+        held = await hold(service, encoder)
+        await turns()
+        assert not held.done()
+        encoder.gate.set()
+        assert await held is not None
 
 
 async def test_whoever_cannot_be_served_in_time_does_not_wait() -> None:
-    encoder = SlowEncoder(seconds_each=0.1)
+    encoder = SlowEncoder(seconds_each=TOO_LONG)
     async with serving(encoder) as service:
         await ask(service, "to know how long one takes")
-        started = time.perf_counter()
-        assert await ask(service, "hopeless", 0.05) is None
-        assert time.perf_counter() - started < 0.03
+        assert await ask(service, "hopeless") is None
 
-    assert service.statistics().overloaded == 1
+    assert (service.statistics().overloaded, service.statistics().late) == (1, 0)
 
 
 async def test_an_encoder_that_was_too_slow_is_tried_again_later() -> None:
-    encoder = SlowEncoder(seconds_each=0.06)
+    encoder = SlowEncoder(seconds_each=TOO_LONG)
     async with serving(encoder) as service:
         await ask(service, "to know how long one takes")
         encoder.seconds_each = 0.0
-        assert await ask(service, "too soon", 0.05) is None
-        await asyncio.sleep(1.5 * 0.06 * REST)
-        started = time.perf_counter()
-        assert await ask(service, "tried", 0.05) is None
-        assert time.perf_counter() - started < 0.03  # nobody waits for a mere trial
-        await asyncio.sleep(0.1)
-        found = [await ask(service, text, 0.05) for text in ("tried", "faster now")]
+        assert await ask(service, "too soon") is None
+        encoder.now += TOO_LONG * REST
+        assert await ask(service, "tried") is None  # nobody waits for a mere trial
+        assert (service.statistics().overloaded, service.statistics().late) == (2, 0)
+        await until_it_holds(lambda: service.statistics().prompts == 2)
+        found = [await ask(service, text) for text in ("tried", "faster now")]
 
     assert all(each is not None for each in found)
     assert encoder.batches == [["to know how long one takes"], ["tried"], ["faster now"]]
@@ -340,11 +342,10 @@ async def test_nobody_waits_for_an_encoder_that_is_still_warming_up() -> None:
     encoder.gate.clear()
     async with serving(encoder) as service:
         service.start()
-        started = time.perf_counter()
         assert await ask(service, "too early") is None
-        assert time.perf_counter() - started < LONG / 2
+        assert (service.statistics().overloaded, service.statistics().late) == (1, 0)
         encoder.gate.set()
-        await asyncio.sleep(0.3)
+        await until_it_holds(lambda: service._batcher._is_warm)
         assert await ask(service, "once it is warm") is not None
 
 
@@ -360,44 +361,47 @@ async def test_with_no_time_left_nobody_begins_to_wait() -> None:
     assert service.statistics().overloaded == 1
 
 
-async def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() -> None:
+def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() -> None:
+    """In a loop that is busy for 30 ms in every turn."""
     encoder = SlowEncoder()
-    async with serving(encoder) as service:
 
-        async def features(text: str, seconds: float) -> float:
-            """Are waited for in vain; how long."""
-            started = time.perf_counter()
-            assert await service.features(Conversation.of_text(text), seconds) is None
-            return time.perf_counter() - started
+    async def story() -> tuple[list[float], float]:
+        loop = running_loop()
+        async with serving(encoder) as service:
+            service._lateness = Lateness(loop.time)
 
-        async def other_work() -> None:
-            while True:
-                hold_the_loop(0.03)
-                await asyncio.sleep(0)
+            async def waited(text: str, seconds: float) -> float:
+                """How long features are waited for in vain."""
+                started = loop.time()
+                assert await service.features(Conversation.of_text(text), seconds) is None
+                return loop.time() - started
 
-        busy = asyncio.create_task(other_work())
-        encoder.gate.clear()
-        waited = [await features(f"{n}", 0.15) for n in range(20)]
-        late = service.statistics().late
-        await features("does not wait", 0.05)
-        busy.cancel()
+            async def other_work() -> None:
+                while True:
+                    loop.spend(0.03)
+                    await asyncio.sleep(0)
 
-    assert waited[0] > 0.15  # by which it learned how late the loop is
-    assert sorted(waited)[-3] <= 0.16  # a machine of tests has worse moments
-    assert service.statistics().late == late
+            held = await hold(service, encoder)
+            busy = asyncio.create_task(other_work())
+            found = [await waited(f"{number}", 0.15) for number in range(20)]
+            with_too_little = await waited("does not wait", 0.05)
+            busy.cancel()
+            encoder.gate.set()
+            await held
+            return found, with_too_little
 
-
-def hold_the_loop(seconds: float) -> None:
-    time.sleep(seconds)
+    found, with_too_little = virtual_time.run(story())
+    assert found[0] > 0.15  # by which it learned how late the loop is
+    assert max(found[1:]) <= 0.15
+    assert with_too_little == 0.0
 
 
 async def test_a_start_warms_the_thread_up_and_learns_its_speed() -> None:
-    encoder = SlowEncoder(seconds_each=0.1)
+    encoder = SlowEncoder(seconds_each=TOO_LONG)
     async with serving(encoder) as service:
         service.start()
-        await asyncio.sleep(0.5)  # twice what the two texts take
-        started = time.perf_counter()
-        assert await ask(service, "hopeless", 0.05) is None
-        assert time.perf_counter() - started < 0.03
+        await until_it_holds(lambda: service._batcher._is_warm)
+        assert await ask(service, "hopeless") is None
 
     assert service.statistics().prompts == 0
+    assert (service.statistics().overloaded, service.statistics().late) == (1, 0)

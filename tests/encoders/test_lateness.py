@@ -1,76 +1,90 @@
 """How late an event loop is, found by whoever is about to wait in it."""
 
 import asyncio
-import time
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from litellm_messplus.encoders import batcher
 from litellm_messplus.encoders.batcher import LOOK_SECONDS, Lateness
+from tests.support import virtual_time
+from tests.support.virtual_time import running_loop
+
+close_to = partial(pytest.approx, abs=1e-6)
+
+
+def lateness() -> Lateness:
+    return Lateness(running_loop().time)
 
 
 async def look(late: Lateness, seconds: float = 0.0) -> float:
     """What was known before a look, into which other work of so many seconds falls."""
     known = late.seconds()
     await asyncio.sleep(0)
-    work(seconds)
+    running_loop().spend(seconds)
     await asyncio.sleep(4 * LOOK_SECONDS)
     return known
 
 
-def work(seconds: float) -> None:
-    time.sleep(seconds)
+def test_nothing_is_known_at_first_and_an_idle_loop_is_not_late() -> None:
+    async def story() -> list[float]:
+        late = lateness()
+        return [await look(late), await look(late)]
+
+    assert virtual_time.run(story()) == close_to([0.0, 0.0])
 
 
-async def test_nothing_is_known_at_first_and_an_idle_loop_is_not_late() -> None:
-    late = Lateness()
-    assert await look(late) == 0.0
-    assert 0.0 < await look(late) < 0.03
+def test_of_a_few_looks_the_worst_counts_and_of_many_not_the_rarest() -> None:
+    async def story() -> tuple[float, float]:
+        late = lateness()
+        for seconds in (0.0, 0.1, 0.02, 0.0):
+            await look(late, seconds)
+        of_a_few = await look(late)
+        for _ in range(20):
+            await look(late)
+        return of_a_few, await look(late)
+
+    assert virtual_time.run(story()) == close_to((0.1 - LOOK_SECONDS, 0.0))
 
 
-async def test_of_a_few_looks_the_worst_counts_and_of_many_not_the_rarest() -> None:
-    late = Lateness()
-    for seconds in (0.0, 0.1, 0.02, 0.0):
-        await look(late, seconds)
-    assert 0.08 <= await look(late) < 0.2
-    for _ in range(20):
-        await look(late)
-    assert await look(late) < 0.08
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "forget"),
-    [("SECONDS", 0.1, lambda: work(0.15)), ("LOOKS", 2, lambda: None)],
-)
-async def test_what_was_long_ago_is_forgotten(
-    name: str, value: float, forget: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "value", "pause"), [("SECONDS", 0.1, 0.15), ("LOOKS", 2, 0.0)])
+def test_what_was_long_ago_is_forgotten(
+    name: str, value: float, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batcher, name, value)
-    late = Lateness()
-    await look(late, 0.1)
-    forget()
-    for _ in range(3):
-        await look(late)
-    assert await look(late) < 0.08
+
+    async def story() -> tuple[float, float]:
+        late = lateness()
+        await look(late, 0.1)
+        found = await look(late)
+        running_loop().spend(pause)
+        for _ in range(3):
+            await look(late)
+        return found, await look(late)
+
+    assert virtual_time.run(story()) == close_to((0.1 - LOOK_SECONDS, 0.0))
 
 
-async def test_a_look_is_as_late_as_a_timeout_is() -> None:
+def test_a_look_is_as_late_as_a_timeout_is() -> None:
     """In a loop that is busy for 30 ms in every turn."""
-    late, timeouts = Lateness(), []
 
-    async def other_work() -> None:
-        while True:
-            work(0.03)
-            await asyncio.sleep(0)
+    async def story() -> tuple[float, float]:
+        loop, late, timeouts = running_loop(), lateness(), []
 
-    busy = asyncio.create_task(other_work())
-    for _ in range(10):
-        late.seconds()
-        started = time.perf_counter()
-        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=0.01)
-        timeouts.append(time.perf_counter() - started - 0.01)
-    busy.cancel()
+        async def other_work() -> None:
+            while True:
+                loop.spend(0.03)
+                await asyncio.sleep(0)
 
-    assert max(timeouts) > 0.05
-    assert late.seconds() == pytest.approx(max(timeouts), abs=0.03)
+        busy = asyncio.create_task(other_work())
+        for _ in range(10):
+            late.seconds()
+            started = loop.time()
+            await asyncio.wait([loop.create_future()], timeout=LOOK_SECONDS)
+            timeouts.append(loop.time() - started - LOOK_SECONDS)
+        busy.cancel()
+        return late.seconds(), max(timeouts)
+
+    found, late = virtual_time.run(story())
+    assert late > 0.05
+    assert found == close_to(late)

@@ -24,14 +24,12 @@ from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder
 from tests.support import slow_encoders
+from tests.support.patience import PATIENT, until, until_it_holds
 from tests.support.processes import children_of, is_running
-from tests.support.proxy import until
 from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
 
 ROOT = Path(__file__).parents[2]
 TELLING = f"{slow_encoders.HERE}:Telling"
-SECONDS = 30.0
-"""Within which whatever is to happen has happened, on a busy machine too."""
 
 
 @pytest.fixture(scope="module", params=["transformer", "onnx"])
@@ -81,17 +79,22 @@ def until_it_encodes(encoder: ProcessEncoder) -> list[EncoderProcessError]:
     raised = []
 
     def encodes() -> bool:
-        asked = time.perf_counter()
         try:
             encoder.encode(["again"])
         except EncoderProcessError as error:
             raised.append(error)
-            assert time.perf_counter() - asked < 0.5  # nobody waits for a process to come up
             return False
         return True
 
-    until(encodes, SECONDS)
+    until(encodes)
     return raised
+
+
+def refusal(encoder: ProcessEncoder) -> str:
+    """What is said while there is no process that encodes."""
+    with pytest.raises(EncoderProcessError) as raised:
+        encoder.encode(["again"])
+    return str(raised.value)
 
 
 def test_it_gives_exactly_what_the_encoder_gives(encoder: Encoder, setting: str) -> None:
@@ -176,14 +179,16 @@ def test_a_process_that_ends_is_replaced(end: str) -> None:
 
 
 @pytest.mark.usefixtures("short_rests")
-def test_a_process_that_hangs_is_ended_and_replaced() -> None:
-    read = FakeEncoder().read
-    with closing(ProcessEncoder(TELLING, read, patience_seconds=0.5)) as telling:
-        before = process_of(telling)
+def test_a_process_that_hangs_is_ended_and_replaced(
+    telling: ProcessEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = process_of(telling)
+    with monkeypatch.context() as hasty:
+        hasty.setattr(telling, "_patience_seconds", 0.1)
         with pytest.raises(EncoderProcessError, match="said nothing"):
             telling.encode(["hang"])
-        assert not is_running(before)
-        until_it_encodes(telling)
+    assert not is_running(before)
+    until_it_encodes(telling)
 
 
 @pytest.mark.usefixtures("short_rests")
@@ -191,12 +196,7 @@ def test_other_weights_that_come_up_are_not_used(starts: Path) -> None:
     with closing(started(f"{slow_encoders.HERE}:Retrained")) as encoder:
         with pytest.raises(EncoderProcessError):
             encoder.encode(["end"])
-        raised = ""
-        while "as it was" not in raised:
-            with pytest.raises(EncoderProcessError) as error:
-                encoder.encode(["again"])
-            raised = str(error.value)
-            time.sleep(0.02)
+        until(lambda: "as it was" in refusal(encoder))
 
 
 def test_a_process_that_never_comes_up_again_is_started_ever_more_rarely(
@@ -206,11 +206,9 @@ def test_a_process_that_never_comes_up_again_is_started_ever_more_rarely(
     monkeypatch.setattr(process, "LONGEST_REST_SECONDS", 0.6)
     with closing(started(f"{slow_encoders.HERE}:OnceOnly")) as encoder:
         began = time.perf_counter()
-        while len(caplog.records) < 4:
-            with pytest.raises(EncoderProcessError):
-                encoder.encode(["end"])
-            time.sleep(0.02)
-            assert time.perf_counter() - began < SECONDS
+        with pytest.raises(EncoderProcessError):
+            encoder.encode(["end"])
+        until(lambda: bool(refusal(encoder)) and len(caplog.records) == 4)
         assert time.perf_counter() - began > 0.2 + 0.4 + 0.6
     rests = [record.getMessage().rpartition("after ")[2] for record in caplog.records]
     assert rests == ["0.2 s", "0.4 s", "0.6 s", "0.6 s"]
@@ -226,19 +224,21 @@ def test_once_closed_it_is_gone_and_does_not_come_back(telling: ProcessEncoder) 
     telling.close()
 
 
-def test_closing_ends_what_another_thread_waits_for(telling: ProcessEncoder) -> None:
-    child, raised = process_of(telling), []
+def test_closing_ends_what_another_thread_waits_for(
+    telling: ProcessEncoder, tmp_path: Path
+) -> None:
+    child, raised, begun = process_of(telling), [], tmp_path / "begun"
 
     def ask() -> None:
         with pytest.raises(EncoderProcessError) as error:
-            telling.encode(["hang"])
+            telling.encode([f"hang@{begun}"])
         raised.append(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
-    time.sleep(0.2)
+    until(begun.exists)
     telling.close()
-    thread.join(SECONDS)
+    thread.join(PATIENT)
     assert len(raised) == 1
     assert not is_running(child)
 
@@ -250,14 +250,15 @@ async def test_requests_do_without_features_until_the_process_is_there_again() -
     features = FeatureService(telling, failed=errors.append)
 
     async def ask(text: str) -> bool:
-        return await features.features(Conversation.of_text(text), SECONDS) is not None
+        return await features.features(Conversation.of_text(text), PATIENT) is not None
 
     assert await ask("first")
     assert not await ask("end")
     without = 0
-    while not await ask(f"again {without}"):
-        without += 1
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(PATIENT):
+        while not await ask(f"again {without}"):
+            without += 1
+            await asyncio.sleep(0.02)
     await features.close()
 
     assert without >= 1
@@ -267,14 +268,15 @@ async def test_requests_do_without_features_until_the_process_is_there_again() -
 
 @pytest.mark.parametrize("text", ["idle", "hang"])
 async def test_a_stop_ends_the_process_whatever_it_is_at(
-    text: str, monkeypatch: pytest.MonkeyPatch
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "CLOSE_SECONDS", 0.1)
     telling = started(TELLING)
-    child = process_of(telling)
+    child, begun = process_of(telling), tmp_path / "begun"
     features = FeatureService(telling)
-    asked = asyncio.create_task(features.features(Conversation.of_text(text), SECONDS))
-    await asyncio.sleep(0.1)
+    conversation = Conversation.of_text(f"{text}@{begun}")
+    asked = asyncio.create_task(features.features(conversation, PATIENT))
+    await until_it_holds(begun.exists if text == "hang" else asked.done)
     await features.close()
 
     assert not is_running(child)
@@ -282,29 +284,29 @@ async def test_a_stop_ends_the_process_whatever_it_is_at(
 
 
 @pytest.mark.parametrize("text", ["idle", "hang"])
-def test_it_ends_with_a_process_that_is_killed(text: str) -> None:
+def test_it_ends_with_a_process_that_is_killed(text: str, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
     code = f"""
 from litellm_messplus.encoders.process import load_for_requests
 encoder = load_for_requests({TELLING!r})
 print(int(encoder.encode(["a"])[0, 0]), flush=True)
-encoder.encode([{text!r}])
+encoder.encode([{f"{text}@{begun}"!r}])
 input()
 """
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, cwd=ROOT) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        time.sleep(0.2)
+        until(begun.exists)
         assert is_running(child)
         parent.kill()
-    until(lambda: not is_running(child), 5.0)
+    until(lambda: not is_running(child))
 
 
 def test_the_signals_of_its_group_are_left_to_the_proxy(telling: ProcessEncoder) -> None:
     child = process_of(telling)
     for sign in (signal.SIGINT, signal.SIGTERM):
         os.kill(child, sign)
-    time.sleep(0.1)
     assert process_of(telling) == child
 
 

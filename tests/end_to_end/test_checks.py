@@ -9,10 +9,12 @@ import httpx
 import pytest
 
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.counts("check_failures", "checks_timed_out")]
+"""Two of the checks fail at every request: nothing else may come of it."""
 
 FUNCTIONS = """
 import asyncio
@@ -115,7 +117,7 @@ def test_a_label_of_a_check_moves_the_queue(alice: httpx.Client, proxy: Proxy) -
     before = queue(alice)
     wrong = ask(alice, metadata={"messplus_reference": "41"})
     labels_of(proxy, wrong)
-    until(lambda: queue(alice) == pytest.approx(before + 0.7), 30)
+    until(lambda: queue(alice) == pytest.approx(before + 0.7))
 
     verdict = {"id": wrong.headers["x-messplus-request-id"], "satisfied": True}
     assert alice.post("/messplus/feedback", json=verdict).status_code == 200
@@ -129,7 +131,6 @@ def test_every_call_of_an_exploration_is_labelled(
     with proxy.client("sk-gold") as gold:
         answer = ask(gold, metadata={"messplus_reference": "42"})
 
-    assert answer.headers["x-messplus-exploration"] == "true"
     values = {label["call_id"]: label["value"] for label in labels_of(proxy, answer, 3)}
     calls = proxy.rows(
         "SELECT * FROM calls WHERE request_id = ?", answer.headers["x-messplus-request-id"]
@@ -180,6 +181,7 @@ def test_a_function_of_the_operators_labels_with_its_score(
     assert (label["source"], label["value"], label["comment"]) == ("check:scored", 0.25, None)
 
 
+@pytest.mark.counts("references_malformed")
 def test_functions_that_raise_or_take_too_long_and_patterns_that_never_end_change_nothing(
     alice: httpx.Client, proxy: Proxy, upstream: Upstream
 ) -> None:
@@ -199,9 +201,9 @@ def test_functions_that_raise_or_take_too_long_and_patterns_that_never_end_chang
     ]
 
     assert [answer.status_code for answer in answers] == [200] * 3
-    until(lambda: counts().get("references_malformed", 0) == 1, 60)
-    until(lambda: counts()["check_failures"] >= before["check_failures"] + 3, 60)
-    until(lambda: counts()["checks_timed_out"] >= before["checks_timed_out"] + 4, 60)
+    until(lambda: counts().get("references_malformed", 0) == 1)
+    until(lambda: counts()["check_failures"] >= before["check_failures"] + 3)
+    until(lambda: counts()["checks_timed_out"] >= before["checks_timed_out"] + 4)
     for answer in answers:
         request_id = answer.headers["x-messplus-request-id"]
         assert proxy.rows("SELECT * FROM labels WHERE request_id = ?", request_id) == []

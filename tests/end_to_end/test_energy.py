@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import until
 from tests.support.profiles import COMPLETION, PROMPT, REQUEST, write_profile
-from tests.support.proxy import PAPER, Config, Proxy, ask, until, zoo_config
-from tests.support.quick_energy import QUICK_ENERGY, WINDOW_SECONDS
+from tests.support.proxy import PAPER, Config, Proxy, ask, zoo_config
+from tests.support.quick_energy import QUICK_ENERGY
 from tests.support.simulated_zeusd import SimulatedZeusd
 from tests.support.upstream import Reply, Upstream
-
-pytest.importorskip("zeus.utils.zeusd", reason="the extra `energy` is not installed")
 
 pytestmark = pytest.mark.end_to_end
 
@@ -59,7 +58,7 @@ class Told:
         return found
 
     def wait_for_count(self, name: str) -> None:
-        until(lambda: self.counts().get(name, 0) > 0, 30.0, lambda: self.proxy.log[-4000:])
+        until(lambda: self.counts().get(name, 0) > 0, lambda: self.proxy.log[-4000:])
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +69,11 @@ def told(upstream: Upstream, folder: Path) -> Iterator[Told]:
     zeusd.start()
     proxy = Proxy(config_of(upstream, folder, zeusd.address), folder).start()
     with proxy.client() as client:
-        until(lambda: client.get("/messplus/health").status_code == 200, 30)
+        until(lambda: client.get("/messplus/health").status_code == 200)
     begun = window_begins(zeusd)
     with ThreadPoolExecutor(len(PROMPTS)) as pool:
         answers = list(pool.map(lambda prompt: asked(proxy, prompt), PROMPTS))
-    until(lambda: len(zeusd.readings) > begun, 30)
+    until(lambda: len(zeusd.readings) > begun)
     drawn = zeusd.readings[begun] - zeusd.readings[begun - 1]
     proxy.wait_for_rows(FIRST, len(PROMPTS) + 2)
     yield Told(proxy, zeusd, drawn * (1 - IDLE_WATTS / WATTS), answers)
@@ -86,10 +85,8 @@ def window_begins(zeusd: SimulatedZeusd) -> int:
     """Wait until a window has just begun; how many readings there were then. A window's first
     reading follows the last one of the window before at once."""
     seen = len(zeusd.readings)
-    until(lambda: len(zeusd.readings) >= seen + 2, 3 * WINDOW_SECONDS)
-    count = len(zeusd.readings)
-    assert count % 2 == 1
-    return count
+    until(lambda: len(zeusd.readings) >= seen + 2 and len(zeusd.readings) % 2 == 1)
+    return len(zeusd.readings)
 
 
 def asked(proxy: Proxy, prompt: str) -> str:
@@ -152,6 +149,7 @@ def test_prices_follow_what_was_measured(told: Told) -> None:
     assert any(factor != 1 for factor in factors)
 
 
+@pytest.mark.counts("energy_meter_failures")
 def test_a_daemon_that_goes_away_costs_measurements_alone(told: Told) -> None:
     told.zeusd.stop()
     told.wait_for_count("energy_meter_failures")
@@ -168,12 +166,13 @@ def test_a_daemon_that_goes_away_costs_measurements_alone(told: Told) -> None:
     assert "energy is not measured: " in told.proxy.log
 
 
+@pytest.mark.counts("energy_meter_failures")
 def test_a_daemon_that_comes_back_is_read_again(told: Told) -> None:
     told.zeusd.stop()
     back = SimulatedZeusd(gpu_watts=(WATTS, 1.0), port=told.zeusd.port)
     back.start()
     try:
-        until(lambda: len(back.readings) >= 2, 30)
+        until(lambda: len(back.readings) >= 2)
         request_id = asked(told.proxy, "a b c d e f g h")
         query = "SELECT * FROM call_energy WHERE request_id = ?"
         (measured,) = told.proxy.wait_for_rows(query, 1, request_id)
@@ -182,13 +181,14 @@ def test_a_daemon_that_comes_back_is_read_again(told: Told) -> None:
         back.stop()
 
 
+@pytest.mark.counts("energy_meter_failures")
 def test_a_proxy_starts_while_the_daemon_is_away(upstream: Upstream, tmp_path: Path) -> None:
     upstream.script = replied
     proxy = Proxy(config_of(upstream, tmp_path, "127.0.0.1:1"), tmp_path).start()
     try:
         asked(proxy, "hello")
         with proxy.client() as client:
-            until(lambda: "energy_meter_failures" in client.get("/messplus/health").json(), 30)
+            until(lambda: "energy_meter_failures" in client.get("/messplus/health").json())
     finally:
         proxy.stop()
     assert proxy.rows("SELECT * FROM calls")

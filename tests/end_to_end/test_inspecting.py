@@ -1,6 +1,7 @@
 """`messplus feedback`, `explain` and `requests` on a real proxy and its database."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
+from tests.support.markdown import ROOT
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
@@ -49,3 +51,23 @@ def test_a_request_is_judged_explained_and_listed(proxy: Proxy) -> None:
     assert of_database["prompt"]["stands_out"]
     assert [each["request_id"] for each in listed] == [request_id]
     assert request_id in shown("explain", given, *there)
+
+
+def test_what_was_learned_is_shown_by_the_command_of_the_readme(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So soon after the start no snapshot has it."""
+    with proxy.client() as client:
+        given = ask(client).json()["id"]
+        sent = client.post("/messplus/feedback", json={"id": given, "satisfied": True})
+    assert sent.status_code == 200
+    readme = (ROOT / "README.md").read_text()
+    command = re.search(r"venv/bin/messplus (status --learned[^`]*)`", readme)
+    assert command is not None
+    monkeypatch.chdir(proxy.folder)
+    monkeypatch.setenv("LITELLM_MASTER_KEY", proxy.master_key)
+
+    output = shown(*command[1].replace("http://127.0.0.1:4000", proxy.url).split())
+
+    assert "zoo: what moves the chance of a satisfactory answer" in output
+    assert "no snapshot" not in output

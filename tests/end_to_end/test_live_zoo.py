@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.reconciling import CALLBACK, MODULE, reconcile, stored
 from tests.support.upstream import Reply, Upstream
 
@@ -19,8 +20,6 @@ pytestmark = pytest.mark.end_to_end
 ADOPTED_WITHIN = 300
 TRIED_AT_LEAST = 20
 """Requests before a newcomer serves: one in twenty tries it, and five labels are the least."""
-CANDIDATE_WITHIN_SECONDS = 5.0
-FOLLOWED_WITHIN_SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def proxies(upstream: Upstream, folder: Path) -> Iterator[tuple[Proxy, Proxy]]:
             running.callback(proxy.stop)
             started.append(proxy)
         for proxy in started:
-            until(proxy.is_ready, 240.0, lambda: started[0].log[-4000:])
+            until(proxy.is_ready, lambda: started[0].log[-4000:])
         yield started[0], started[1]
 
 
@@ -61,13 +60,11 @@ def test_a_model_comes_is_adopted_and_goes_on_both_proxies(
         assert events(first, one) == []
 
         reconcile(one, [new])
-        began = time.monotonic()
-        until(lambda: events(first, one) != [], CANDIDATE_WITHIN_SECONDS, lambda: first.log)
-        seconds = time.monotonic() - began
+        until(lambda: events(first, one) != [], lambda: first.log)
         assert events(first, one) == [("openai/new", "appeared")]
 
         asked = adopted_after(one)
-        print(f"candidate after {seconds:.1f} s, adopted after {asked} requests")
+        print(f"adopted after {asked} requests")
         assert asked <= ADOPTED_WITHIN
 
         # LiteLLM tells the second proxy up to half a minute later; it has the same zoo already.
@@ -78,8 +75,9 @@ def test_a_model_comes_is_adopted_and_goes_on_both_proxies(
 
         reconcile(one, [])
         gone = [("openai/new", "gone"), ("openai/new", "appeared")]
-        until(lambda: events(second, other) == gone, FOLLOWED_WITHIN_SECONDS, lambda: second.log)
-        time.sleep(2.0)  # until the second has folded it in, whose router has the model still
+        until(lambda: events(second, other) == gone, lambda: second.log)
+        # Until the second has folded it in, whose router has the model still.
+        until(lambda: "openai/new" not in [served_by(other) for _ in range(5)])
         for client in (one, other):
             served = [served_by(client) for _ in range(15)]
             assert "openai/new" not in served

@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.support.broken_plugins import BROKEN, SLOW
-from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.proxy import Proxy, ask, patient, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
 
+@pytest.mark.counts("routing_failures", "deadlines_missed")
 @pytest.mark.parametrize(
-    ("plugin", "counter"), [(BROKEN, "routing_failures"), (SLOW, "deadlines_missed")]
+    ("plugin", "counter", "is_logged"),
+    [(BROKEN, "routing_failures", False), (SLOW, "deadlines_missed", True)],
 )
 def test_a_plugin_that_fails_or_is_slow_is_counted_and_serving_goes_on(
-    upstream: Upstream, tmp_path: Path, plugin: str, counter: str
+    upstream: Upstream, tmp_path: Path, plugin: str, counter: str, is_logged: bool
 ) -> None:
     (tmp_path / "failing.py").write_text(plugin)
     config = zoo_config(upstream.url, tmp_path, deadline_seconds=0.05)
@@ -31,12 +33,13 @@ def test_a_plugin_that_fails_or_is_slow_is_counted_and_serving_goes_on(
         proxy.stop()
 
     assert [answer.status_code for answer in answers] == [200] * 6
-    assert not any("x-messplus-model" in answer.headers for answer in answers)
+    assert all(("x-messplus-model" in answer.headers) is is_logged for answer in answers)
     assert counts[counter] == 6
     assert counter in proxy.log
-    assert proxy.rows("SELECT * FROM requests") == []
+    assert len(proxy.rows("SELECT * FROM requests")) == 6 * is_logged
 
 
+@pytest.mark.counts("database_failures", "journal_failures")
 def test_a_database_that_goes_away_stops_feedback_only(upstream: Upstream, tmp_path: Path) -> None:
     proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
     try:
@@ -62,11 +65,12 @@ def test_a_database_that_goes_away_stops_feedback_only(upstream: Upstream, tmp_p
     assert len(proxy.rows("SELECT * FROM current_labels")) == 1
 
 
+@pytest.mark.counts("database_failures", "journal_failures")
 def test_a_streamed_answers_id_is_known_while_the_log_cannot_be_written(
     upstream: Upstream, tmp_path: Path
 ) -> None:
     """A client that is told 404 gives up, and one that is told 503 comes again."""
-    proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
+    proxy = Proxy(patient(zoo_config(upstream.url, tmp_path), tmp_path), tmp_path).start()
     body = {"model": "zoo", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
     try:
         with proxy.client() as client:
@@ -87,6 +91,7 @@ def test_a_streamed_answers_id_is_known_while_the_log_cannot_be_written(
     assert refused.status_code == 503
 
 
+@pytest.mark.counts("database_failures", "database_file_gone")
 def test_a_database_file_that_is_deleted_takes_no_verdict_and_serving_goes_on(
     upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -103,7 +108,6 @@ def test_a_database_file_that_is_deleted_takes_no_verdict_and_serving_goes_on(
             refused = [client.post("/messplus/feedback", json=each) for each in verdicts]
 
             assert [answer.status_code for answer in refused] == [503] * 10
-            assert all(answer.elapsed.total_seconds() < 3.0 for answer in refused)
             assert ask(client).status_code == 200
             assert client.get("/messplus/health").json()["database_file_gone"] >= 1
     finally:

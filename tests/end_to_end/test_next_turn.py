@@ -9,7 +9,8 @@ import pytest
 from openai import OpenAI
 
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -141,6 +142,7 @@ def test_on_every_surface(
     ],
     ids=["no object", "an unknown request", "no verdict", "an unknown key", "another key's"],
 )
+@pytest.mark.counts("feedback_refused")
 def test_feedback_that_cannot_be_taken_is_counted_and_the_request_served(
     proxy: Proxy, alice: httpx.Client, brought: Any
 ) -> None:
@@ -153,7 +155,7 @@ def test_feedback_that_cannot_be_taken_is_counted_and_the_request_served(
 
     request_of(ask(alice, metadata={"messplus_feedback": brought}))
 
-    until(lambda: counters(proxy).get("feedback_refused", 0) == refused + 1, 15.0)
+    until(lambda: counters(proxy).get("feedback_refused", 0) == refused + 1)
     assert len(proxy.rows("SELECT * FROM labels")) == labels
     assert "a secret" not in proxy.log
 

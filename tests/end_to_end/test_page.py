@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
+from tests.support.patience import PATIENT
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
@@ -28,7 +29,7 @@ def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
 @pytest.fixture
 def visitor(proxy: Proxy) -> Iterator[httpx.Client]:
     """A browser without a key."""
-    with httpx.Client(base_url=f"{proxy.url}/messplus/ui/", timeout=60) as client:
+    with httpx.Client(base_url=f"{proxy.url}/messplus/ui/", timeout=PATIENT) as client:
         yield client
 
 
@@ -107,7 +108,10 @@ def test_a_wrong_key_gets_no_link(proxy: Proxy) -> None:
     result = CliRunner().invoke(app, given)
 
     assert isinstance(result.exception, SystemExit)
-    assert str(result.exception.code).startswith(f"messplus: the proxy on {proxy.url}")
+    line = str(result.exception.code)
+    assert line.startswith(
+        f"messplus: the proxy on {proxy.url} refuses the key: give another with --key (it says: "
+    )
 
 
 def test_nothing_failed(proxy: Proxy) -> None:

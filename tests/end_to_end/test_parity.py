@@ -52,7 +52,7 @@ def serve(upstream: Upstream, better: Any) -> None:
 
 def config(upstream: Upstream, folder: Path, labels: Any) -> Config:
     zoo = {"alpha": 0.6, "labels": labels}
-    made = zoo_config(upstream.url, folder, zoo=zoo, deadline_seconds=30.0, flush_seconds=0.05)
+    made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
     made["model_list"].append(deployment(JUDGE, JUDGE, upstream.url, JUDGE_PRICE))
     return made
 
@@ -210,7 +210,7 @@ def test_two_workers_share_one_budget(upstream: Upstream, tmp_path: Path) -> Non
     made = config(upstream, tmp_path, {"auto": auto})
     with running(made, tmp_path) as one, running(made, tmp_path) as other:
         one.wait_for_rows("SELECT * FROM worker_counters", 3)  # and the row of those that are gone
-        time.sleep(1.5 * LOOK_SECONDS)
+        time.sleep(3 * LOOK_SECONDS)  # until both know of each other
         with one.client() as of_one, other.client() as of_other:
             for number in range(120):
                 asked_of(of_one, [f"of one {number}"])

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -154,7 +155,7 @@ def test_what_cannot_be_judged_so_is_refused_with_a_reason(proxy: Proxy, done: l
 def test_what_the_workers_came_to_is_what_their_log_says(proxy: Proxy, done: list[Done]) -> None:
     """Folded from its beginning; so a restart goes on exactly."""
     calls = "SELECT 1 FROM calls JOIN requests USING (request_id) WHERE zoo = 'zoo'"
-    until(lambda: len(proxy.rows(calls)) == SESSIONS * LOOP, 30.0)
+    until(lambda: len(proxy.rows(calls)) == SESSIONS * LOOP)
     arguments = ["verify", "--config", str(proxy.folder / "config.yaml"), "--json"]
     arguments += ["--url", proxy.url, "--key", proxy.master_key]
     report = json.loads(CliRunner().invoke(app, arguments).stdout)

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from tests.support.proxy import Proxy, ask, until, zoo_config
+from tests.support.patience import PATIENT, until
+from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -35,7 +36,7 @@ class Clients:
     def end(self) -> None:
         self._stop.set()
         for each in self._running:
-            each.result(timeout=60)
+            each.result(timeout=PATIENT)
         self._pool.shutdown()
 
     def _run(self, number: int) -> None:
@@ -84,7 +85,7 @@ def test_a_prune_under_load_is_not_noticed_and_loses_nothing(
     )
     proxy = Proxy(config, tmp_path).start()
     first = Clients(proxy)
-    until(lambda: len(first.judged) > OLD, 120, lambda: proxy.log[-3000:])
+    until(lambda: len(first.judged) > OLD, lambda: proxy.log[-3000:])
     first.end()
     proxy.stop()
     old = make_old(proxy)
@@ -92,8 +93,8 @@ def test_a_prune_under_load_is_not_noticed_and_loses_nothing(
     proxy.start()
     clients = Clients(proxy)
     try:
-        until(lambda: count(proxy, "requests", old) == 0, 120, lambda: proxy.log[-3000:])
-        until(lambda: "retention_runs" in health(proxy), 30, lambda: proxy.log[-3000:])
+        until(lambda: count(proxy, "requests", old) == 0, lambda: proxy.log[-3000:])
+        until(lambda: "retention_runs" in health(proxy), lambda: proxy.log[-3000:])
         clients.end()
         with proxy.client() as client:
             late = client.post("/messplus/feedback", json={"id": old[0], "satisfied": True})

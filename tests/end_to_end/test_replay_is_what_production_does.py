@@ -15,7 +15,8 @@ from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.replay.stress import Stress, answers
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.settings.schema import ZooSettings
-from tests.support.proxy import Config, Proxy, deployment, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Config, Proxy, deployment, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -156,7 +157,7 @@ def _live(client: httpx.Client, recording: Recording, row: int) -> dict[str, Any
         shown.update(client.get(f"/messplus/requests/{request_id}").json())
         return bool(len(shown["calls"]) == 1 + shown["exploration_calls"])
 
-    until(is_settled, 20)
+    until(is_settled)
     for call in shown["calls"]:
         satisfied = bool(recording.satisfied[row, MODELS.index(call["candidate"])])
         verdict = {"id": request_id, "call_id": call["call_id"], "satisfied": satisfied}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.proxy import Proxy, ask, deployment, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Proxy, ask, deployment, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -63,7 +64,7 @@ def test_an_audit_finds_out_who_stays_silent(proxy: Proxy) -> None:
                 verdict = {"id": request_id, "satisfied": not is_bad}
                 client.post("/messplus/feedback", json=verdict).raise_for_status()
         graded = "SELECT * FROM gradings WHERE status = 'graded'"
-        until(lambda: len(proxy.rows(graded)) >= 59, 60.0, lambda: proxy.log[-4000:])
+        until(lambda: len(proxy.rows(graded)) >= 59, lambda: proxy.log[-4000:])
 
         (level,) = [
             each for each in client.get("/messplus/status").json()["levels"] if each["zoo"] == "zoo"

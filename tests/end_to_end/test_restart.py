@@ -17,12 +17,14 @@ from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
-from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.traffic import Traffic, assert_every_acknowledged_label_is_there
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
+WORKERS = ("--num_workers", "2", "--timeout_worker_healthcheck", "60")
 ZOOS: list[dict[str, Any]] = [{**PAPER, "c": 0.6}, {"alpha": 0.7}]
 
 
@@ -57,7 +59,7 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
     config = zoo_config(upstream.url, tmp_path, zoo=zoo, snapshot_every=40)
     proxy = Proxy(config, tmp_path).start()
     traffic = Traffic([proxy])
-    until(lambda: len(traffic.acknowledged) > 60, 60, lambda: proxy.log[-3000:])
+    until(lambda: len(traffic.acknowledged) > 60, lambda: proxy.log[-3000:])
     proxy.kill()
     traffic.end()
     assert_every_acknowledged_label_is_there(proxy, traffic)
@@ -133,10 +135,10 @@ def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
 def test_two_workers_share_one_state(upstream: Upstream, tmp_path: Path) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 0.0})
-    proxy = Proxy(config, tmp_path, arguments=("--num_workers", "2")).start()
+    proxy = Proxy(config, tmp_path, arguments=WORKERS).start()
     try:
         traffic = Traffic([proxy])
-        until(lambda: len(traffic.acknowledged) > 40, 60, lambda: proxy.log[-3000:])
+        until(lambda: len(traffic.acknowledged) > 40, lambda: proxy.log[-3000:])
         traffic.end()
     finally:
         proxy.stop()

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 
+from litellm_messplus.proxy.litellm_fit import NEWEST, OLDEST
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.builders import traffic
-from tests.support.proxy import Config, Proxy, ask, deployment, until, zoo_config
+from tests.support.patience import PATIENT, until
+from tests.support.proxy import Config, Proxy, ask, deployment, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -117,11 +120,15 @@ def no_section(config: Config, folder: Path) -> None:
     del config["messplus"]
 
 
+def misplaced_section(config: Config, folder: Path) -> None:
+    config["litellm_settings"]["messplus"] = config.pop("messplus")
+
+
 @pytest.mark.parametrize(
     ("spoil", "key", "given", "allowed"),
     [
         (alpha, "messplus.zoos.zoo.alpha", "1.5", "greater than 0 and less than 1"),
-        (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "known here: V, alpha, before, "),
+        (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "did you mean `alpha`?"),
         (unread_setting, "messplus.zoos.zoo", "adaptive", "without V, which only `policy: paper`"),
         (no_deployment, "messplus.zoos.llamas", "llamas", "(there: zoo)"),
         (one_candidate, "messplus.zoos.zoo", "openai/tiny", "at least two different models"),
@@ -145,6 +152,12 @@ def no_section(config: Config, folder: Path) -> None:
         (corrupt_pages, "messplus.database", "messplus.db", "restore it from a backup"),
         (away_and_required, "messplus.database", "messplus.db", "is locked"),
         (no_section, "messplus", "None", "a section with `zoos:` in it"),
+        (
+            misplaced_section,
+            "litellm_settings.messplus",
+            "below `litellm_settings:`",
+            "at the top level of the file",
+        ),
     ],
 )
 def test_bad_configuration_stops_the_start(
@@ -158,7 +171,7 @@ def test_bad_configuration_stops_the_start(
     spoil(config, tmp_path)
     proxy = Proxy(config, tmp_path)
 
-    status = proxy.launch().wait(timeout=60)
+    status = proxy.launch().wait(PATIENT)
 
     assert status != 0
     _, message = proxy.log.split("messplus: the configuration cannot be honoured.")
@@ -168,6 +181,38 @@ def test_bad_configuration_stops_the_start(
     assert "Traceback" not in message
 
 
+CHANGED_LITELLM = """
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.router_strategy import tag_based_routing
+
+
+async def get_deployments_for_tag(*arguments, one_more, **named):
+    raise AssertionError("never called")
+
+
+tag_based_routing.get_deployments_for_tag = get_deployments_for_tag
+instance = CustomLogger()
+"""
+"""A callback that is loaded before the plugin, and changes LiteLLM as a release of it might."""
+
+
+def test_a_litellm_that_does_not_fit_stops_the_start_with_one_line(tmp_path: Path) -> None:
+    config = zoo_config("http://127.0.0.1:9/v1", tmp_path)
+    (tmp_path / "changed.py").write_text(CHANGED_LITELLM)
+    config["litellm_settings"]["callbacks"].insert(0, "changed.instance")
+    proxy = Proxy(config, tmp_path)
+
+    status = proxy.launch().wait(PATIENT)
+
+    assert status != 0
+    _, message = proxy.log.split("messplus: this LiteLLM cannot be used.")
+    (line,) = message.split("\n  ")[1].strip().splitlines()
+    assert "in which get_deployments_for_tag is another" in line
+    assert "'one_more'" in line
+    assert f"allowed: {OLDEST} to {NEWEST}" in line
+
+
+@pytest.mark.counts("database_awaited", "database_failures")
 def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
     upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -182,16 +227,20 @@ def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
                 assert answer.status_code == 200
                 assert "x-messplus-model" not in answer.headers
                 assert client.get("/messplus/health").json()["database_awaited"] >= 1
+                assert "messplus_up 0.0" in client.get("/messplus/metrics").text
+                ready = httpx.get(f"{proxy.url}/messplus/ready")  # without a key
+                assert (ready.status_code, ready.text) == (503, "absent")
                 unknown = {"id": answer.headers["x-litellm-call-id"], "satisfied": True}
                 assert client.post("/messplus/feedback", json=unknown).status_code in (404, 503)
 
                 holder.rollback()
 
-                until(lambda: "x-messplus-model" in ask(client).headers, 30.0, lambda: proxy.log)
+                until(lambda: "x-messplus-model" in ask(client).headers, lambda: proxy.log)
                 call_id = ask(client).headers["x-litellm-call-id"]
                 judged = client.post("/messplus/feedback", json={"id": call_id, "satisfied": True})
                 assert judged.status_code == 200
                 alerts = client.get("/messplus/status").json()["alerts"]
+                assert httpx.get(f"{proxy.url}/messplus/ready").text == "routing"
         finally:
             proxy.stop()
 
@@ -200,6 +249,7 @@ def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
     assert proxy.rows("SELECT COUNT(*) AS n FROM requests")[0]["n"] >= 202
 
 
+@pytest.mark.counts("database_awaited")
 def test_a_proxy_whose_database_never_comes_stops_as_it_should(
     upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.judge import ScriptedJudge
 from tests.support.markdown import ROOT, Document
-from tests.support.proxy import until
+from tests.support.patience import until
 from tests.support.upstream import Reply, Upstream
 from tests.support.walked_page import START, Users, WalkedPage, is_as_shown
 
@@ -54,7 +54,7 @@ def test_every_step_of_the_page_does_what_it_says_and_no_request_fails(
             assert sizes_called(upstream) >= {"70B", "8B"}
             users.go_on()
             enough = users.answered + 20
-            until(lambda: users.answered >= enough, 60.0)
+            until(lambda: users.answered >= enough)
             users.wait()
     finally:
         page.stop()

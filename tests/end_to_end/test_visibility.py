@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.proxy import PAPER, Proxy, ask, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import PAPER, Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -99,7 +100,7 @@ def event_of(proxy: Proxy, call_id: str) -> dict[str, Any]:
     def found() -> list[dict[str, Any]]:
         return [each for each in lines(proxy, "events.jsonl") if each["litellm_call_id"] == call_id]
 
-    until(lambda: bool(found()), 15.0, lambda: proxy.log[-4000:])
+    until(lambda: bool(found()), lambda: proxy.log[-4000:])
     return found()[0]
 
 
@@ -136,7 +137,7 @@ def test_an_exploration_call_has_no_card_and_is_no_turn_of_a_user(
         events = lines(proxy, "events.jsonl")
         return [each for each in events if each["origin"] == "messplus_exploration"]
 
-    until(lambda: len(unseen()) >= 2, 15.0)
+    until(lambda: len(unseen()) >= 2)
     for each in unseen():
         assert each["metadata"].get("routing_decision") is None
         assert each["autorouter_savings"] is None
@@ -164,7 +165,7 @@ def test_the_trace_has_the_decision_on_litellms_span_and_two_spans_of_ours(
             own.update((name, s) for s in spans if s["name"] == name and s["parent"] in above)
         return own
 
-    until(lambda: len(of_request()) >= 3, 15.0, lambda: proxy.log[-4000:])
+    until(lambda: len(of_request()) >= 3, lambda: proxy.log[-4000:])
     spans = of_request()
     decide, encode = spans["messplus.decide"], spans["messplus.encode"]
     [request] = [span for span in spans.values() if span["id"] == decide["parent"]]

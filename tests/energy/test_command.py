@@ -13,7 +13,7 @@ from litellm_messplus.energy.profile import EnergyProfile, load_profile
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 from tests.support.upstream import Reply, Upstream
 
-DEVICE = SimulatedDevice(noise=0.05)
+DEVICE = SimulatedDevice(noise=0.001)
 METER = SimulatedMeter(DEVICE)
 QUICK = ("--seconds", "0.1", "--repeats", "1", "--idle-windows", "3")
 

@@ -9,6 +9,7 @@ from litellm_messplus.energy.follow import EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import NotMeasuredError, Reading
 from litellm_messplus.runtime import Counters
+from tests.support.patience import PATIENT
 
 IDLE = Idle(watts=60.0, noise_watts=0.1)
 
@@ -58,7 +59,7 @@ class Service:
     async def run(self) -> None:
         """Until every window of the script is settled."""
         task = asyncio.create_task(self.follower.run())
-        await asyncio.wait_for(self._over.wait(), 60)
+        await asyncio.wait_for(self._over.wait(), PATIENT)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -7,33 +7,44 @@ from typing import Any
 
 import pytest
 
-from tests.support.faults import Row, render
+from tests.support.faults import Attacks, Row, render, total
 from tests.support.keys import CUSTOM_AUTH
 from tests.support.proxy import Config, zoo_config
 from tests.support.upstream import Reply, Upstream
 from tests.support.warm_start import WarmProxy, WarmStart
 
 ROWS = pytest.StashKey[list[Row]]()
+ATTACKS = pytest.StashKey[list[Attacks]]()
 MakeProxy = Callable[..., WarmProxy]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[ROWS] = []
+    config.stash[ATTACKS] = []
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    if config.stash[ROWS]:
+    rows, attacks = config.stash[ROWS], config.stash[ATTACKS]
+    if rows or attacks:
         terminalreporter.section("faults")
-        for line in render(config.stash[ROWS]):
-            terminalreporter.write_line(line)
+    for line in (*render(rows), total(rows)) if rows else ():
+        terminalreporter.write_line(line)
+    for attack in attacks:
+        terminalreporter.write_line(attack.line)
 
 
 @pytest.fixture
 def rows(pytestconfig: pytest.Config) -> list[Row]:
     """The table's, of all faults so far."""
     return pytestconfig.stash[ROWS]
+
+
+@pytest.fixture
+def attacks(pytestconfig: pytest.Config) -> list[Attacks]:
+    """What hostile keys came to, for the end."""
+    return pytestconfig.stash[ATTACKS]
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +75,12 @@ def config(upstream: Upstream, tmp_path: Path) -> Config:
     (tmp_path / "keys.py").write_text(CUSTOM_AUTH)
     zoo: dict[str, Any] = {"alpha": 0.7}
     made = zoo_config(
-        upstream.url, tmp_path, zoo=zoo, feedback_per_minute=100_000, snapshot_every=100
+        upstream.url,
+        tmp_path,
+        zoo=zoo,
+        feedback_per_minute=100_000,
+        snapshot_every=100,
+        deadline_seconds=5.0,  # an encoder that hangs is waited for so long
     )
     made["general_settings"]["custom_auth"] = "keys.authenticate"
     return made

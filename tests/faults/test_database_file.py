@@ -10,7 +10,8 @@ import pytest
 from tests.support.disks import filled, read_only, small_disk
 from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
-from tests.support.proxy import Config, until
+from tests.support.patience import until
+from tests.support.proxy import Config
 from tests.support.warm_start import WarmProxy
 
 pytestmark = pytest.mark.faults
@@ -77,7 +78,9 @@ def test_a_database_that_becomes_read_only(proxy: WarmProxy, rows: list[Row]) ->
     with Load(proxy) as load:
         load.until_acknowledged(SOME)
         # Not the -shm, which SQLite maps: a system that refuses to write a mapped page ends it.
-        with read_only([path for path in files(proxy) if not path.name.endswith("-shm")]):
+        taken = [path for path in files(proxy) if not path.name.endswith("-shm")]
+        assert proxy.folder / "messplus.db-lines" in taken
+        with read_only(taken):
             until_refused(load, proxy)
         load.until_acknowledged(SOME)
     proxy.stop()
@@ -101,7 +104,7 @@ def test_a_corrupt_page(proxy: WarmProxy, rows: list[Row]) -> None:
     with Load(proxy) as load:
         load.until_acknowledged(5 * SOME)
         page, before = corrupt(proxy, "calls")
-        until(lambda: "malformed" in proxy.log, 60.0)
+        until(lambda: "malformed" in proxy.log)
         load.until_served(SOME)
         proxy.kill()
         restore(proxy, page, before)
@@ -116,7 +119,7 @@ def test_a_corrupt_page(proxy: WarmProxy, rows: list[Row]) -> None:
 def until_refused(load: Load, proxy: WarmProxy) -> None:
     """Wait until the clients know that the database does not take their verdicts."""
     enough = load.tally.refused + REFUSED
-    until(lambda: load.tally.refused >= enough, 60.0, lambda: proxy.log[-3000:])
+    until(lambda: load.tally.refused >= enough, lambda: proxy.log[-3000:])
 
 
 def files(proxy: WarmProxy) -> list[Path]:

@@ -11,8 +11,9 @@ from tests.support import slow_encoders
 from tests.support.faults import Fault, Row, conclude
 from tests.support.judge import JUDGE, ScriptedJudge
 from tests.support.load import Load
+from tests.support.patience import until
 from tests.support.processes import children_of
-from tests.support.proxy import Config, ask, deployment, until
+from tests.support.proxy import Config, ask, deployment
 from tests.support.upstream import Reply, Upstream
 from tests.support.warm_start import WarmProxy
 
@@ -86,4 +87,4 @@ def kill_the_encoder(proxy: WarmProxy) -> None:
 def until_more(proxy: WarmProxy, query: str) -> None:
     """Wait until the query gives more rows than now."""
     before = len(proxy.rows(query))
-    until(lambda: len(proxy.rows(query)) > before, 90.0, lambda: proxy.log[-3000:])
+    until(lambda: len(proxy.rows(query)) > before, lambda: proxy.log[-3000:])

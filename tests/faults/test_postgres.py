@@ -1,4 +1,5 @@
-"""A real Postgres that crashes, or has no connection left, while the proxy serves."""
+"""A real Postgres that crashes, or has no connection left, while the proxy serves; and what lies on
+the proxy's own disk there."""
 
 import asyncio
 import time
@@ -7,9 +8,10 @@ from collections.abc import Callable, Iterator
 import asyncpg
 import pytest
 
+from tests.support.disks import filled, small_disk
 from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
-from tests.support.postgres import Postgres, missing, postgres_server
+from tests.support.postgres import Postgres, postgres_server
 from tests.support.proxy import Config
 from tests.support.warm_start import WarmProxy
 
@@ -29,8 +31,6 @@ END_THE_PROXYS = """
 @pytest.fixture
 def postgres(config: Config) -> Iterator[Postgres]:
     """With a database of the plugin's, which is no superuser: places are reserved for those."""
-    if reason := missing():
-        pytest.skip(reason)
     with postgres_server(CONNECTIONS) as server:
         server.execute(f"CREATE ROLE {PLUGIN} LOGIN")
         server.execute(f"CREATE DATABASE {PLUGIN} OWNER {PLUGIN}")
@@ -66,6 +66,26 @@ def test_a_postgres_whose_connections_others_hold(
     proxy.stop()
 
     conclude(rows, Fault.NO_CONNECTION, proxy, load, f"others hold {held}, and give them back")
+
+
+def test_a_full_temporary_folder(postgres: Postgres, proxy: WarmProxy, rows: list[Row]) -> None:
+    """Where workers share a file, whose database is none."""
+    with small_disk(proxy.folder / "disk", megabytes=1) as disk:
+        proxy.environment["TMPDIR"] = str(disk)
+        proxy.start()
+        with Load(proxy) as load:
+            load.until_acknowledged(SOME)
+            assert any(disk.glob("messplus-*-lines"))
+            with filled(disk):
+                load.until_acknowledged(SOME)
+                with proxy.client("sk-operator") as operator:
+                    counts = operator.get("/messplus/health").json()
+            load.until_acknowledged(SOME)
+        proxy.stop()
+
+    unshared = counts.get("lines_unshared", 0)
+    conclude(rows, Fault.TEMPORARY_FULL, proxy, load, f"not shared {unshared} times")
+    assert unshared > 0
 
 
 async def hold_all(postgres: Postgres, is_felt: Callable[[], bool]) -> int:

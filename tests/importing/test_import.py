@@ -29,6 +29,7 @@ from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.side_tables import snapshots
 from litellm_messplus.store.tables import labels
 from tests.support.builders import exploration_call, label, request, served_call
+from tests.support.patience import until_it_holds
 
 TIME = "2026-02-03T04:05:06Z"
 
@@ -463,11 +464,9 @@ def test_a_running_proxy_counts_them_as_a_restarted_one_does(
         )
         journal.start()
         assert (await asyncio.to_thread(run, file, "--config", path)).exit_code == 0
-        for _ in range(200):
-            if journal.position == await log.head(opened):
-                break
-            await asyncio.sleep(0.05)
-        assert journal.position > before
+        head = await log.head(opened)
+        assert head > before
+        await until_it_holds(lambda: journal.position == head)
         await journal.close()
         async with opened.begin() as connection:
             await connection.execute(delete(snapshots))  # or the fold would begin at its end

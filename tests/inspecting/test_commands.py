@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
+from litellm_messplus.figures import figure, moment
 from tests.inspecting.test_explanations import answer_of
-from tests.support.builders import request
+from tests.support.builders import NOW, request
 from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.support.http_server import Answer, serving
 
@@ -105,10 +106,16 @@ def test_what_explain_refuses(database: Path, url: str) -> None:
     assert "404: no request of this key" in refusal("explain", "x", "--url", url, "--key", "sk-1")
 
 
+UNKNOWN_KEY = Answer({"error": {"message": "No connected db.", "type": "no_db_connection"}}, 400)
+"""What LiteLLM without a database says to a key that it does not know."""
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Answer({}, 401), "refuses the key"),
+        (Answer({}, 401), "refuses the key: give another with --key (it says: status 401)"),
+        (Answer({"detail": "only an administrator"}, 403), "--key (it says: only an administrator"),
+        (UNKNOWN_KEY, "refuses the key: give another with --key (it says: No connected db.)"),
         (Answer({"detail": "Not Found"}, 404), "runs without the plugin"),
         (Answer({"detail": "too much"}, 429), "answered 429: too much"),
         (Answer({"detail": [{"loc": ["body", "id"], "msg": "bad"}]}, 422), "422: body.id: bad"),
@@ -122,6 +129,13 @@ def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:
         url = f"http://127.0.0.1:{port}"
         assert expected in refusal("explain", "r1", "--url", url, "--key", "sk-1")
         assert expected in refusal("feedback", "r1", "--satisfied", "--url", url, "--key", "sk-1")
+        assert expected in refusal("ui", "--url", url, "--key", "sk-1")
+
+
+def test_a_proxy_without_a_page_is_told_from_others() -> None:
+    with serving(lambda method, path: Answer({"detail": "Not Found"}, 404)) as port:
+        url = f"http://127.0.0.1:{port}"
+        assert "has no page" in refusal("ui", "--url", url, "--key", "sk-1")
 
 
 def test_where_no_proxy_is() -> None:
@@ -184,6 +198,43 @@ def test_the_table_of_requests(database: Path) -> None:
 
     assert "5 requests, the newest first" in output
     assert "ahead of alpha" in output
+
+
+ID = "18eab06e-2030-4f0e-9d2b-5a0fd8a3c9b{}"
+
+
+def narrow(*arguments: str | Path) -> list[str]:
+    """The lines of a terminal of 80 columns."""
+    given = [str(each) for each in arguments]
+    result = CliRunner().invoke(app, given, env={"COLUMNS": "80"})
+    assert result.exit_code == 0, result.exception
+    assert all(len(line) <= 80 for line in result.output.splitlines())
+    return result.output.splitlines()
+
+
+def test_in_eighty_columns_every_id_can_be_copied_into_explain(elsewhere: Path) -> None:
+    ids = [ID.format(number) for number in range(5)]
+    history = History()
+    history.requests = [request(each, expected_t=t) for t, each in enumerate(ids, 1)]
+    migrated(elsewhere / "messplus.db", history)
+
+    lines = narrow("requests")
+
+    assert [line for line in lines if line in ids] == ids[::-1]
+    assert all(f"Request {each} of " in " ".join(narrow("explain", each)) for each in ids)
+    assert sum(f"time, UTC {moment(NOW)}" in line for line in lines) == len(ids)
+
+
+def test_in_eighty_columns_no_figure_of_an_explanation_is_cut(database: Path) -> None:
+    text = "\n".join(narrow("explain", ANSWERED, "--database", database))
+    found = json.loads(shown("explain", ANSWERED, "--database", database, "--json"))
+
+    assert "…" not in text
+    for each in found["candidates"]:
+        assert each["candidate"] in text
+        assert figure(each["cost"]) in text
+    for label in found["labels"]:
+        assert label["created_at"][:19].replace("T", " ") in text
 
 
 def test_no_requests(elsewhere: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import metadata
 from tests.support.markdown import ROOT
 from tests.support.outcomes import write_outcomes
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
-
-SECONDS = 90.0
 
 
 def printed(database: Path) -> dict[str, Any]:
@@ -51,24 +49,19 @@ def datasette(written: Path, tmp_path: Path) -> Iterator[httpx.Client]:
         [*command, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=SECONDS) as client:
-            wait_for(client)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENT) as client:
+            until(lambda: is_there(client))
             yield client
     finally:
         process.terminate()
-        process.wait(SECONDS)
+        process.wait(PATIENT)
 
 
-def wait_for(client: httpx.Client) -> None:
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            client.get("/-/versions.json")
-        except httpx.TransportError:
-            assert time.monotonic() < deadline, "datasette does not start"
-            time.sleep(0.1)
-        else:
-            return
+def is_there(client: httpx.Client) -> bool:
+    try:
+        return client.get("/-/versions.json").is_success
+    except httpx.TransportError:
+        return False
 
 
 def test_datasette_shows_rows_descriptions_and_questions(datasette: httpx.Client) -> None:

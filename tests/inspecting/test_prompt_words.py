@@ -21,8 +21,8 @@ def words(text: str) -> list[str]:
         ("1 22 333", "numbers 3"),
         ("1 22 333", "digits of the longest number 3"),
         ("```\ndef f(): return 1\n```", "marks of code 4"),
-        ("привет мир", "share of Cyrillic and Greek 90%"),
-        ("Which of the two is it?", "share of common English words 67%"),
+        ("привет мир", "share of Cyrillic and Greek 90 %"),
+        ("Which of the two is it?", "share of common English words 67 %"),
     ],
 )
 def test_numbers_are_counted_as_a_person_counts(text: str, expected: str) -> None:
@@ -32,7 +32,7 @@ def test_numbers_are_counted_as_a_person_counts(text: str, expected: str) -> Non
 def test_what_is_not_there_does_not_stand_out() -> None:
     assert words("") == ["turns 1"]
     assert not any(each.startswith(("tools", "images", "marks of code")) for each in words("hello"))
-    assert "share of different words 100%" not in words("one two")
+    assert "share of different words 100 %" not in words("one two")
 
 
 def test_the_highest_on_their_scale_come_first() -> None:

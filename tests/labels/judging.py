@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.grader import (
     Asking,
-    DailyBudget,
     Grader,
     JudgeSinks,
     Reply,
-    Spent,
 )
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompt import Message
@@ -111,17 +111,20 @@ class Bench:
     findings: list[Finding] = field(default_factory=list)
     gradings: list[GradingRecord] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
+    cost: JudgeCost = field(default_factory=JudgeCost)
 
     def __post_init__(self) -> None:
         settings = JudgeSettings.model_validate({"model": "critic", "rate": 1.0, **self.settings})
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
         budget = DailyBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
-        asking = Asking(settings.model, settings, self.scripted, budget, sinks)
+        asking = Asking(settings.model, settings, self.scripted, budget, self.cost, sinks)
         grader = Grader(
             *(asking, settings.rubric, settings.weight, sinks.report),
             seed=0,
         )
-        self.judge = Judge("zoo", settings.model, settings, grader, budget, self.counters)
+        self.judge = Judge(
+            "zoo", settings.model, settings, grader, budget, self.cost, self.counters
+        )
         self.judge.start()
 
     def learn(self, spent: Spent | None = None, agreement: Agreement | None = None) -> "Bench":

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +12,10 @@ import pytest
 from litellm_messplus.labels.checks.check import THREADS, CallableCheck, CheckTimeoutError, Score
 from litellm_messplus.labels.source import AnsweredCall
 from tests.support.checking import ended
-
-LONG = 30.0
-"""Seconds that no test waits for."""
+from tests.support.patience import PATIENT, until, until_it_holds
 
 
-def checking(function: Callable[[AnsweredCall], Any], seconds: float = LONG) -> CallableCheck:
+def checking(function: Callable[[AnsweredCall], Any], seconds: float = PATIENT) -> CallableCheck:
     return CallableCheck("own", function, seconds)
 
 
@@ -110,7 +107,7 @@ async def test_a_sync_one_does_not_hold_up_the_event_loop() -> None:
         gate.set()
 
     checked, _ = await asyncio.gather(
-        checking(lambda call: gate.wait(LONG)).check(ended()), go_on()
+        checking(lambda call: gate.wait(PATIENT)).check(ended()), go_on()
     )
 
     assert checked == Score(1.0)
@@ -122,12 +119,13 @@ async def test_one_that_hangs_takes_a_bounded_number_of_threads() -> None:
 
     def hangs(call: AnsweredCall) -> bool:
         entered.append(call)
-        return gate.wait(LONG)
+        return gate.wait(PATIENT)
 
     check = checking(hangs, seconds=0.05)
     found = await asyncio.gather(
         *(check.check(ended()) for _ in range(3 * THREADS)), return_exceptions=True
     )
+    await until_it_holds(lambda: len(entered) >= THREADS)
     assert [type(error) for error in found] == [CheckTimeoutError] * 3 * THREADS
     assert len(entered) == THREADS
 
@@ -142,7 +140,7 @@ async def test_an_async_one_that_hangs_is_cancelled() -> None:
     async def hangs(call: AnsweredCall) -> bool:
         nonlocal cancelled
         try:
-            await asyncio.sleep(LONG)
+            await asyncio.sleep(PATIENT)
         except asyncio.CancelledError:
             cancelled = True
             raise
@@ -155,18 +153,18 @@ async def test_an_async_one_that_hangs_is_cancelled() -> None:
 
 def test_a_thread_that_ends_after_the_event_loop_harms_nobody() -> None:
     gate = threading.Event()
-    done = threading.Event()
+    threads = []
 
     def hangs(call: AnsweredCall) -> bool:
-        gate.wait(LONG)
-        done.set()
-        return True
+        threads.append(threading.current_thread())
+        return gate.wait(PATIENT)
 
     async def main() -> None:
         with pytest.raises(CheckTimeoutError):
             await checking(hangs, seconds=0.01).check(ended())
 
     asyncio.run(main())
+    until(lambda: bool(threads))
     gate.set()
-    assert done.wait(LONG)
-    time.sleep(0.05)  # for the thread to end, which would be reported as an error of this test
+    threads[0].join(PATIENT)  # an error of its end would be reported as one of this test
+    assert not threads[0].is_alive()

@@ -11,7 +11,7 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.checks import source
 from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Score
 from litellm_messplus.labels.checks.source import WAITING, Checks, build_checks
-from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish
+from litellm_messplus.labels.source import Answer, AnsweredCall, Cause, Finding, Finish
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.vocabulary import LabelKind
@@ -74,9 +74,10 @@ async def test_each_check_that_has_something_to_say_gives_a_label_of_its_own() -
 
     found = await desk.show(ended())
 
+    ids, cause = ("request.0", "request", LabelKind.CHECK), Cause("zoo", "default", None)
     assert found == [
-        Finding("request.0", "request", LabelKind.CHECK, "check:one", 1.0, 0.5, None),
-        Finding("request.0", "request", LabelKind.CHECK, "check:two", 0.25, 0.5, "so"),
+        Finding(*ids, "check:one", 1.0, 0.5, None, cause=cause),
+        Finding(*ids, "check:two", 0.25, 0.5, "so", cause=cause),
     ]
 
 

@@ -37,6 +37,17 @@ async def test_of_a_whole_answer_it_says_nothing(answer: Answer) -> None:
     assert await CompleteCheck().check(ended(answer)) is None
 
 
+async def test_what_the_client_did_itself_is_no_fault_of_the_answer() -> None:
+    cut = Answer("Once upon a", finish=Finish.LENGTH)
+    assert await CompleteCheck().check(ended(cut, is_limited=True)) is None
+    assert await CompleteCheck().check(ended(None, is_refused=True)) is None
+
+
+async def test_a_limit_that_did_not_cut_the_answer_excuses_nothing() -> None:
+    empty = Answer("", finish=Finish.STOP)
+    assert await CompleteCheck().check(ended(empty, is_limited=True)) == Score(0.0, "empty")
+
+
 async def test_a_failed_exploration_dissatisfied_nobody() -> None:
     assert await CompleteCheck().check(ended(None, is_served=False)) is None
 

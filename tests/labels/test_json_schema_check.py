@@ -11,7 +11,7 @@ from litellm_messplus.labels.checks.check import CheckTimeoutError, Score
 from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.checks.worker import misfit
-from litellm_messplus.labels.source import Answer, ToolCall
+from litellm_messplus.labels.source import Answer, Finish, ToolCall
 from tests.support.checking import GARBAGE, SameProcess, ended
 
 SCHEMA = {
@@ -48,6 +48,15 @@ def check() -> JsonSchemaCheck:
 
 def calling(name: str, arguments: str) -> Answer:
     return Answer("", (ToolCall(name, arguments),))
+
+
+@every_format
+async def test_an_answer_that_the_client_cut_short_is_not_held_to_a_schema(
+    check: JsonSchemaCheck, parameters: dict[str, Any]
+) -> None:
+    cut = Answer('{"su', finish=Finish.LENGTH)
+    assert await check.check(ended(cut, parameters=parameters, is_limited=True)) is None
+    assert await check.check(ended(cut, parameters=parameters)) is not None
 
 
 @every_format

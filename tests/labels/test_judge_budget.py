@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.grader import DailyBudget, Spent
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
 
 TODAY = date(2026, 3, 1)
 TOMORROW = TODAY + timedelta(days=1)
@@ -17,7 +17,7 @@ def test_the_judge_is_asked_no_more_often_than_allowed(most: int, wanted: int) -
     asked = 0
     for _ in range(wanted):
         if budget.has_room(TODAY):
-            budget.count_grading(TODAY)
+            budget.begin(TODAY)
             asked += 1
 
     assert asked == min(most, wanted)
@@ -31,8 +31,8 @@ def test_dollars_are_exceeded_by_the_last_grading_at_most(
     paid = [0.0]
     for cost in costs:
         if budget.has_room(TODAY):
-            budget.count_grading(TODAY)
-            budget.paid(TODAY, cost)
+            budget.begin(TODAY)
+            budget.end(TODAY, dollars=cost)
             paid.append(cost)
 
     assert sum(paid) <= dollars + paid[-1]
@@ -46,8 +46,8 @@ def test_a_budget_of_nothing_allows_nothing() -> None:
 
 def test_a_new_day_begins_at_nothing() -> None:
     budget = DailyBudget(gradings=1, dollars=1.0)
-    budget.count_grading(TODAY)
-    budget.paid(TODAY, 2.0)
+    budget.begin(TODAY)
+    budget.end(TODAY, dollars=2.0)
 
     assert not budget.has_room(TODAY)
     assert budget.has_room(TOMORROW)
@@ -55,19 +55,19 @@ def test_a_new_day_begins_at_nothing() -> None:
 
 def test_what_the_log_knows_is_spent_and_is_not_counted_twice() -> None:
     budget = DailyBudget(gradings=3, dollars=None)
-    budget.count_grading(TODAY)
+    budget.begin(TODAY)
     budget.learn(Spent(TODAY, gradings=2))
     assert budget.has_room(TODAY)
 
-    budget.count_grading(TODAY)
+    budget.begin(TODAY)
 
     assert not budget.has_room(TODAY)
 
 
 def test_a_log_that_lags_behind_gives_nothing_back() -> None:
     budget = DailyBudget(gradings=10, dollars=1.0)
-    budget.count_grading(TODAY)
-    budget.paid(TODAY, 1.5)
+    budget.begin(TODAY)
+    budget.end(TODAY, dollars=1.5)
 
     budget.learn(Spent(TODAY, gradings=0, dollars=0.0))
 
@@ -76,7 +76,7 @@ def test_a_log_that_lags_behind_gives_nothing_back() -> None:
 
 def test_yesterdays_log_read_at_midnight_does_not_undo_today() -> None:
     budget = DailyBudget(gradings=1, dollars=None)
-    budget.count_grading(TOMORROW)
+    budget.begin(TOMORROW)
 
     budget.learn(Spent(TODAY, gradings=0))
 
@@ -94,7 +94,7 @@ def test_workers_that_see_each_other_only_now_and_then_keep_one_budget(
     spent = 0
     for worker in asked:
         if budgets[worker % workers].has_room(TODAY):
-            budgets[worker % workers].count_grading(TODAY)
+            budgets[worker % workers].begin(TODAY)
             spent += 1
 
     assert spent < most + workers
@@ -105,7 +105,7 @@ def test_what_others_left_unused_is_shared_anew_at_the_next_look() -> None:
     budget = DailyBudget(gradings=8, dollars=None)
     budget.learn(Spent(TODAY), workers=2)
     for _ in range(4):
-        budget.count_grading(TODAY)
+        budget.begin(TODAY)
     assert not budget.has_room(TODAY)
 
     budget.learn(Spent(TODAY, gradings=4), workers=2)

@@ -9,6 +9,7 @@ from typing import Any
 import litellm
 import pytest
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.grader import JudgeRefusedError, Reply
 from litellm_messplus.labels.judge.prompt import schema
 from litellm_messplus.proxy.judge_calls import JudgeCalls
@@ -28,6 +29,7 @@ class FakeRouter:
 
     script: Callable[[dict[str, Any]], Any]
     calls: list[dict[str, Any]] = field(default_factory=list)
+    model_list: list[dict[str, Any]] = field(default_factory=list)
 
     async def acompletion(self, **arguments: Any) -> Any:
         self.calls.append(arguments)
@@ -63,6 +65,31 @@ async def test_it_is_asked_once_for_nobodys_account(ask_through: AskThrough) -> 
     assert (call["model"], call["timeout"], call["messages"]) == ("critic", 7.0, MESSAGES)
     assert (call["num_retries"], call["disable_fallbacks"]) == (0, True)
     assert call["metadata"] == {"internal_call_origin": "messplus_judge"}
+
+
+def listed(name: str, model: str, **info: object) -> dict[str, Any]:
+    return {"model_name": name, "litellm_params": {"model": model}, "model_info": info}
+
+
+def test_its_price_is_the_highest_of_those_that_may_be_called(ask_through: AskThrough) -> None:
+    cheap = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
+    dear = {"input_cost_per_token": 3e-6, "output_cost_per_token": 1e-6}
+    router = FakeRouter(lambda _: None)
+    router.model_list = [
+        *(listed("critic", "openai/a", **cheap), listed("critic", "openai/b", **dear)),
+        listed("critic", "openai/nobody-knows"),
+        listed("critic", "openai/c", input_cost_per_token="a lot", output_cost_per_token=1),
+        listed("other", "openai/d", input_cost_per_token=1, output_cost_per_token=1),
+    ]
+    calls = ask_through(router)
+
+    assert calls.price() == Price(prompt=3e-6, completion=1e-6)
+    assert JudgeCalls("critic", "openai/a").price() == Price(prompt=1e-6, completion=1e-6)
+    assert JudgeCalls("nobody").price() is None
+
+
+def test_its_price_is_unknown_before_the_proxy_runs() -> None:
+    assert JudgeCalls("critic").price() is None
 
 
 async def test_without_reported_tokens_the_cost_is_unknown_not_zero(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.grader import Spent
+from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.records import GradingRecord, LabelRecord, Record, served_call_id
 from litellm_messplus.store import log
 from litellm_messplus.store.audits import agreements, spent

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.agreement import Agreement, matching_weights
+from litellm_messplus.labels.judge.budget import DailyBudget
+from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade
-from litellm_messplus.labels.judge.grader import Asking, DailyBudget, JudgeSinks, Outcome, Reply
+from litellm_messplus.labels.judge.grader import Asking, JudgeSinks, Outcome, Reply
 from litellm_messplus.labels.judge.prompt import NonsenseError
 from litellm_messplus.labels.parity.comparer import Comparer
 from litellm_messplus.labels.parity.position import ENOUGH, PositionBias
@@ -115,12 +118,13 @@ class Bench:
     def __init__(self, judge: ScriptedJudge, **settings: float) -> None:
         given = replace_settings(**settings)
         self.judge = judge
+        self.cost = JudgeCost()
         self.findings: list[Finding] = []
         self.gradings: list[GradingRecord] = []
         self.counters = Counters()
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
         budget = DailyBudget(gradings=given.gradings_per_day, dollars=None)
-        asking = Asking("critic", given, judge, budget, sinks)
+        asking = Asking("critic", given, judge, budget, self.cost, sinks)
         self.comparer = Comparer(
             *("large", asking, given.weight, given.most_position_bias),
             *(self.findings.append, self.counters),
@@ -182,6 +186,19 @@ async def test_another_answer_satisfies_where_it_is_as_good(
     orders = [tuple(shown_answers(told).values()) for told in bench.judge.prompts]
     assert sorted(orders) == sorted([(large, small), (small, large)])
     assert [grading.answers for grading in bench.gradings] == [2, 2]
+
+
+async def test_it_costs_both_orders_of_each_answer() -> None:
+    bench = Bench(prefers("good"))
+    large, small, medium = (shown(name, "good" * 400) for name in ("large", "small", "medium"))
+    assert bench.comparer.cost(ToGrade(ASKED, (large, small), 0.0)) == 0.0  # no price is known
+
+    bench.cost.price = Price(prompt=1.0)
+    two = bench.comparer.cost(ToGrade(ASKED, (large, small), 0.0))
+    read = sum(len(each["content"]) for each in messages(ASKED, large.answer, small.answer))
+    assert two == pytest.approx(2.0 * read / 4.0)
+    assert bench.comparer.cost(ToGrade(ASKED, (large, small, medium), 0.0)) == 2.0 * two
+    assert bench.comparer.cost(ToGrade(ASKED, (small,), 0.0)) == 0.0
 
 
 async def test_a_judge_that_contradicts_itself_finds_no_difference() -> None:

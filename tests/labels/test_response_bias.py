@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.influence import Audit, Estimate, cautious, corrected_rate, estimate
+from litellm_messplus.labels.response_bias import (
+    Audit,
+    Estimate,
+    cautious,
+    corrected_rate,
+    estimate,
+)
 from litellm_messplus.routing.aim import label_weight
 
 counts = st.integers(0, 3000)

@@ -11,6 +11,7 @@ import pytest
 from litellm_messplus.labels.checks.check import CheckTimeoutError
 from litellm_messplus.labels.checks.sandbox import WORKER, Sandbox, SandboxError
 from tests.support.checking import GARBAGE
+from tests.support.patience import turns
 
 HANGS = ({"match": "regex", "value": "^(a+)+$"}, "a" * 60 + "!")
 FINE = ({"match": "exact", "value": "x"}, "x")
@@ -55,7 +56,7 @@ async def test_tasks_take_turns(sandbox: Sandbox) -> None:
 async def test_a_cancelled_task_leaves_no_result_to_the_next(sandbox: Sandbox) -> None:
     await sandbox.run("matches", *FINE)
     cancelled = asyncio.create_task(sandbox.run("matches", *HANGS))
-    await asyncio.sleep(0.01)
+    await turns()
     cancelled.cancel()
 
     assert await sandbox.run("matches", *FINE) is True

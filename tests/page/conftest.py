@@ -1,21 +1,30 @@
 """A seeded database, the page that serves it, and a real browser; each made once."""
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.page import data
 from litellm_messplus.store.database import create_engine
 from tests.page.serving import ServedPage, make_database
+from tests.support.browser import chromium
+from tests.support.packages import program
+from tests.support.patience import PATIENT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 REQUESTS = 3000
+
+
+@pytest.fixture(scope="package", autouse=True)
+def unhurried() -> Iterator[None]:
+    """A busy machine reads late, too, what the page shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "LONGEST_SECONDS", PATIENT)
+        yield
 
 
 @pytest.fixture(scope="package")
@@ -39,20 +48,6 @@ def page(database_url: str) -> Iterator[ServedPage]:
 
 @pytest.fixture(scope="module")
 def browser(page: ServedPage) -> Iterator["Browser"]:
-    """Debian's Chromium, after the page; skipped where it, or Playwright, is missing.
-
-    Playwright runs an event loop in this thread until it ends, so nothing else may meanwhile.
-    """
-    if find_spec("playwright") is None:
-        pytest.skip("playwright is not installed (pip install 'litellm-messplus[dev]')")
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("no chromium is installed (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=str(Path(found)), args=["--no-sandbox"]
-        )
+    """A browser, after the page; skipped where it is not installed."""
+    with chromium(program("chromium")) as started:
         yield started
-        started.close()

@@ -16,7 +16,7 @@ from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.proxy.modes import LiveModes, ModeChanges
-from litellm_messplus.proxy.page import zoo_routes
+from litellm_messplus.proxy.page import at_most, own_origin, zoo_routes
 from litellm_messplus.proxy.zoos import ZooDesk
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import read_status
@@ -58,6 +58,7 @@ class ServedPage:
     live: LiveLevels = field(default_factory=lambda: LIVE)
     port: int = field(default_factory=free_port)
     counters: Counters = field(default_factory=Counters)
+    codes_per_minute: int = 1_000_000
 
     @property
     def url(self) -> str:
@@ -82,6 +83,8 @@ class ServedPage:
             self.counters,
             administrator=administrator,
             viewer=self._view,
+            own=own_origin,
+            limited=at_most(self.codes_per_minute),
         )
         app.include_router(routes)
         app.include_router(zoo_routes(self._desk(database), self.sign_ins, self.counters))

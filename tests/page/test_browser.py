@@ -1,13 +1,16 @@
 """The page in a real browser: what hostile words do (nothing), and who can use it."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from litellm_messplus.status.incidents import KeyIncidents
 from tests.page.seeded import HOSTILE
 from tests.page.serving import KEY, ServedPage
+from tests.support.patience import PATIENT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -23,6 +26,7 @@ class Opened:
     """A page, and all that the browser complained of."""
 
     def __init__(self, context: "BrowserContext", url: str) -> None:
+        context.set_default_timeout(1000 * PATIENT)
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
         self.page.on("console", self._note)
@@ -113,15 +117,15 @@ def test_hostile_words_are_shown_as_words(desktop: Opened) -> None:
 def test_a_script_that_gets_in_all_the_same_is_not_run(desktop: Opened) -> None:
     page = desktop.sign_in()
     page.evaluate(
-        """() => {
+        """() => new Promise((resolve) => {
             const script = document.createElement("script");
             script.textContent = "window.hacked = 1";
             document.body.append(script);
             const image = "<img src=x onerror='window.hacked = 1'>";
             document.body.insertAdjacentHTML("beforeend", image);
-        }"""
+            document.body.lastElementChild.addEventListener("error", () => resolve());
+        })"""
     )
-    page.wait_for_timeout(200)
 
     assert page.evaluate("window.hacked") is None
     assert any("Content Security Policy" in said for said in desktop.complaints)
@@ -199,8 +203,8 @@ def test_the_choice_of_a_theme_stays(desktop: Opened) -> None:
 def test_filters_and_ranges_ask_for_what_they_name(desktop: Opened) -> None:
     page = desktop.sign_in()
     page.get_by_label("Verdict", exact=True).select_option("unsatisfied")
+    page.locator("#requests tbody .chip.good").first.wait_for(state="detached")
     page.locator("#requests tbody .chip.bad").first.wait_for()
-    page.wait_for_timeout(300)
     assert page.locator("#requests tbody .chip.good").count() == 0
 
     with page.expect_response(lambda answer: "days=7" in answer.url) as answered:
@@ -248,6 +252,24 @@ def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened)
     cells = shown.locator("tbody tr").nth(1).locator("th, td").all_text_contents()
     assert cells[0] == "where the prompt cache is warm"
     assert int(cells[1].replace(",", "")) > 500
+
+
+def test_the_keys_that_caused_most_are_shown(desktop: Opened) -> None:
+    """The seeded traffic has none: they are put into what the server answers."""
+    own = asdict(KeyIncidents("llama", "0123456789abcdef", 41, 7, 0, 9, 9, 0))
+
+    def with_keys(route: Any) -> None:
+        found = route.fetch().json()
+        assert found["incidents"] == []
+        route.fulfill(json={**found, "incidents": [own, {**own, "zoo": "another"}]})
+
+    desktop.page.route("**/overview", with_keys)
+    rows = desktop.sign_in().locator("#incidents tbody tr")
+
+    (row,) = rows.all()
+    cells = row.locator("th, td").all_text_contents()
+    assert cells == ["0123456789ab", "41", "7", "0", "9", "9", "0"]
+    assert desktop.complaints == []
 
 
 def test_limits_are_shown_of_a_promise_that_has_some(opened: Opened) -> None:

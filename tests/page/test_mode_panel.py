@@ -14,6 +14,7 @@ from litellm_messplus.page.routes import COOKIE
 from tests.page.seeded import HOSTILE, LARGE, ZOO
 from tests.page.serving import KEY, ServedPage
 from tests.page.test_browser import SIZES, Opened, violations
+from tests.support.patience import PATIENT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +38,7 @@ def own(tmp_path: Path, database_url: str) -> Iterator[ServedPage]:
 
 @pytest.fixture
 def signed_in(own: ServedPage) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=own.url, timeout=30) as client:
+    with httpx.Client(base_url=own.url, timeout=PATIENT) as client:
         client.post("session/key", headers={"authorization": f"Bearer {KEY}"}).raise_for_status()
         yield client
 
@@ -99,7 +100,7 @@ def test_nobody_else_sees_or_changes_it(own: ServedPage) -> None:
 
 def test_after_signing_out_nothing_is_changed(signed_in: httpx.Client) -> None:
     session = {"cookie": f"{COOKIE}={signed_in.cookies[COOKIE]}"}
-    signed_in.delete("session")
+    signed_in.delete("session", headers=FROM_THE_PAGE)
 
     assert change(signed_in, {**FROM_THE_PAGE, **session}).status_code == 401
 

@@ -22,9 +22,6 @@ UNTIL = datetime.now(UTC) - timedelta(minutes=1)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres.Postgres]:
-    reason = postgres.missing()
-    if reason is not None:
-        pytest.skip(reason)
     with postgres.postgres_server() as running:
         yield running
 

@@ -19,6 +19,7 @@ from litellm_messplus.page.files import HEADERS, KINDS, files
 from litellm_messplus.page.routes import COOKIE
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
+from tests.support.patience import PATIENT
 
 STATIC = Path(routes.__file__).parent / "static"
 POLICY = {
@@ -31,6 +32,7 @@ POLICY = {
     "form-action": "'none'",
     "frame-ancestors": "'self'",
 }
+FROM_THE_PAGE = {"sec-fetch-site": "same-origin"}
 PROMISE = "zoo=llama&service_level=default"
 DATA = (
     *("overview", "calibration", f"series?{PROMISE}", f"series?{PROMISE}&days=7"),
@@ -41,7 +43,7 @@ DATA = (
 
 @pytest.fixture
 def client(page: ServedPage) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=page.url, timeout=30) as opened:
+    with httpx.Client(base_url=page.url, timeout=PATIENT) as opened:
         yield opened
 
 
@@ -231,10 +233,42 @@ def test_behind_https_the_cookie_stays_there(client: httpx.Client) -> None:
 
 def test_signing_out_ends_the_session(signed_in: httpx.Client) -> None:
     session = signed_in.cookies[COOKIE]
-    assert signed_in.delete("session").status_code == 204
+    assert signed_in.delete("session", headers=FROM_THE_PAGE).status_code == 204
 
     cookie = {"cookie": f"{COOKIE}={session}"}
     assert signed_in.get("data/overview", headers=cookie).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"sec-fetch-site": "same-site"}, {"origin": "http://127.0.0.1:1"}],
+    ids=str,
+)
+def test_another_site_signs_nobody_out(signed_in: httpx.Client, headers: dict[str, str]) -> None:
+    """Nor another port of the host, to which the browser sends the cookie too."""
+    assert signed_in.delete("session", headers=headers).status_code == 403
+    assert signed_in.get("data/overview").status_code == 200
+
+
+def test_so_many_codes_may_be_tried_in_a_minute(database_url: str) -> None:
+    page = ServedPage(database_url, codes_per_minute=2).start()
+    with httpx.Client(base_url=page.url) as client:
+        answers = [client.post("session", json={"code": "guess"}) for _ in range(3)]
+    page.stop()
+
+    assert [each.status_code for each in answers] == [401, 401, 429]
+    assert int(answers[-1].headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "series?service_level=default&zoo=%00",
+        *(f"requests?{PROMISE}&{n}=%00" for n in ("model", "key")),
+    ],
+)
+def test_a_text_that_no_database_holds_is_refused(signed_in: httpx.Client, asked: str) -> None:
+    assert signed_in.get(f"data/{asked}").status_code == 422
 
 
 def test_a_database_that_is_away_is_said_and_counted(

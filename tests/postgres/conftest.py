@@ -6,14 +6,11 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.database import create_engine, migrate
-from tests.support.postgres import Postgres, missing, postgres_server
+from tests.support.postgres import Postgres, postgres_server
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Postgres]:
-    """The server; where none can be had, the test is skipped with the reason."""
-    if reason := missing():
-        pytest.skip(reason)
     with postgres_server() as running:
         yield running
 

@@ -1,11 +1,11 @@
 """Workers on one Postgres hear of each other at once, and know it when they do not."""
 
 import asyncio
-import statistics
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import following
 from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
+from litellm_messplus.proxy import finding
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.open_requests import OpenRequests
@@ -23,11 +24,9 @@ from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.store.notices import LogNotices
 from tests.support.builders import build_engine, build_zoo, label, request, served_call
+from tests.support.patience import PATIENT, turns, until_it_holds
 from tests.support.postgres import Postgres, fetch
 
-SOON = 10.0
-"""Seconds that anything may take before a test gives up on it."""
-STALE_SECONDS = 0.2
 LISTENERS = "application_name = 'messplus-notices'"
 
 
@@ -52,13 +51,7 @@ class Worker:
         )
 
     async def reached(self, position: int) -> None:
-        await until(lambda: self.journal.position >= position)
-
-
-async def until(holds: Callable[[], bool], seconds: float = SOON) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.002)
+        await until_it_holds(lambda: self.journal.position >= position)
 
 
 @asynccontextmanager
@@ -67,7 +60,7 @@ async def running(url: str, *, flush_seconds: float = 0.01) -> AsyncIterator[Wor
     worker = Worker(create_engine(url), flush_seconds)
     worker.journal.start()
     try:
-        await until(lambda: is_listening(worker))
+        await until_it_holds(lambda: is_listening(worker))
         yield worker
     finally:
         await worker.journal.close()
@@ -81,7 +74,7 @@ def is_listening(worker: Worker) -> bool:
 @pytest.fixture(autouse=True)
 def told_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found by the clock: only what is told of is seen in time."""
-    monkeypatch.setattr(following, "SELDOM_SECONDS", 3600.0)
+    monkeypatch.setattr(following, "SELDOM_SECONDS", 2 * PATIENT)
 
 
 @pytest.fixture
@@ -93,21 +86,16 @@ async def workers(database: AsyncEngine, database_url: str) -> AsyncIterator[tup
         )
 
 
-async def test_a_label_at_one_worker_is_in_the_other_ones_queue_at_once(
+async def test_a_label_at_one_worker_is_told_to_the_other_one(
     workers: tuple[Worker, Worker],
 ) -> None:
     here, there = workers
-    stale = []
     for number in range(12):
         for record in (request(f"r{number}"), served_call(f"r{number}")):
             await here.journal.write_durably(record)
         await here.journal.write_durably(label(f"r{number}", float(number % 2)))
-        acknowledged = time.monotonic()
         await there.reached(here.journal.position)
-        stale.append(time.monotonic() - acknowledged)
-        await asyncio.sleep(0.03 * (number % 4))  # not in step with the gap between two looks
 
-    assert statistics.median(stale) < STALE_SECONDS
     queues = [each.engine.state.policy.queue("default") for each in workers]
     assert queues[0] == queues[1] != 0.0
     assert [each.counters.as_dict() for each in workers] == [{}, {}]
@@ -126,9 +114,16 @@ async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
     async with running(database_url) as worker:
         for number in range(5):
             await worker.journal.write_durably(request(f"r{number}"))
-            await asyncio.sleep(2 * following.GAP_SECONDS)
+            await has_looked(worker)
 
     assert [(after, upto) for after, upto in read if upto > after] == []
+
+
+async def has_looked(worker: Worker) -> None:
+    """Until the worker has been told of what it has written itself."""
+    followed = worker.journal._following
+    await until_it_holds(lambda: followed.upto >= worker.journal.position and not followed._timer)
+    await turns()
 
 
 async def test_many_notices_are_one_look(
@@ -162,7 +157,7 @@ async def appended(database: AsyncEngine, *records: Record) -> None:
 async def test_a_notice_lets_records_wait_for_their_flush_interval(
     database: AsyncEngine, database_url: str
 ) -> None:
-    async with running(database_url, flush_seconds=30.0) as worker:
+    async with running(database_url, flush_seconds=2 * PATIENT) as worker:
         worker.journal.write(request("mine"))
         await appended(database, request("theirs"))
         await worker.reached(1)
@@ -173,19 +168,18 @@ async def test_a_notice_lets_records_wait_for_their_flush_interval(
 
 @pytest.mark.parametrize("given", ["r1", "litellm-r1", "chatcmpl-r1"])
 async def test_who_waits_for_an_id_is_woken_when_another_worker_writes_it(
-    workers: tuple[Worker, Worker], given: str
+    workers: tuple[Worker, Worker], given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(finding, "WAIT_SECONDS", 2 * PATIENT)
     here, there = workers
     finder = RequestFinder(there.database, OpenRequests(), there.journal.arrivals, there.counters)
     looking = asyncio.create_task(finder.find(given, Caller("key", is_admin=False)))
-    await asyncio.sleep(0.1)
-    assert not looking.done()
-    written = time.monotonic()
+    await until_it_holds(lambda: bool(there.journal.arrivals._waiting))
     await here.journal.write_durably(request("r1"))
     await here.journal.write_durably(served_call("r1"))
 
-    assert (await looking).request_id == "r1"
-    assert time.monotonic() - written < 2 * STALE_SECONDS
+    async with asyncio.timeout(PATIENT):
+        assert (await looking).request_id == "r1"
 
 
 async def test_a_connection_that_was_killed_comes_back_and_misses_nothing(
@@ -198,7 +192,7 @@ async def test_a_connection_that_was_killed_comes_back_and_misses_nothing(
             server.url(),
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {LISTENERS}",
         )
-        await until(lambda: not is_listening(worker))
+        await until_it_holds(lambda: "log_notices_lost" in worker.counters.as_dict())
         await appended(database, request("while nobody listens"))
         await worker.reached(1)
 
@@ -218,7 +212,7 @@ async def test_the_clock_looks_while_nothing_is_heard(
         database, lambda position: None, worker.journal._following._lost
     )
     worker.journal.start()
-    await until(lambda: worker.counters.as_dict().get("log_notices_lost") == 1)
+    await until_it_holds(lambda: "log_notices_lost" in worker.counters.as_dict())
     await appended(database, request("r1"))
     await worker.reached(1)
     assert not is_listening(worker)
@@ -236,11 +230,12 @@ async def test_attempts_to_listen_become_rare(
     listening = asyncio.create_task(
         LogNotices(away, lambda position: None, lambda error: lost.append(time.monotonic())).run()
     )
-    await asyncio.sleep(1.0)
+    await until_it_holds(lambda: len(lost) > 7)
     listening.cancel()
 
-    assert 5 <= len(lost) <= 10
-    assert lost[-1] - lost[-2] >= 0.19
+    pauses = [later - earlier for earlier, later in pairwise(lost[:8])]
+    least = [0.01, 0.02, 0.04, 0.08, 0.16, 0.2, 0.2]
+    assert all(pause > 0.9 * each for pause, each in zip(pauses, least, strict=True))
 
 
 async def test_a_stop_ends_the_connection(
@@ -249,6 +244,6 @@ async def test_a_stop_ends_the_connection(
     listening = f"SELECT pid FROM pg_stat_activity WHERE {LISTENERS}"
     async with running(database_url):
         assert len(await fetch(server.url(), listening)) == 1
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(PATIENT):
         while await fetch(server.url(), listening):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.02)

@@ -100,14 +100,19 @@ def test_of_a_long_prompt_only_the_two_ends_are_read() -> None:
     assert differs == {"characters"}
 
 
+def seconds_to_read(conversation: Conversation) -> float:
+    """Of computing, whatever else the machine does."""
+    started = time.thread_time()
+    read_surface(conversation)
+    return time.thread_time() - started
+
+
 def test_ten_megabytes_take_no_longer_than_its_bound() -> None:
     short, long = "word 17. " * 1000, "word 17. " * 1_200_000
     for text in (short, long):
         conversation = Conversation.of_text(text)
         assert conversation.text  # joined beforehand: the router needs it anyway
-        started = time.perf_counter()
-        read_surface(conversation)
-        assert time.perf_counter() - started < 0.05
+        assert min(seconds_to_read(conversation) for _ in range(5)) < 0.05
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode, Pace, ZooMode
 from tests.support.builders import NOW
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
+from tests.support.patience import PATIENT
 
 SMALL, LARGE = "openai/small", "openai/large"
 WATCH: dict[str, Any] = {"mode": "watch", "before": LARGE, "watch": {"sample": 0.0}}
@@ -89,7 +90,7 @@ async def test_nobody_waits_for_what_is_decided_aside(
             return await read(*given)
 
         monkeypatch.setattr(reader, "read", slow)
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(PATIENT):
             await route(plugin, call("1"))
         gate.set()
         await settle(plugin)
@@ -148,7 +149,7 @@ async def test_a_canary_takes_its_share_of_conversations_and_keeps_them_as_it_gr
     tmp_path: Path,
 ) -> None:
     arms: dict[float, list[str]] = {}
-    async with running(tmp_path, WATCH, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, WATCH) as plugin:
         for revision, share in enumerate((0.1, 0.3), start=1):
             plugin.parts.modes.learn({"zoo": canary(share, revision)})
             for number in range(400):
@@ -166,7 +167,7 @@ async def test_a_canary_takes_its_share_of_conversations_and_keeps_them_as_it_gr
 
 
 async def test_every_turn_of_a_conversation_is_served_the_same_way(tmp_path: Path) -> None:
-    async with running(tmp_path, WATCH, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, WATCH) as plugin:
         plugin.parts.modes.learn({"zoo": canary(0.5)})
         for talk in range(20):
             turns = asked(f"talk {talk}")

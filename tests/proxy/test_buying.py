@@ -39,7 +39,9 @@ from tests.support.builders import (
     situation,
 )
 
-SAVED = LabelCosts(requests=1000, saved=1000.0, largest_today=10.0, gradings=10, judging=10.0)
+SAVED = LabelCosts(requests=1000, saved=1000.0, largest_today=10.0, judging=10.0)
+COSTS = 1.0, 0.0, 2.0
+"""Of a request: an answer of the largest, none of others, and what comparing them costs."""
 
 
 def zoo(**auto: Any) -> ZooSettings:
@@ -56,35 +58,33 @@ def purse(known: LabelCosts | None = SAVED, **auto: Any) -> Purse:
 
 
 def test_nothing_is_bought_before_the_log_was_looked_at() -> None:
-    assert purse(None).probability(1.0, 1.0) == (0.0, 0.0)
+    assert purse(None).probability(1.0, *COSTS) == (0.0, 0.0)
 
 
 def test_a_zoo_that_saves_enough_buys_what_is_wanted() -> None:
-    probability, most = purse().probability(0.3, 1.0)
-
-    assert probability == 0.3
-    assert most == MARGIN * 3.0  # an answer, and two comparisons
+    assert purse().probability(0.3, *COSTS) == (0.3, 3.0)  # an answer, and two comparisons
 
 
 def test_grading_needs_no_answer_of_the_largest() -> None:
-    assert purse(by="judge").probability(0.3, 1.0) == (0.3, MARGIN)
+    assert purse(by="judge").probability(0.3, 1.0, 0.0, 1.0) == (0.3, 1.0)
 
 
-def test_a_judge_of_which_no_cost_is_known_is_taken_for_as_expensive_as_the_largest() -> None:
-    assert purse(LabelCosts(saved=2000.0)).probability(0.3, 2.0) == (0.3, MARGIN * 6.0)
+def test_a_judge_without_a_known_price_is_taken_for_as_expensive_as_the_largest() -> None:
+    assert purse().probability(0.3, 2.0, 0.0, None) == (0.3, 6.0)
+    assert purse(by="judge").probability(0.3, 2.0, 0.0, None) == (0.3, 2.0)
 
 
 @pytest.mark.parametrize("limit", [{"budget_per_day": 0.0}, {"share_of_saved": 0.0}])
 def test_a_purse_of_nothing_buys_nothing(limit: dict[str, float]) -> None:
     known = LabelCosts(requests=10, saved=1000.0)
 
-    assert purse(known, start_allowance=0.0, **limit).probability(1.0, 1.0)[0] == 0.0
+    assert purse(known, start_allowance=0.0, **limit).probability(1.0, *COSTS)[0] == 0.0
 
 
 def test_what_is_on_its_way_is_kept_aside_until_it_is_in_the_log() -> None:
     made = purse()
-    made.reserve("r1", 3.0)
-    made.reserve("r2", 3.0)
+    made.reserve("r1", 3.0 / MARGIN)
+    made.reserve("r2", 3.0 / MARGIN)
     assert made.reserved == 6.0
 
     made.settled("r1")
@@ -101,9 +101,9 @@ def test_what_is_kept_aside_is_not_spent_twice() -> None:
     made = purse(budget_per_day=30.0)
     bought = 0
     for number in range(100):
-        probability, one = made.probability(1.0, 1.0)
+        probability, expected = made.probability(1.0, *COSTS)
         if probability > 0.0:
-            made.reserve(f"r{number}", one)
+            made.reserve(f"r{number}", expected)
             bought += 1
 
     assert bought == 5
@@ -112,19 +112,19 @@ def test_what_is_kept_aside_is_not_spent_twice() -> None:
 def test_answers_beside_the_largests_are_paid_within_the_budget_too() -> None:
     made = purse(budget_per_day=14.0)
 
-    probability, most = made.probability(1.0, 1.0, others=0.5)
+    probability, expected = made.probability(1.0, 1.0, 0.5, 2.0)
     assert probability > 0.0
-    assert most == MARGIN * 3.5
-    made.reserve("r1", most)
-    assert made.probability(1.0, 1.0, others=0.6)[0] == 0.0  # 7 are left of 7.2
-    assert made.probability(1.0, 1.0)[0] > 0.0
+    assert expected == 3.5
+    made.reserve("r1", expected)
+    assert made.probability(1.0, 1.0, 0.6, 2.0)[0] == 0.0  # 7 are left of 7.2
+    assert made.probability(1.0, *COSTS)[0] > 0.0
 
 
 def test_answers_may_be_twice_as_long_as_expected_within_the_budget() -> None:
     made = purse(budget_per_day=20.0)
     spent = 0.0
     for number in range(100):
-        probability, _ = made.probability(1.0, 1.0)
+        probability, _ = made.probability(1.0, *COSTS)
         if probability > 0.0:
             spent += 2.0 * 3.0
             made.learn(replace(SAVED, unseen_today=spent), 24.0, float(number))
@@ -143,10 +143,10 @@ def test_workers_that_see_each_other_only_now_and_then_keep_one_budget(
     spent = 0.0
     for number, worker in enumerate(asked):
         each = purses[worker % workers]
-        probability, most = each.probability(1.0, 1.0)
+        probability, expected = each.probability(1.0, *COSTS)
         if probability > 0.0:
-            each.reserve(f"r{number}", most)
-            spent += most
+            each.reserve(f"r{number}", expected)
+            spent += MARGIN * expected
 
     assert spent <= budget + 1e-9
 
@@ -158,7 +158,7 @@ def test_workers_that_watch_keep_one_budget_for_their_samples(
     purses = [SamplePurse(budget) for _ in range(workers)]
     for each in purses:
         each.learn(0.0, 0.0, workers)
-    paid = sum(purses[worker % workers].pay(1.0, 1.0) for worker in asked)
+    paid = sum(purses[worker % workers].pay(None, 1.0, 1.0, NOW.date()) for worker in asked)
 
     assert paid <= budget
     if workers == 1:
@@ -170,13 +170,26 @@ def test_only_so_many_requests_are_kept_aside() -> None:
     for number in range(MOST_RESERVED + 10):
         made.reserve(f"r{number}", 1.0)
 
-    assert made.reserved == MOST_RESERVED
+    assert made.reserved == MARGIN * MOST_RESERVED
+
+
+def test_a_longer_answer_than_expected_is_paid_where_it_is_left() -> None:
+    made = purse(budget_per_day=10.0)
+    made.reserve("r1", 2.0)
+
+    assert made.covers("r1", 4.0)  # the margin
+    assert made.reserved == 4.0
+    assert made.covers("r1", 9.0)
+    assert made.reserved == 9.0
+    assert not made.covers("r1", 11.0)
+    assert not made.covers("r2", 2.0)
+    assert made.reserved == 9.0
 
 
 def test_the_first_requests_buy_labels_before_anything_is_saved() -> None:
     made = purse(None)
     made.learn(LabelCosts(), 0.0, 0.0)
-    found = [made.probability(1.0, 1.0)[0] for _ in range(200)]
+    found = [made.probability(1.0, *COSTS)[0] for _ in range(200)]
 
     assert found[0] == 0.0
     assert found[-1] > 0.5
@@ -193,9 +206,9 @@ def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
     )
     assert settings.labels.auto is not None
     made = Purse(settings, settings.labels.auto)
-    made.learn(LabelCosts(saved=1e9, gradings=1, judging=2.0), 24.0, 0.0)
+    made.learn(LabelCosts(saved=1e9), 24.0, 0.0)
 
-    assert made.probability(0.3, 5.0)[1] == pytest.approx(MARGIN * 2e6)
+    assert made.probability(0.3, 5.0, 0.0, 2.0)[1] == pytest.approx(2e6)
 
 
 ESTIMATES = ((SMALL, 1.0, 0.5), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.9))
@@ -315,13 +328,11 @@ async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngi
             unseen_today=1.0,
             largest_today=5.0,
             largest_before=5.0,
-            gradings=1,
             judging=0.5,
             judging_today=0.5,
         )
     }
     assert first == NOW.astimezone(UTC)
-    assert found["zoo"].grading == 0.5
 
 
 async def test_the_places_that_a_judge_preferred_are_counted(database: AsyncEngine) -> None:

@@ -1,21 +1,43 @@
 """What becomes of a verdict: written, said already, beyond what one key may say, or refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
+from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import TooManyVerdictsError, TooOftenError, UnknownRequestError
+from litellm_messplus.errors import (
+    JournalFullError,
+    NotWrittenError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+    UnloggedRequestError,
+    UnsettledError,
+)
 from litellm_messplus.journal import Journal
+from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.source import Cause
 from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy import feedback as module
 from litellm_messplus.proxy import influence as influence_module
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk, Outcome
+from litellm_messplus.proxy.feedback import (
+    METADATA_KEY,
+    Accepted,
+    Feedback,
+    FeedbackDesk,
+    NextTurnFeedback,
+    Outcome,
+)
 from litellm_messplus.proxy.finding import RequestFinder
+from litellm_messplus.proxy.http import _refusals
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
@@ -53,7 +75,7 @@ class Desk(FeedbackDesk):
             self.journal,
             finder,
             ResponseBias(settings, database, self.counters),
-            KeyInfluence(settings, database),
+            KeyInfluence(settings, database, self.counters),
             TokenBuckets(per_minute),
             self.counters,
             whole,
@@ -108,10 +130,36 @@ async def test_after_many_verdicts_no_further_one_is_taken_on_that_call(
     for number in range(4):
         await desk.judge(number % 2)
     with pytest.raises(TooManyVerdictsError):
-        await desk.judge(0.5, caller=ADMIN)
+        await desk.judge(0.5)
     assert (await desk.judge(1.0)).outcome == "unchanged"
     assert (await desk.judge(0.0, "r2")).outcome == "counted"
     assert desk.counters.as_dict() == {"verdicts_refused": 1}
+
+
+async def test_an_administrator_corrects_a_call_however_many_verdicts_it_has(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_VERDICTS", 4)
+    await log.append(database, [request(), served_call()])
+    for number in range(4):
+        await desk.judge(number % 2)
+    for value in (0.5, 0.0):
+        assert (await desk.judge(value, caller=ADMIN)).outcome == "counted"
+    assert bits(desk.engine) == bits(await fold_all(database))
+    with pytest.raises(TooManyVerdictsError):
+        await desk.judge(1.0)
+
+
+async def test_equal_verdicts_that_come_together_are_one(database: AsyncEngine, desk: Desk) -> None:
+    await log.append(database, [request(), served_call()])
+    answers = await asyncio.gather(*(desk.judge(0.0) for _ in range(80)))
+    assert Counter(each.outcome for each in answers) == {"counted": 1, "unchanged": 79}
+    assert await labels_in(database) == 1
+
+
+def test_a_text_that_no_database_holds_is_malformed() -> None:
+    with pytest.raises(ValidationError, match="call_id"):
+        Feedback.model_validate({"id": "r1", "call_id": "r1\0", "satisfied": True})
 
 
 async def test_verdicts_that_come_together_are_no_more_either(
@@ -121,7 +169,7 @@ async def test_verdicts_that_come_together_are_no_more_either(
     await log.append(database, [request(), served_call()])
     said = (desk.judge(number / 20) for number in range(12))
     answers = await asyncio.gather(*said, return_exceptions=True)
-    assert await labels_in(database) <= 4
+    assert await labels_in(database) == 4
     assert {type(each) for each in answers} == {Accepted, TooManyVerdictsError}
 
 
@@ -200,7 +248,7 @@ async def test_what_one_key_says_beyond_its_influence_is_kept_and_does_not_count
     said = [(await desk.judge(0.0, f"mallory{n}", mallory)).outcome for n in range(15)]
 
     counting = said.count(Outcome.COUNTED)
-    assert 1 <= counting <= 3
+    assert 1 <= counting <= 4
     assert said[counting:] == [Outcome.BEYOND_INFLUENCE] * (15 - counting)
     moved = desk.engine.state.policy.queue("default") - before
     assert moved == pytest.approx(0.6 * counting)
@@ -221,9 +269,9 @@ async def test_another_worker_knows_what_was_said_from_the_log(
     for number in range(5):
         await desk.judge(0.0, f"mallory{number}", Caller("mallory", is_admin=False))
     other = Desk(database)
-    counts = await other._influence.may_count("zoo", "default", "mallory", 0.0, None)
-    assert not counts
-    assert await other._influence.may_count("zoo", "gold", "mallory", 0.0, None)
+    bad = Said(0.0, 1.0)
+    assert not await other._influence.may_count(Cause("zoo", "default", "mallory"), bad)
+    assert await other._influence.may_count(Cause("zoo", "gold", "mallory"), bad)
 
 
 async def test_the_only_key_that_says_anything_may_say_what_it_likes(
@@ -242,6 +290,77 @@ async def test_what_is_known_of_the_keys_is_bounded(
 ) -> None:
     monkeypatch.setattr(influence_module, "MOST_LEVELS", 3)
     for number in range(8):
-        await desk._influence.may_count("zoo", f"level-{number}", "key", 0.0, None)
+        await desk._influence.may_count(Cause("zoo", f"level-{number}", "key"), Said(0.0, 1.0))
     assert len(desk._influence._known) == 3
-    assert not desk._being_written
+    assert not desk._turns
+
+
+class Stall:
+    """A database that commits nothing from one event on, until another."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.goes_on = asyncio.Event(), asyncio.Event()
+        append = log.append
+
+        async def held(
+            database: AsyncEngine, records: Sequence[Record], **how: Any
+        ) -> log.Appended:
+            self.begun.set()
+            await self.goes_on.wait()
+            return await append(database, records, **how)
+
+        monkeypatch.setattr(log, "append", held)
+
+
+async def test_a_verdict_that_was_refused_is_never_written(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await log.append(database, [request(), served_call()])
+    stall = Stall(monkeypatch)
+    desk.journal.write(request("r2"))
+    await stall.begun.wait()
+    with pytest.raises(NotWrittenError):
+        await desk.accept(Feedback(id="r1", satisfied=True), OWNER, patience=0.01)
+    stall.goes_on.set()
+    await desk.journal.flush()
+    assert await labels_in(database) == 0
+
+
+async def test_a_verdict_that_nobody_would_send_again_waits_for_the_database(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CLOSE_SECONDS", 0.01)
+    await log.append(database, [request(), served_call()])
+    stall = Stall(monkeypatch)
+    next_turn = NextTurnFeedback(desk, desk.counters)
+    said = {METADATA_KEY: {"id": "r1", "satisfied": True}}
+    next_turn.take(SimpleNamespace(client_metadata=said, key_hash="key"))  # type: ignore[arg-type]
+    await stall.begun.wait()
+    await next_turn.close()  # a stop does not wait for it, and the journal has it
+    stall.goes_on.set()
+    await desk.journal.flush()
+    assert await labels_in(database) == 1
+
+
+def test_a_client_is_told_that_its_request_was_not_logged() -> None:
+    with pytest.raises(HTTPException) as refused, _refusals(Counters()):
+        raise UnloggedRequestError("the request was not logged")
+    assert (refused.value.status_code, refused.value.detail) == (404, "the request was not logged")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (NotWrittenError(), "nothing was written, and will not be: try again"),
+        (UnsettledError(), "is not known yet. Send it again, it counts once"),
+        (JournalFullError(), "nothing was written, try again"),
+        (TimeoutError(), "the database does not answer: try again"),
+    ],
+)
+def test_a_client_is_told_whether_its_verdict_may_be_written(error: Exception, told: str) -> None:
+    counters = Counters()
+    with pytest.raises(HTTPException) as refused, _refusals(counters):
+        raise error
+    assert refused.value.status_code == 503
+    assert refused.value.detail.endswith(told)
+    assert counters.as_dict() == {"database_failures": 1}

@@ -15,6 +15,7 @@ from litellm_messplus.store import log
 from tests.proxy.test_feedback_desk import OWNER, Desk, labels_in
 from tests.support.builders import served_call
 from tests.support.folding import bits, fold_all
+from tests.support.patience import PATIENT, until_it_holds
 from tests.support.whole_conversations import begun, turn
 
 
@@ -75,15 +76,19 @@ async def test_of_two_contrary_ones_the_newest_counts(database: AsyncEngine, des
     assert bits(desk.engine) == bits(await fold_all(database))
 
 
-async def test_the_first_request_may_come_a_moment_later(database: AsyncEngine, desk: Desk) -> None:
+async def test_the_first_request_may_come_a_moment_later(
+    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another worker has yet to write it."""
+    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 2 * PATIENT)
     await log.append(database, [turn("t1"), served_call("t1")])
     asked = asyncio.create_task(say(desk, 1.0, {"id": "t1"}))
-    await asyncio.sleep(0.1)
+    await until_it_holds(lambda: "c" in desk.journal.arrivals.expected)
     await log.append(database, [begun(), served_call("c")])
     desk.journal.follow()
 
-    assert (await asked).call_id == "c.0"
+    async with asyncio.timeout(PATIENT):
+        assert (await asked).call_id == "c.0"
 
 
 async def test_where_the_first_request_never_comes_the_named_one_stands_for_itself(

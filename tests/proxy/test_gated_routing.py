@@ -20,6 +20,8 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
+from tests.support.litellm_router import healthy
+from tests.support.patience import PATIENT
 
 REQUESTS = 2000
 Deployment = dict[str, Any]
@@ -69,11 +71,8 @@ class Proxy:
 
     async def choose(self, arguments: dict[str, Any], messages: Any = None) -> list[str]:
         """Ids of the deployments that LiteLLM would load-balance between."""
-        found = await self.router.async_get_healthy_deployments(
-            "zoo", arguments, messages=messages, input=arguments.get("input")
-        )
-        assert isinstance(found, list)
-        return [each["model_info"]["id"] for each in found]
+        given = {"messages": messages, "input": arguments.get("input")}
+        return await healthy(self.router, "zoo", arguments, **given)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -92,7 +91,7 @@ async def serving(
         "model_list": list(deployments),
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "deadline_seconds": 5.0,
+            "deadline_seconds": PATIENT,
             "zoos": {"zoo": {"alpha": 0.8, **(zoo or {})}},
         },
     }
@@ -330,13 +329,28 @@ async def test_an_endpoint_that_refuses_tools_gets_none_and_the_log_says_what_to
     assert (rows[-2].reason, rows[-2].gated_by) == ("forced", ["tools"])
 
 
-async def test_gates_that_fail_gate_nothing_and_are_counted(
+async def test_where_the_gates_fail_the_largest_serves_and_that_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, monkeypatch) as proxy:
         monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
-        assert await proxy.choose(call(), IMAGE)
+        assert await proxy.choose(call(), IMAGE) == ["all"]
         assert proxy.counters == {"gate_failures": 1}
+    (row,) = await logged(tmp_path)
+    assert (row.chosen, row.reason) == ("openai/all", "forced")
+    assert (row.eligible, row.gated_by) == (["openai/all"], ["gates_failed"])
+
+
+async def test_where_the_gates_fail_and_the_largest_is_gone_the_next_most_expensive_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as proxy:
+        monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
+        arguments = call(tools=[TOOL["acompletion"]])
+        assert await proxy.choose(arguments) == ["all"]
+        arguments["metadata"]["model_info"] = {"id": "all"}  # as LiteLLM leaves it where it failed
+        assert await proxy.choose(arguments) == ["ears"]
+        assert proxy.counters == {"gate_failures": 2}
 
 
 async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that_can(

@@ -4,18 +4,20 @@ LiteLLM filters after us. A model that it then drops was chosen with a propensit
 true, and an exploration of it fails.
 """
 
+from copy import deepcopy
 from random import Random
 from typing import Any
 
 import litellm
 import pytest
-from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
 
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.surfaces.request import IncomingRequest, read_request
 from litellm_messplus.routing.gates import Answer
 from litellm_messplus.runtime import Counters
 from tests.proxy.test_gated_routing import SURFACES, TOOL, call
+from tests.support import litellm_router
+from tests.support.litellm_router import deployments, identities
 
 ROUTERS, REQUESTS = 25, 24
 TAGS = ("default", "paid", "fast", "eu-only")
@@ -97,7 +99,7 @@ async def answers(
     request = read_request(messages, arguments)
     assert isinstance(request, IncomingRequest)
     needs = gates.needs(request)
-    found = await gates.answers(request, needs, router.model_list)
+    found = await gates.answers(request, needs, deployments(router))
     assert counters.as_dict() == {}
     return found
 
@@ -107,7 +109,7 @@ def kept_by_checks(router: litellm.Router, arguments: dict[str, Any], messages: 
     try:
         kept = router._pre_call_checks(
             "zoo",
-            router.model_list,
+            deployments(router),
             messages=messages,
             input=arguments.get("input"),
             request_kwargs=arguments,
@@ -119,16 +121,18 @@ def kept_by_checks(router: litellm.Router, arguments: dict[str, Any], messages: 
 
 async def kept_by_tags(router: litellm.Router, arguments: dict[str, Any]) -> set[str]:
     """Where it finds none it refuses the request, whatever we say: then all are kept by us."""
-    own = "metadata" if "metadata" in arguments else "litellm_metadata"
     try:
-        kept = await get_deployments_for_tag(router, "zoo", router.model_list, arguments, own)
+        return await litellm_router.kept_by_tags(router, "zoo", arguments)
     except ValueError:
-        kept = router.model_list
-    return {each["model_info"]["id"] for each in kept}
+        return set(identities(router))
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_the_gates_agree_with_litellms_checks_and_its_filter_by_tags() -> None:
+async def test_the_gates_agree_with_litellms_checks_and_its_filter_by_tags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A router writes the windows of its deployments into the entries of their models, for good.
+    monkeypatch.setattr(litellm, "model_cost", deepcopy(litellm.model_cost))
     checked, dropped = 0, 0
     for number, router, (arguments, messages) in cases():
         said = await answers(router, arguments, messages)

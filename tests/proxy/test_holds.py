@@ -1,8 +1,10 @@
 """Conversations under the plugin's own hooks: held in open loops, with sealed state, while warm."""
 
 import asyncio
+import errno
+import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,9 +46,14 @@ class Agent:
     asked: int = 0
 
     async def ask(
-        self, healthy: Sequence[dict[str, Any]] = ZOO, served_by: str | None = None, **given: Any
+        self,
+        healthy: Sequence[dict[str, Any]] = ZOO,
+        served_by: str | None = None,
+        hooks: Collection[str] = ("headers", "log"),
+        **given: Any,
     ) -> str:
-        """One request; the id of the deployment that served it."""
+        """One request; the id of the deployment that served it. Of its answer the plugin is told by
+        those hooks."""
         self.asked += 1
         arguments = call(f"call-{id(self)}-{self.asked}", **given)
         ranked = await self.plugin.async_filter_deployments(
@@ -54,14 +61,17 @@ class Agent:
         )
         first = min(ranked, key=lambda each: each["litellm_params"]["order"])
         served = served_by or str(first["model_info"]["id"])
-        info = {"model_info": {"id": served}}
-        await self.plugin.async_pre_call_deployment_hook({**arguments, **info}, None)
-        used = {"prompt_tokens": USED, "completion_tokens": 10, "endTime": time.time()}
-        event = log_event(arguments, served, id=f"answer-{self.asked}", **used)
         message = {"role": "assistant", **self.answer()}
-        await self.plugin.async_log_success_event(
-            event, {"id": f"answer-{self.asked}", "choices": [{"message": message}]}, None, None
-        )
+        answer = {"id": f"answer-{self.asked}", "choices": [{"message": message}]}
+        if "headers" in hooks:
+            info = {"model_info": {"id": served}}
+            await self.plugin.async_post_call_response_headers_hook(
+                arguments, None, answer, None, info
+            )
+        if "log" in hooks:
+            used = {"prompt_tokens": USED, "completion_tokens": 10, "endTime": time.time()}
+            event = log_event(arguments, served, id=f"answer-{self.asked}", **used)
+            await self.plugin.async_log_success_event(event, answer, None, None)
         self.prompt = [*self.prompt, message]
         return served
 
@@ -98,6 +108,14 @@ async def logged(folder: Path) -> list[tuple[Any, ...]]:
     return [(row.turn, row.reason == "held", row.hold) for row in rows]
 
 
+def _large_is_better(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        plugin.engines["zoo"].state.policy,
+        "predict",
+        lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
+    )
+
+
 async def test_an_open_loop_stays_on_its_very_deployment(tmp_path: Path) -> None:
     """Whatever the policy would do: the large one served the first request by chance."""
     async with holding(tmp_path) as plugin:
@@ -117,6 +135,38 @@ async def test_an_open_loop_stays_on_its_very_deployment(tmp_path: Path) -> None
     assert not any(row.is_exploration or row.exploration_calls for row in rows[1:])
     first = rows[1]
     assert first.expected_satisfaction == first.estimated_satisfaction[first.chosen]
+
+
+@pytest.mark.parametrize("hook", ["headers", "log"])
+async def test_either_hook_of_an_answer_tells_who_holds_the_loop(tmp_path: Path, hook: str) -> None:
+    """The next step may come before the log event; of a stream that failed over, the headers named
+    another, and of a client that has gone there are none."""
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        for _ in range(3):
+            assert await agent.ask(served_by="large-1", hooks=[hook]) == "large-1"
+            agent.result()
+        assert plugin.counters.as_dict() == {}
+    assert [row[1:] for row in await logged(tmp_path)] == [
+        (False, None),
+        *[(True, "tool_loop")] * 2,
+    ]
+
+
+async def test_asking_again_for_an_answer_that_never_came_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every model has failed, and the client asks the same again: the loop stays where it was."""
+    async with holding(tmp_path) as plugin:
+        _large_is_better(plugin, monkeypatch)
+        agent = Agent(plugin)
+        await agent.ask(served_by="small-1")
+        agent.result()
+        prompt = list(agent.prompt)
+        await agent.ask(hooks=[])
+        agent.prompt = prompt
+        assert await agent.ask() == "small-1"
+    assert [row[2] for row in await logged(tmp_path)] == [None, "tool_loop", "tool_loop"]
 
 
 async def test_hold_never_logs_what_was_logged_before(tmp_path: Path) -> None:
@@ -220,12 +270,7 @@ async def test_trouble_breaks_a_hold_once_and_upwards(
 ) -> None:
     """The same tool call over and over: a better model takes over, and keeps the loop."""
     async with holding(tmp_path) as plugin:
-        policy = plugin.engines["zoo"].state.policy
-        monkeypatch.setattr(
-            policy,
-            "predict",
-            lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
-        )
+        _large_is_better(plugin, monkeypatch)
         agent = Agent(plugin)
         monkeypatch.setattr(agent, "arguments", lambda: "again")
         served = [await agent.ask(served_by="small-1")]
@@ -278,7 +323,8 @@ async def test_a_worker_learns_from_the_log_what_another_serves(
             assert await agent.ask() == "large-1"
             await first.parts.journal.flush()
     rows = await written(tmp_path, requests)
-    assert [row.turn for row in rows] == [1, 2, 2]
+    # The third is 2 or 3: the first worker may have read of the second request, or not yet.
+    assert [row.turn for row in rows[:2]] == [1, 2]
     assert len({row.line for row in rows[:2]}) == 1
 
 
@@ -301,16 +347,40 @@ async def test_a_loop_may_reach_another_worker_at_any_step(tmp_path: Path) -> No
     assert len({row.line for row in rows}) == len({row.conversation for row in rows}) == 1
 
 
-async def test_workers_that_share_no_memory_are_counted_and_serve(
+async def test_workers_that_cannot_share_are_counted_and_serve_and_share_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path)
+    monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path / "shared" / "lines")
+    async with holding(tmp_path) as plugin, holding(tmp_path) as other:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        failures = plugin.counters.as_dict()["lines_unshared"]
+        assert plugin.counters.as_dict() == {"lines_unshared": failures}
+
+        (tmp_path / "shared").mkdir()
+        for worker in (plugin, other):
+            agent.result()
+            agent.plugin = worker
+            assert await agent.ask() == served
+        assert plugin.counters.as_dict() == {"lines_unshared": failures}
+        assert other.counters.as_dict() == {}
+
+
+async def test_a_disk_without_room_is_counted_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_room(*given: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", without_room)
     async with holding(tmp_path) as plugin:
         agent = Agent(plugin)
         served = await agent.ask(served_by="large-1")
         agent.result()
         assert await agent.ask() == served
-        assert plugin.counters.as_dict() == {"lines_unshared": 1}
+        assert plugin.counters.as_dict() == {"lines_unshared": 2}
 
 
 async def test_a_failing_identity_is_counted_and_stops_nothing(

@@ -1,7 +1,7 @@
 """A slow encoder under the real plugin: decided in time, by what was there, and only once."""
 
 import asyncio
-import time
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from litellm_messplus.encoders.batcher import Encoding
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.proxy.reading import FEATURES_SHARE
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.entries import Example, Taught
@@ -24,26 +26,32 @@ from litellm_messplus.status.build import status_of
 from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
+from tests.support.patience import PATIENT, turns, until_it_holds
 
-DEADLINE = 0.1
 Deployments = list[dict[str, Any]]
 
 
 class Encoder:
-    """Takes as many seconds a prompt as it is told; fails where that is less than none."""
+    """``gate`` holds it up; it fails where ``is_broken``."""
 
     name = "timed-1"
     dimension = 2
     is_fast = False
-    seconds = 0.0
+    is_broken = False
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+        self.started = threading.Event()
 
     def read(self, conversation: Conversation) -> str:
         return conversation.text
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        if self.seconds < 0.0:
+        if self.is_broken:
             raise RuntimeError("the encoder is broken")
-        time.sleep(self.seconds * len(texts))
+        self.started.set()
+        self.gate.wait(PATIENT)
         return np.ones((len(texts), 2), dtype=np.float32)
 
 
@@ -89,7 +97,7 @@ async def serving(folder: Path) -> AsyncIterator[Proxy]:
         "model_list": DEPLOYMENTS,
         "messplus": {
             "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "deadline_seconds": DEADLINE,
+            "deadline_seconds": PATIENT,
             "zoos": {"zoo": {"alpha": 0.8}},
         },
     }
@@ -101,9 +109,14 @@ async def serving(folder: Path) -> AsyncIterator[Proxy]:
     await migrate(database)
     plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
     plugin.start()
-    await asyncio.sleep(0.3)  # until the encoder is warm: nobody waits before
-    yield Proxy(plugin, encoder)
-    await plugin.close()
+    # Nobody waits for the encoder before it is warm.
+    await until_it_holds(lambda: plugin.parts._features._batcher._is_warm)
+    encoder.started.clear()
+    try:
+        yield Proxy(plugin, encoder)
+    finally:
+        encoder.gate.set()
+        await plugin.close()
 
 
 async def written(folder: Path) -> list[Any]:
@@ -121,35 +134,50 @@ def orders(deployments: Deployments) -> list[int | None]:
 
 async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> None:
     async with serving(tmp_path) as proxy:
-        proxy.encoder.seconds = 0.01
         await proxy.ask("in time")
         counted = proxy.plugin.counters.as_dict()
 
     (row,) = await written(tmp_path)
     assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
-    assert 0.01 <= row.encode_seconds <= row.decision_seconds < DEADLINE
+    assert 0.0 < row.encode_seconds <= row.decision_seconds
     assert row.encode_joules is None  # nothing measures them
     assert counted == {}
 
 
-@pytest.mark.parametrize("seconds", [10 * DEADLINE, -1.0], ids=["slow", "broken"])
-async def test_without_features_running_means_decide_in_time_and_the_log_says_so(
-    tmp_path: Path, seconds: float
+@pytest.mark.parametrize("is_broken", [False, True], ids=["slow", "broken"])
+async def test_without_features_running_means_decide_and_the_log_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_broken: bool
 ) -> None:
     async with serving(tmp_path) as proxy:
-        proxy.encoder.seconds = seconds
-        started = time.perf_counter()
+        waits = hurried(proxy, monkeypatch)
+        if is_broken:
+            proxy.encoder.is_broken = True
+        else:
+            proxy.encoder.gate.clear()
         ranked = await proxy.ask("too late")
-        waited = time.perf_counter() - started
         counted = proxy.plugin.counters.as_dict()
 
     (row,) = await written(tmp_path)
-    assert waited < DEADLINE
+    assert waits == [pytest.approx(FEATURES_SHARE * PATIENT, rel=0.1)]
     assert None not in orders(ranked)
     assert (row.features, row.encode_seconds, row.encoder) == (None, None, "timed-1")
     assert row.reason in set(Reason)
     assert counted.pop("features_late") == 1
-    assert list(counted) == (["encoder_failures"] if seconds < 0 else [])
+    assert list(counted) == (["encoder_failures"] if is_broken else [])
+
+
+def hurried(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that features may take, of each request; for an encoder that is held up none of
+    them waits for so long."""
+    waits: list[float] = []
+    features = proxy.plugin.parts._features.features
+
+    async def hurry(conversation: Conversation, timeout_seconds: float) -> Encoding | None:
+        waits.append(timeout_seconds)
+        return await features(conversation, PATIENT if proxy.encoder.gate.is_set() else 0.02)
+
+    monkeypatch.setattr(proxy.plugin.parts._features, "features", hurry)
+    return waits
 
 
 async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came_in_time(
@@ -159,7 +187,7 @@ async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came
         for number in range(200):
             for model in ("small", "large"):
                 teach(proxy.plugin.engines["zoo"], f"openai/{model}", number, value=0.0)
-        proxy.encoder.seconds = -1.0
+        proxy.encoder.is_broken = True
         for number in range(3 * RECENT_DECISIONS):
             await proxy.ask(f"hopeless {number}")
 
@@ -174,13 +202,20 @@ def teach(engine: Engine, model: str, number: int, value: float) -> None:
     engine.apply(Taught(0, "zoo", "made", f"taught-{number}.0", example, 40, 40.0, value))
 
 
+async def under_way(proxy: Proxy) -> None:
+    """Until the encoder has the first prompt, and all that was asked waits for it."""
+    await until_it_holds(proxy.encoder.started.is_set)
+    await turns()
+
+
 async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Path) -> None:
     async with serving(tmp_path) as proxy:
-        proxy.encoder.seconds = 0.03
+        proxy.encoder.gate.clear()
         arguments = call("one")
-        first, second = await asyncio.gather(
-            proxy.ask("one", arguments), proxy.ask("one", arguments)
-        )
+        both = asyncio.gather(proxy.ask("one", arguments), proxy.ask("one", arguments))
+        await under_way(proxy)
+        proxy.encoder.gate.set()
+        first, second = await both
         third = await proxy.ask("one", arguments)
 
     assert len(await written(tmp_path)) == 1
@@ -189,20 +224,25 @@ async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Pa
 
 async def test_a_client_that_repeats_an_id_makes_requests_of_its_own(tmp_path: Path) -> None:
     async with serving(tmp_path) as proxy:
-        proxy.encoder.seconds = 0.01
-        await asyncio.gather(*(proxy.ask("same", call("same")) for _ in range(3)))
+        proxy.encoder.gate.clear()
+        asked = asyncio.gather(*(proxy.ask("same", call("same")) for _ in range(3)))
+        await under_way(proxy)
+        proxy.encoder.gate.set()
+        await asked
 
     assert [row.t for row in await written(tmp_path)] == [1, 2, 3]
 
 
 async def test_an_attempt_whose_elder_was_cancelled_decides_itself(tmp_path: Path) -> None:
     async with serving(tmp_path) as proxy:
-        proxy.encoder.seconds = 0.03
+        proxy.encoder.gate.clear()
         arguments = call("one")
         elder = asyncio.create_task(proxy.ask("one", arguments))
         younger = asyncio.create_task(proxy.ask("one", arguments))
-        await asyncio.sleep(0.01)
+        await under_way(proxy)
         elder.cancel()
+        await turns()
+        proxy.encoder.gate.set()
         ranked = await younger
 
     assert None not in orders(ranked)

@@ -1,7 +1,6 @@
 """What Prometheus scrapes: written by its own library, and read by its own tool."""
 
 import json
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from litellm_messplus.proxy import distributions as module
 from litellm_messplus.proxy.distributions import DISTRIBUTIONS, Distributions
-from litellm_messplus.proxy.metrics import MEANINGS, exposition
+from litellm_messplus.proxy.metrics import MEANINGS, exposition, figures_of, readiness_gauges
+from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import DISTRIBUTED, MEASURED, counters_of
 from litellm_messplus.vocabulary import CallRole, LabelKind
 from tests.support.builders import (
@@ -24,6 +24,7 @@ from tests.support.builders import (
     served_call,
 )
 from tests.support.markdown import ROOT, Document, code_of
+from tests.support.packages import program
 from tests.support.statuses import status
 
 NAMED_AFTER_ITS_TYPE = "messplus_counter"
@@ -36,7 +37,8 @@ def scraped(seen: Distributions | None = None, counts: Mapping[str, float] | Non
     of_workers = {"routing_failures": 2, f"{MEASURED}prompts": 3.0, **(counts or {})}
     told = (seen or Distributions()).counts()
     distributed = {f"{DISTRIBUTED}{name}": count for name, count in told.items()}
-    return exposition(status(rate=0.6), {"zoo": engine}, {**of_workers, **distributed})
+    found = figures_of(status(rate=0.6), {"zoo": engine}) | readiness_gauges(Readiness.ROUTING)
+    return exposition(found, {"zoo": engine}, {**of_workers, **distributed})
 
 
 def families(text: str) -> dict[str, Metric]:
@@ -125,18 +127,29 @@ def test_requests_are_remembered_up_to_a_bound() -> None:
     assert module.REMEMBERED == 4096
 
 
+def test_the_state_of_a_worker_is_two_gauges() -> None:
+    told = {
+        state: tuple(readiness_gauges(state).values())  # up, degraded
+        for state in Readiness
+    }
+    assert told == {
+        Readiness.ROUTING: (1.0, 0.0),
+        Readiness.DEGRADED: (1.0, 1.0),
+        Readiness.ABSENT: (0.0, 0.0),
+    }
+
+
 def test_names_of_an_operator_are_escaped() -> None:
     engine, name = build_engine(), 'a "quoted"\n\\name'
     engine.price_factors[SMALL] = 1.25
-    found = families(exposition(status(), {name: engine}, {}))
+    found = families(exposition({}, {name: engine}, {}))
 
     assert found["messplus_price_factor"].samples[0].labels["zoo"] == name
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs Debian's package prometheus")
 def test_prometheus_itself_reads_the_scrape() -> None:
     checked = subprocess.run(
-        ["promtool", "check", "metrics"],
+        [program("prometheus").with_name("promtool"), "check", "metrics"],
         input=scraped(of_one_day()),
         capture_output=True,
         text=True,

@@ -26,8 +26,11 @@ from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import is_away
 from litellm_messplus.store.lines import read_conversation_key
-from tests.support.builders import build_engine, build_zoo, traffic
+from litellm_messplus.upkeep.finding import Outcome
+from litellm_messplus.upkeep.integrity import check_positions
+from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo
+from tests.support.patience import PATIENT
 
 
 class ServerError(Exception):
@@ -77,7 +80,7 @@ async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
     startup.join_later(plugin, partial(open_database, settings, engines))
     began: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(plugin.parts.line_log, "begin", began.set_result)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENT):
         assert await began == await read_conversation_key(database)
     assert plugin.engines == engines
     await plugin.close()
@@ -120,6 +123,32 @@ async def test_a_log_without_its_head_is_refused_in_words(
     with pytest.raises(ConfigurationError, match="log_head is empty") as refused:
         await open_database(settings_of(database_url), engines_of(build_engine()))
     assert not isinstance(refused.value, DatabaseAwayError)
+
+
+async def test_a_head_behind_the_log_is_moved_up_to_it_and_nothing_is_dropped(
+    database: AsyncEngine, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await log.append(database, traffic(20))
+    engine, head = build_engine(), await log.head(database)
+    async with database.begin() as connection:
+        await connection.exec_driver_sql("UPDATE log_head SET position = position - 12")
+
+    opened = await open_database(settings_of(database_url), engines_of(engine))
+
+    assert opened.position == await log.head(database) == head
+    assert f"ends at {head - 12}, and it has newer records" in caplog.text
+    assert bits(engine) == bits(await fold_all(database))
+    await log.append(database, [request("new"), served_call("new"), label("new")])
+    (checked,) = await check_positions(database)
+    assert checked.outcome is Outcome.SOUND
+
+
+async def test_a_head_that_is_right_stays(database: AsyncEngine) -> None:
+    assert await log.mend_head(database) is None
+    await log.append(database, traffic(5))
+    head = await log.head(database)
+    assert await log.mend_head(database) is None
+    assert await log.head(database) == head
 
 
 @pytest.mark.parametrize(

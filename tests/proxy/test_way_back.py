@@ -15,6 +15,7 @@ from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode
+from litellm_messplus.switching.way_back import HUGE_TURNS, Mark
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running
 
 ON = {"mode": "on", "before": "openai/large"}
@@ -22,26 +23,41 @@ CANARY = {**ON, "mode": "canary", "share": 0.5, "watch": {"sample": 0.0}}
 ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
 
 
-async def serve(plugin: MessplusPlugin, count: int, *, prefix: str = "r") -> None:
-    """So many requests, of which those that are routed fail."""
+BROKEN = RuntimeError("broken")
+
+
+async def serve(
+    plugin: MessplusPlugin,
+    count: int,
+    *,
+    prefix: str = "r",
+    keys: int = 1,
+    error: Exception | None = BROKEN,
+) -> None:
+    """So many requests of so many keys, of which those that are routed end with the error."""
     for number in range(count):
-        arguments = call(f"{prefix}{number}")
+        key = {"user_api_key_hash": f"{prefix} {number % keys}"}
+        arguments = call(f"{prefix}{number}", metadata=key)
         turns = [{"role": "user", "content": f"question {prefix} {number}"}]
         await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
         await plugin.parts._asides.close()
         opened = plugin.parts.served._opened(arguments, arguments)
         assert opened is not None
-        if opened.record.arm == "routed":
-            await plugin.async_post_call_failure_hook(arguments, RuntimeError("broken"), None)
+        if opened.record.arm == "routed" and error is not None:
+            await plugin.async_post_call_failure_hook(arguments, error, None)
         else:
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
     await plugin.parts.journal.flush()
 
 
+def mode_of(plugin: MessplusPlugin) -> Mode:
+    return plugin.parts.modes.now["zoo"].mode
+
+
 async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
     zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}}
-    async with running(tmp_path, zoo, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, zoo) as plugin:
         await serve(plugin, 320)
         await plugin.parts._way_back.look()
         mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
@@ -70,7 +86,7 @@ async def test_a_canary_whose_requests_fail_returns_and_tells(
     tmp_path: Path, told: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
     alerts = {"webhook": "http://operator/hook"}
-    async with running(tmp_path, CANARY, alerts=alerts, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY, alerts=alerts) as plugin:
         await serve(plugin, 240)
         with caplog.at_level(logging.WARNING):
             await plugin.parts._way_back.look()
@@ -100,7 +116,7 @@ async def test_what_was_forecast_is_held_against_what_happened_before_it_returne
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observed, "WARM_UP", 0)
-    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY) as plugin:
         await serve(plugin, 240)
         await plugin.parts._way_back.look()
         returned = plugin.parts.modes.rows["zoo"]
@@ -115,7 +131,7 @@ async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
     async def unreadable(*_: object) -> None:
         raise OSError("away")
 
-    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY) as plugin:
         await serve(plugin, 240)
         monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
         await plugin.parts._way_back.look()
@@ -125,7 +141,7 @@ async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
 
 
 async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
-    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY) as plugin:
         await serve(plugin, 240)
         await plugin.parts._way_back.look()
         await plugin.parts._changes.look()
@@ -152,6 +168,53 @@ async def test_missed_deadlines_return_a_zoo_that_is_on(
         assert "missed their deadline" in plugin.parts.modes.rows["zoo"].reason
 
 
+async def test_one_key_whose_requests_fail_returns_nothing_and_the_failures_of_all_keys_do(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240, prefix="honest", keys=12, error=None)
+        await serve(plugin, 180, prefix="hostile")
+        await plugin.parts._way_back.look()
+        assert mode_of(plugin) is Mode.CANARY
+        await serve(plugin, 180, prefix="honest again", keys=12)
+        await plugin.parts._way_back.look()
+        assert mode_of(plugin) is Mode.WATCH
+        assert "(keys: 13 of 25)" in plugin.parts.modes.rows["zoo"].reason
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_requests_that_are_refused_themselves_return_nothing(
+    tmp_path: Path, status: int
+) -> None:
+    """Though their key is the only one."""
+    refused = RuntimeError("this request cannot be read")
+    refused.status_code = status  # type: ignore[attr-defined]
+    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+        await serve(plugin, 240, error=refused)
+        await plugin.parts._way_back.look()
+        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
+
+
+async def test_deadlines_missed_for_huge_prompts_return_nothing(tmp_path: Path) -> None:
+    """Though their key is the only one: such a prompt takes the deadline to read."""
+    huge = [{"role": "user", "content": "hi"}] * (HUGE_TURNS + 1)
+    async with running(tmp_path, ON, deadline_seconds=1e-9) as plugin:
+        for number in range(60):
+            await plugin.async_filter_deployments("zoo", DEPLOYMENTS, huge, call(str(number)))
+        assert plugin.counters.as_dict()["deadlines_missed"] == 60
+        assert not plugin.parts.modes.marks["zoo"]
+
+
+async def test_requests_that_cannot_be_routed_count_for_their_key(tmp_path: Path) -> None:
+    async with running(tmp_path, ON) as plugin:
+        for metadata in ({"user_api_key_hash": "a"}, {"user_api_key_hash": "b"}, {}):
+            arguments = call("r", metadata=metadata)
+            await plugin.async_filter_deployments("zoo", [None], [], arguments)
+        assert list(plugin.parts.modes.marks["zoo"]) == [
+            Mark(key, is_missed=True) for key in ("a", "b", None)
+        ]
+
+
 async def test_a_zoo_without_a_way_back_stays_on(tmp_path: Path) -> None:
     async with running(tmp_path, {"mode": "on"}, deadline_seconds=1e-9) as plugin:
         for number in range(100):
@@ -164,8 +227,8 @@ async def test_a_zoo_without_a_way_back_stays_on(tmp_path: Path) -> None:
 
 async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
     async with (
-        running(tmp_path, CANARY, deadline_seconds=5.0) as one,
-        running(tmp_path, CANARY, deadline_seconds=5.0) as two,
+        running(tmp_path, CANARY) as one,
+        running(tmp_path, CANARY) as two,
     ):
         await serve(one, 240)
         for plugin in (one, two):

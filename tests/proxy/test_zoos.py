@@ -68,6 +68,7 @@ async def test_a_name_with_slashes_is_a_name(tmp_path: Path) -> None:
         ({"revision": 0, "before": "medium"}, 422, "given 'medium'; allowed: litellm or"),
         ({"mode": "on"}, 422, "Field required"),
         ({"revision": 0, "colour": "red"}, 422, "Extra inputs"),
+        ({"revision": 0, "mode": "on", "reason": "a\0b"}, 422, "String should match pattern"),
     ],
 )
 async def test_what_bad_input_gets(

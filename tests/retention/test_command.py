@@ -21,7 +21,7 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.store import log
 from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
 from tests.support.builders import build_zoo
-from tests.support.proxy import until
+from tests.support.patience import until
 
 DATE = f"{LONG_AGO + 15 * HOUR:%Y-%m-%dT%H:%M:%S}"
 MOST = f"{LONG_AGO + 700 * HOUR:%Y-%m-%dT%H:%M:%S}"
@@ -97,6 +97,35 @@ def test_a_date_and_one_way_are_asked_for(path: Path, given: list[str]) -> None:
     assert count(path) == 30
 
 
+def test_a_key_is_erased_and_the_command_says_of_how_many_requests(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE requests SET key_alias = 'her key' WHERE position < 40")
+        connection.commit()
+        asked = "SELECT COUNT(*) FROM requests WHERE key_alias = 'her key'"
+        (own,) = connection.execute(asked).fetchone()
+
+    would = run("--database", path, "--key", "her key", "--dry-run")
+    assert would.output == f"zoo: {own} requests would be erased\n"
+    assert pruned("--database", path, "--key", "her key", "--drop")["erased"] == {"zoo": own}
+    assert count(path) == 30
+    nobody = run("--database", path, "--user", "nobody", "--drop")
+    assert nobody.output == "there are no such requests\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--key", "a"],
+        ["--key", "a", "--user", "b", "--drop"],
+        ["--key", "a", "--drop", "--dry-run"],
+        ["--user", "b", "--to", "folder"],
+        ["--user", "b", "--drop", "--forget-zoo", "zoo"],
+    ],
+)
+def test_one_owner_and_one_way_are_asked_for(path: Path, given: list[str]) -> None:
+    assert "either --drop or --dry-run" in refusal("--database", path, *given)
+
+
 def test_a_young_date_is_refused(path: Path) -> None:
     today = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     assert "at least a day ago" in refusal("--database", path, "--before", today, "--drop")
@@ -144,7 +173,7 @@ def test_a_kill_loses_nothing_and_the_next_run_finishes(
     path, folder = long_path, tmp_path / "archive"
     before = _everything(path, folder)
     process = _command(path, folder)
-    until(lambda: process.poll() is not None or STAGES[stage](path, folder), 60)
+    until(lambda: process.poll() is not None or STAGES[stage](path, folder))
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "it was over before: the test is blunt"
 

@@ -254,8 +254,36 @@ def test_an_unknown_key_is_refused_with_the_keys_known_at_its_place(
 ) -> None:
     error = refusal_of(zoo, **section)
     assert error.key == key
-    assert error.allowed == "no such key; known here: " + ", ".join(sorted(model.model_fields))
+    assert error.allowed.startswith("no such key")
+    assert error.allowed.endswith("known here: " + ", ".join(sorted(model.model_fields)))
     assert repr(error.given) in str(error)
+
+
+@pytest.mark.parametrize(
+    ("zoo", "section", "meant"),
+    [
+        ({"aplha": 0.9}, {}, "alpha"),
+        ({"Alpha": 0.9}, {}, "alpha"),
+        ({"service_levels": {"gold": {"budget_a_day": 1.0}}}, {}, "budget_per_day"),
+        ({"labels": {"jugde": {}}}, {}, "judge"),
+        ({}, {"data_base": "x"}, "database"),
+    ],
+)
+def test_the_nearest_known_key_is_suggested_for_an_unknown_one(
+    zoo: dict[str, Any], section: dict[str, Any], meant: str
+) -> None:
+    assert f"(did you mean `{meant}`?)" in refusal_of(zoo, **section).allowed
+
+
+def test_no_key_is_suggested_where_none_is_near() -> None:
+    assert refusal_of({"xyz": 1}).allowed.startswith("no such key; known here: ")
+
+
+@pytest.mark.parametrize("name", ["key_influence", "key_share"])
+def test_a_limit_of_a_keys_verdicts_from_before_is_refused_with_the_one_there_is(name: str) -> None:
+    error = refusal_of({"labels": {name: 0.02}})
+    assert error.key == "messplus.zoos.llama.labels"
+    assert error.allowed.startswith(f"`key_pull` in place of `{name}`")
 
 
 def test_the_default_level_may_not_be_configured_twice() -> None:
@@ -272,6 +300,14 @@ def test_a_missing_section_is_refused(config: dict[str, Any]) -> None:
     assert error.key == "messplus"
     assert error.given == config.get("messplus")
     assert "zoos:" in error.allowed
+
+
+@pytest.mark.parametrize("place", ["litellm_settings", "general_settings", "router_settings"])
+def test_a_section_below_one_of_litellms_is_refused_with_where_it_belongs(place: str) -> None:
+    error = refusal({place: {"messplus": {"zoos": {"llama": {"alpha": 0.9}}}}})
+    assert error.key == f"{place}.messplus"
+    assert error.given == f"a section below `{place}:`"
+    assert error.allowed == f"`messplus:` at the top level of the file, beside `{place}:`"
 
 
 @pytest.mark.parametrize("section", [{}, {"zoos": {}}, {"zoos": None}, {"zoos": []}], ids=repr)
@@ -324,7 +360,7 @@ def test_electricity_that_makes_no_sense_is_refused(
 
 def test_an_unknown_key_of_electricity_is_answered_with_those_there_are() -> None:
     error = refusal_of({"electricity": {"price_per_kwh": 0.3, "carbon": 1}})
-    assert error.allowed == "no such key; known here: carbon_per_kwh, price_per_kwh"
+    assert error.allowed.endswith("; known here: carbon_per_kwh, price_per_kwh")
 
 
 def test_carbon_is_stated_for_joules_alone() -> None:

@@ -1,9 +1,12 @@
 """Everything that goes wrong is counted; the log gets one trace a minute of each kind."""
 
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
+import litellm_messplus
 from litellm_messplus.runtime import LOG_SECONDS, Counters
 
 
@@ -44,3 +47,32 @@ def test_the_log_shows_the_exception_that_is_being_handled(
         Counters().failure("failures", "it failed")
     assert caplog.records[0].levelno == logging.WARNING
     assert "the cause" in caplog.text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\x0b", "\x85", "\u2028"], ids=ascii)
+def test_no_text_that_is_logged_looks_like_another_line(
+    caplog: pytest.LogCaptureFixture, end: str
+) -> None:
+    """Where it is quoted, and where an exception quotes it."""
+    forged = f"r1{end}14:00:00 - messplus:ERROR: forged \x1b[31m"
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        Counters().failure("failures", f"no request is {forged}")
+
+    first, *others = caplog.text.splitlines()
+    assert "no request is r1\\" in first
+    assert "forged" in "".join(others)
+    assert all(line.startswith("    ") for line in others)
+    assert "\x1b" not in caplog.text
+
+
+def test_every_line_goes_through_one_logger() -> None:
+    """What keeps a text in its line is attached to that one alone."""
+    folder = Path(litellm_messplus.__file__).parent
+    named = {
+        name
+        for path in folder.rglob("*.py")
+        for name in re.findall(r"getLogger\((.*?)\)", path.read_text(encoding="utf-8"))
+    }
+    assert named == {'"litellm_messplus"'}

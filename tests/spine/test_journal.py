@@ -19,10 +19,10 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus import following
+from litellm_messplus import backlog, following
 from litellm_messplus import journal as module
 from litellm_messplus.engine import Engine, Question
-from litellm_messplus.errors import JournalFullError
+from litellm_messplus.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
@@ -35,9 +35,7 @@ from litellm_messplus.store.entries import Kinds, decided, read_entries
 from litellm_messplus.zoo import Zoo
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo, taught
-
-SOON = 5.0
-"""Seconds that anything may take before a test gives up on it."""
+from tests.support.patience import PATIENT, turns, until_it_holds
 
 Append = Callable[[AsyncEngine, Sequence[Record]], Any]
 
@@ -46,7 +44,7 @@ Append = Callable[[AsyncEngine, Sequence[Record]], Any]
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.02)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(module, "CLOSE_SECONDS", 1.0)
+    monkeypatch.setattr(module, "CLOSE_SECONDS", PATIENT)
 
 
 @pytest.fixture
@@ -100,9 +98,7 @@ def seen_by_others(database: AsyncEngine, table: str) -> list[str]:
 
 
 async def reached(journal: Journal, position: int) -> None:
-    async with asyncio.timeout(SOON):
-        while journal.position < position:  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.005)
+    await until_it_holds(lambda: journal.position >= position)
 
 
 class AsyncpgError(Exception):
@@ -154,7 +150,7 @@ async def test_records_handed_over_together_share_a_transaction(
         return await append(database, records, **how)
 
     monkeypatch.setattr(log, "append", counted)
-    monkeypatch.setattr(module, "BATCH", 4)
+    monkeypatch.setattr(backlog, "BATCH", 4)
     async with running(build(database, engine)) as journal:
         for number in range(10):
             journal.write(request(f"r{number}"))
@@ -170,7 +166,7 @@ async def test_what_is_written_durably_is_seen_by_another_connection_on_return(
     async with running(build(database, engine, flush_seconds=3600)) as journal:
         journal.write(request())
         journal.write(served_call())
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             await journal.write_durably(label(value=0.0))
         assert seen_by_others(database, "requests") == ["r1"]
         assert seen_by_others(database, "calls") == ["r1.0"]
@@ -191,9 +187,9 @@ async def test_a_durable_write_does_not_return_before_the_commit(
     monkeypatch.setattr(log, "append", held)
     async with running(build(database, engine)) as journal:
         writing = asyncio.create_task(journal.write_durably(request()))
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             await entered.wait()
-            await asyncio.sleep(0.05)
+            await turns()
             assert not writing.done()
             assert bits(engine) == bits(build_engine(engine.zoo))
             let_go.set()
@@ -216,7 +212,7 @@ async def test_a_client_that_hangs_up_does_not_take_its_label_along(
 
 
 async def test_flushing_nothing_returns_at_once(database: AsyncEngine, engine: Engine) -> None:
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(PATIENT):
         await build(database, engine).flush()  # not even started
 
 
@@ -255,12 +251,17 @@ async def test_a_request_counts_once_before_and_after_it_is_written(
 UNWRITABLE = pytest.mark.parametrize(
     "bad",
     [
-        request("r1"),
+        request("r9", chosen=None),
         served_call("r2", role=None),
         served_call("r2", completion_tokens=2**63),
         served_call("r2", response_id={"not": "a text"}),
     ],
-    ids=["an id twice", "a missing value", "a number out of range", "a value of another type"],
+    ids=[
+        "a request without a choice",
+        "a missing value",
+        "a number out of range",
+        "a value of another type",
+    ],
 )
 
 
@@ -273,7 +274,7 @@ async def test_a_record_that_cannot_be_written_is_dropped_and_does_not_hold_up_t
         await journal.flush()
         for record in (request("r2"), bad, request("r3"), request("r4")):
             journal.write(record)
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(PATIENT):
             await journal.flush()
         assert seen_by_others(database, "requests") == ["r1", "r2", "r3", "r4"]
         assert seen_by_others(database, "calls") == []
@@ -288,7 +289,7 @@ async def test_whoever_waits_for_a_record_that_cannot_be_written_is_told(
 ) -> None:
     async with running(build(database, engine)) as journal:
         journal.write(request("r1"))
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(PATIENT):
             with pytest.raises((SQLAlchemyError, OverflowError)):
                 await journal.write_durably(bad)
             await journal.write_durably(request("r5"))
@@ -299,7 +300,7 @@ async def test_a_record_that_is_dropped_is_named_in_the_log_and_not_shown(
     database: AsyncEngine, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(build(database, engine)) as journal:
-        for record in (request("r1"), request("r1", prompt="what a user wrote"), request("r2")):
+        for record in (request("r1"), request("r9", chosen=None, prompt="what a user wrote")):
             journal.write(record)
         await journal.flush()
     assert "dropped a RequestRecord" in caplog.text
@@ -313,9 +314,7 @@ async def test_a_log_that_fails_says_so_without_the_words_that_were_to_be_writte
         await connection.execute(text("ALTER TABLE requests RENAME TO mislaid"))
     async with running(build(database, engine, counters)) as journal:
         journal.write(request("r1", prompt="what a user wrote"))
-        async with asyncio.timeout(SOON):
-            while "journal_failures" not in counters.as_dict():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until_it_holds(lambda: "journal_failures" in counters.as_dict())
         async with database.begin() as connection:
             await connection.execute(text("ALTER TABLE mislaid RENAME TO requests"))
     assert "the log cannot be written" in caplog.text
@@ -339,7 +338,7 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
     async with running(build(database, engine, counters)) as journal:
         for record in (request("r1"), request("r2", litellm_call_id="x" * 256), request("r3")):
             journal.write(record)
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(PATIENT):
             await journal.flush()
     assert seen_by_others(database, "requests") == ["r1", "r3"]
     assert counters.as_dict() == {"records_dropped": 1}
@@ -356,10 +355,77 @@ async def test_a_request_that_was_dropped_gives_its_number_back(
     assert engine.situation(question).t == 1
 
 
+async def test_nothing_is_logged_about_a_request_that_was_dropped(
+    database: AsyncEngine, engine: Engine, counters: Counters
+) -> None:
+    async with running(build(database, engine, counters)) as journal:
+        journal.write(request("r9", chosen=None))
+        journal.write(served_call("r9"))
+        journal.write(request("r1"))
+        with pytest.raises(UnloggedRequestError):
+            await journal.write_durably(label("r9"))
+        journal.write(served_call("r9", call_id="r9.1"))  # and of what comes later, nothing either
+        await journal.flush()
+    assert counters.as_dict() == {"records_dropped": 4}
+    assert seen_by_others(database, "requests") == ["r1"]
+    assert seen_by_others(database, "calls") == seen_by_others(database, "labels") == []
+
+
+async def test_a_verdict_on_a_request_that_the_full_backlog_dropped_is_refused(
+    database: AsyncEngine, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = build(database, engine)
+    with monkeypatch.context() as full:
+        full.setattr(backlog, "LONGEST", 1)
+        journal.write(request("r1"))
+        journal.write(request("r2"))
+    async with running(journal):
+        with pytest.raises(UnloggedRequestError):
+            await journal.write_durably(label("r2"))
+        await journal.write_durably(label("r1"))
+    assert seen_by_others(database, "labels") == ["label-r1-0"]
+
+
+async def test_the_requests_that_were_dropped_are_remembered_within_a_bound(
+    database: AsyncEngine, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "LONGEST", 0)
+    monkeypatch.setattr(module, "REMEMBERED", 3)
+    journal = build(database, engine)
+    for number in range(10):
+        journal.write(request(f"r{number}"))
+    assert list(journal._unlogged) == ["r7", "r8", "r9"]
+
+
+async def test_what_was_committed_though_the_answer_was_lost_is_acknowledged(
+    database: AsyncEngine, engine: Engine, counters: Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that breaks in the commit: the records are there, and come a second time."""
+    append, broken_commits = log.append, 1
+
+    async def broken(database: AsyncEngine, records: Sequence[Record], **how: Any) -> log.Appended:
+        nonlocal broken_commits
+        appended = await append(database, records, **how)
+        if broken_commits:
+            broken_commits -= 1
+            raise InterfaceError("COMMIT", {}, Exception("closed"), connection_invalidated=True)
+        return appended
+
+    monkeypatch.setattr(log, "append", broken)
+    async with running(build(database, engine, counters)) as journal:
+        journal.write(request())
+        await journal.write_durably(label())
+        await journal.write_durably(label(label_id="later"))
+        await reached(journal, 3)
+    assert counters.as_dict() == {"journal_failures": 1}
+    assert seen_by_others(database, "labels") == ["label-r1-0", "later"]
+    assert bits(engine) == bits(await fold_all(database, engine.zoo))
+
+
 async def test_a_full_backlog_drops_and_counts_what_comes_on_top(
     database: AsyncEngine, engine: Engine, counters: Counters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONGEST_BACKLOG", 2)
+    monkeypatch.setattr(backlog, "LONGEST", 2)
     journal = build(database, engine, counters)
     for number in range(5):
         journal.write(request(f"r{number}"))
@@ -372,10 +438,10 @@ async def test_a_full_backlog_drops_and_counts_what_comes_on_top(
 async def test_a_label_that_the_full_backlog_drops_is_not_acknowledged(
     database: AsyncEngine, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LONGEST_BACKLOG", 1)
+    monkeypatch.setattr(backlog, "LONGEST", 1)
     async with running(build(database, engine)) as journal:
         journal.write(request())
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             with pytest.raises(JournalFullError):
                 await journal.write_durably(label())
     assert seen_by_others(database, "labels") == []
@@ -419,7 +485,7 @@ async def test_nothing_is_lost_while_the_database_is_away(
     async with running(build(database, engine, counters)) as journal:
         for record in records:
             journal.write(record)
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             await journal.write_durably(label("r1", 0.0, label_id="last"))
     assert counters.as_dict() == {"journal_failures": times}
     assert await log.head(database) == len(records) + 1
@@ -440,10 +506,8 @@ async def test_nothing_is_lost_while_others_hold_every_connection(
                 await others.enter_async_context(database.connect())
             journal.write(request("r1"))
             journal.write(request("r2"))
-            async with asyncio.timeout(SOON):
-                while "journal_failures" not in counters.as_dict():  # noqa: ASYNC110
-                    await asyncio.sleep(0.005)
-        async with asyncio.timeout(SOON):
+            await until_it_holds(lambda: "journal_failures" in counters.as_dict())
+        async with asyncio.timeout(PATIENT):
             await journal.flush()
     assert seen_by_others(database, "requests") == ["r1", "r2"]
     assert "records_dropped" not in counters.as_dict()
@@ -468,7 +532,7 @@ async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
     monkeypatch.setattr(module, "read_entries", away)
     async with running(build(database, engine, counters)) as journal:
         journal.write(request())
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             await journal.write_durably(label(value=0.0))
         assert seen_by_others(database, "labels") == ["label-r1-0"]
         await reached(journal, 2)
@@ -509,12 +573,14 @@ async def test_two_workers_end_in_the_same_state(
     """And in that of a third, which starts afterwards."""
     databases = [database, create_engine(database_url)]
     engines = [build_engine(zoo), build_engine(zoo)]
+    both = asyncio.Barrier(2)
 
     async def work(journal: Journal, prefix: str) -> None:
         for number, record in enumerate(traffic(40, prefix=prefix)):
             journal.write(record)
             if number % 7 == 0:
                 await journal.flush()
+                await both.wait()  # SQLite's lock is not fair
             elif number % 3 == 0:
                 await asyncio.sleep(0)
         await journal.flush()
@@ -556,7 +622,7 @@ async def test_closing_writes_everything_and_takes_a_snapshot(
     records = traffic(20)
     for record in records:
         journal.write(record)
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(PATIENT):
         await journal.close()
     assert await log.head(database) == len(records)
     taken = await newest_snapshot(database, engine)
@@ -582,7 +648,7 @@ async def test_closing_does_not_wait_for_ever_and_says_what_it_leaves(
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(log, "append", failing(1_000_000))
-    async with asyncio.timeout(SOON), running(build(database, engine)) as journal:
+    async with asyncio.timeout(PATIENT), running(build(database, engine)) as journal:
         journal.write(request())
         journal.write(served_call())
     assert "closed with 2 records unwritten" in caplog.text
@@ -612,7 +678,7 @@ async def test_a_snapshot_is_taken_when_enough_was_folded(
             await journal.write_durably(request(f"r{number}"))
         assert await newest_snapshot(database, engine) is None
         await journal.write_durably(request("r9"))
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENT):
             while (taken := await newest_snapshot(database, engine)) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         assert taken.position == 10

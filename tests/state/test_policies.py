@@ -18,6 +18,7 @@ from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.policies import BUILDERS, build_policy
 from litellm_messplus.state.policy import Policy
 from tests.support.builders import LARGE, MEDIUM, SMALL, build_zoo, example, pair
+from tests.support.patience import PATIENT
 
 NAMES = (SMALL, MEDIUM, LARGE)
 PAPER = build_zoo(policy="paper").settings
@@ -75,7 +76,7 @@ def test_torch_is_imported_only_for_such_heads() -> None:
         "build_policy(settings, ('a',), 2, is_fast=True); assert 'torch' not in sys.modules;"
         "build_policy(settings, ('a',), 2, is_fast=False); assert 'torch' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENT)
 
 
 def test_without_torch_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

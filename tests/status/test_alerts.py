@@ -12,11 +12,11 @@ from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
-from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, journal_alerts
+from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, failure_alerts
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.queries import RECENT_DECISIONS
 from litellm_messplus.status.report import LiveLevel, Source, Status
-from litellm_messplus.store.audits import KeyVerdicts
+from litellm_messplus.store.key_activity import KeyVerdicts
 from tests.status.conftest import read
 from tests.support.history import History, migrated
 from tests.support.seeded import Case, add
@@ -40,6 +40,7 @@ def test_all_is_well() -> None:
         ({"is_out_of_reach": True}, AlertKind.OUT_OF_REACH),
         ({"live": LiveLevel(queue=3.0, is_within_reach=False)}, AlertKind.OUT_OF_REACH),
         ({"counters": {"journal_failures": 2, "deadlines_missed": 1}}, AlertKind.JOURNAL),
+        ({"counters": {"lines_unshared": 2}}, AlertKind.UNSHARED),
     ],
 )
 def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -> None:
@@ -53,7 +54,7 @@ def test_the_newest_requests_alone_may_miss_the_promise() -> None:
     assert kinds(found) == [AlertKind.NOT_KEPT]
     assert found.alerts[0].message == (
         "the promise was not kept over the last 500 requests: "
-        "50.0% satisfied (45.6% to 54.4%) of 500 answered, promised 70.0%"
+        "50.0 % satisfied (45.6 to 54.4 %) of 500 answered, promised 70.0 %"
     )
 
 
@@ -120,7 +121,7 @@ def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
 
     (alert,) = found.alerts
     assert (alert.kind, alert.zoo, alert.service_level) == (AlertKind.KEY_HELD, *KEY)
-    assert alert.message == "keys said more than counts: 0123abcd (30 of 40 verdicts)"
+    assert alert.message == "keys said more than counts: 0123abcd (30 of 40 labels)"
 
 
 def test_what_labels_cost_is_said_beside_what_is_saved() -> None:
@@ -183,7 +184,15 @@ def test_the_policy_says_so_where_nothing_can_hold_alpha() -> None:
 
 
 def test_no_failures_no_alert() -> None:
-    assert journal_alerts({"journal_failures": 0, "deadlines_missed": 3}) == []
+    assert failure_alerts({"journal_failures": 0, "deadlines_missed": 3}) == []
+
+
+def test_gates_that_failed_stand_as_an_alert_that_says_who_served() -> None:
+    (found,) = failure_alerts({"gate_failures": 3})
+
+    assert found.kind is AlertKind.GATES
+    assert "gate_failures 3" in found.message
+    assert "the largest served" in found.message
 
 
 def alert(kind: AlertKind = AlertKind.NOT_KEPT, message: str = "60 %") -> Alert:

@@ -106,11 +106,22 @@ def test_the_table(database: Path) -> None:
         "usd, in no cost above",
         "counts: agreement",
         "2 ms,",
-        "J a request",
+        "joule a request",
         "not measured",
     )
     for words in expected:
         assert words in output, words
+
+
+def test_in_eighty_columns_no_name_and_no_figure_is_cut(database: Path) -> None:
+    arguments = ["--database", str(database), "--full"]
+    output = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"}).output
+    tables = output[output.index("service level default") :]
+
+    assert "…" not in tables
+    assert all(len(line) <= 80 for line in tables.splitlines())
+    for each in read(database).calibration[0].candidates:
+        assert tables.count(each.candidate) > len(each.bins)
 
 
 def test_the_picture(database: Path, elsewhere: Path) -> None:

@@ -108,7 +108,7 @@ async def test_the_table_is_for_people(empty: AsyncEngine) -> None:
     console = Console(width=200)
     with console.capture() as shown:
         console.print(render(await read_status(empty)))
-    (row,) = [line for line in shown.get().splitlines() if "50.0% (2 tool_loop)" in line]
+    (row,) = [line for line in shown.get().splitlines() if "50.0 % (2 tool_loop)" in line]
     assert [cell.strip() for cell in row.strip("│").split("│")] == [
-        "zoo, default", "1", "4.0", "20", "50.0% (2 tool_loop)", "0", "0", "1", "0",
+        "zoo, default", "1", "4", "20", "50.0 % (2 tool_loop)", "0", "0", "1", "0",
     ]  # fmt: skip

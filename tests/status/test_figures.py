@@ -328,6 +328,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
         "candidates": [],
         "switches": [],
         "conversations": [],
+        "incidents": [],
     }
 
 

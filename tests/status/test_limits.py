@@ -81,8 +81,8 @@ def test_the_tables_have_a_row_for_each_limit_and_say_what_binds() -> None:
     given_out = 10.0 * (0.5 + AHEAD_SECONDS / DAY)
     for words in (
         "longer than 2 s",
-        "6.0 % (4.2 % to 8.4 %), 5.0 % may",
-        f"4 of 10, {given_out:.6g} given out so far",
+        "6.0 % (4.2 to 8.4 %), 5.0 % may",
+        f"4 of 10, {given_out:.4g} given out so far",
         "what binds",
     ):
         assert words in text

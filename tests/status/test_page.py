@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.influence import Audit, estimate
+from litellm_messplus.labels.response_bias import Audit, estimate
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,

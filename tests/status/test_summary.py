@@ -112,7 +112,7 @@ def test_one_figure_where_the_best_single_model_is_the_largest() -> None:
 
     assert shown.count("saved against") == 1
     assert "saved against large" in shown
-    assert "large, the largest: 90.0% satisfied, 0.04 a call" in shown
+    assert "large, the largest: 90.0 % satisfied, 0.04 a call" in shown
 
 
 def test_each_figure_names_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_each_figure_names_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "saved against large" in shown
     assert "saved against small, an estimate" in shown
-    assert "small: 75.0% satisfied, 0.02 a call" in shown
+    assert "small: 75.0 % satisfied, 0.02 a call" in shown
 
 
 def test_the_verdict_is_the_same_in_the_table() -> None:

@@ -66,7 +66,7 @@ async def test_a_watched_zoo_has_its_forecast_and_no_promise(log_database: Async
     assert Status.of(found.as_dict()) == found
     lines = [line.plain for line in summary(found)]
     assert lines[-1].startswith("zoo: watch, before large; routing is forecast at 90.0 % (")
-    assert lines[-1].endswith("satisfied, 5 a request (5 to 5)")
+    assert lines[-1].endswith("satisfied, 5 (5 to 5) a request")
 
 
 async def test_a_zoo_that_is_on_has_no_line_of_its_own(log_database: AsyncEngine) -> None:
@@ -106,6 +106,6 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
     assert switched.happened.as_dict() == came
     assert Status.of(found.as_dict()) == found
     assert list(switch_lines(found.switches))[1] == (
-        "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 a request (0.1 to 0.3); "
+        "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 (0.1 to 0.3) a request; "
         "happened: 60.0 % satisfied, 0.25 a request, 120 requests"
     )

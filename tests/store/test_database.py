@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate, migrations_folder
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.schema import migrations_folder
 from litellm_messplus.store.tables import metadata
 from tests.support.builders import request
+from tests.support.patience import until_it_holds
 
 
 async def refusal(url: str) -> ConfigurationError:
@@ -39,9 +42,9 @@ async def refusal(url: str) -> ConfigurationError:
 
 async def workers_ended() -> None:
     """SQLAlchemy does not wait for a broken connection's thread, which reports to this loop."""
-    async with asyncio.timeout(5.0):
-        while any("_connection_worker" in each.name for each in threading.enumerate()):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until_it_holds(
+        lambda: not any("_connection_worker" in each.name for each in threading.enumerate())
+    )
 
 
 async def test_the_migrations_make_exactly_the_tables_of_the_code(database: AsyncEngine) -> None:
@@ -178,6 +181,17 @@ def test_another_driver_is_refused_with_those_that_are_allowed(url: str) -> None
         create_engine(url)
     assert (caught.value.key, caught.value.given) == ("messplus.database", url)
     assert caught.value.allowed == "a URL of sqlite+aiosqlite or postgresql+asyncpg"
+
+
+def test_a_driver_that_is_not_installed_is_refused_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(ConfigurationError) as caught:
+        create_engine("postgresql+asyncpg://me:hunter2@host/db")
+    assert caught.value.key == "messplus.database"
+    assert "pip install 'litellm-messplus[postgres]'" in caught.value.allowed
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_refused_url_does_not_show_its_password() -> None:

@@ -15,11 +15,12 @@ from litellm_messplus import journal as module
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.journal import Journal
 from litellm_messplus.runtime import Counters
-from litellm_messplus.status.alerts import journal_alerts
+from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.store import log
 from litellm_messplus.store.database import DatabaseFileGoneError, create_engine
 from tests.support.builders import build_engine, label, request
 from tests.support.folding import only_zoo
+from tests.support.patience import PATIENT
 
 
 @pytest.fixture
@@ -100,11 +101,11 @@ async def test_whoever_waits_is_told_and_it_is_counted_and_an_alert(
     journal.start()
     await journal.write_durably(request())
     remove(path)
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(PATIENT):
         with pytest.raises(DatabaseFileGoneError):
             await journal.write_durably(label())
     assert counters.as_dict()["database_file_gone"] >= 1
-    (alert,) = journal_alerts(counters.as_dict())
+    (alert,) = failure_alerts(counters.as_dict())
     assert "database_file_gone" in alert.message
     await journal.close()
 

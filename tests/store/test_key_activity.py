@@ -3,13 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.influence import KeyActivity, LevelActivity
+from litellm_messplus.labels.key_pull import KeyActivity, LevelActivity, Tally
 from litellm_messplus.records import LabelRecord, RequestRecord
-from litellm_messplus.store import audits as module
+from litellm_messplus.store import key_activity as module
 from litellm_messplus.store import log
-from litellm_messplus.store.audits import KeyVerdicts, activity, heaviest_keys
+from litellm_messplus.store.key_activity import KeyVerdicts, activity, heaviest_keys
 from tests.support.builders import label, request
 
 NOW = datetime.now(UTC)
@@ -43,7 +44,9 @@ async def fill(database: AsyncEngine) -> None:
             said("a1", 0.0, "held", weight=0.0),
             said("old", 0.5),  # today, of a request of yesterday
             said("old", 0.5, "yesterday", created_at=LONG_AGO, number=1),
-            said("a2", 1.0, "judged", kind="judge", source="judge"),
+            said("a2", 1.0, "judged", kind="judge", source="judge", weight=0.5),
+            said("a3", 0.0, "cut", kind="check", source="check:complete"),
+            said("a4", 1.0, "went on", kind="implicit", source="implicit", weight=0.3),
             said("b0", 0.0),
             said("g1", 1.0),
         ],
@@ -52,11 +55,12 @@ async def fill(database: AsyncEngine) -> None:
 
 async def test_what_each_key_said_and_asked_at_a_service_level(database: AsyncEngine) -> None:
     await fill(database)
+    alice = KeyActivity(5, Tally(3.3, 1.8), faults=1.0)
     assert await activity(database, "zoo", "default") == LevelActivity(
-        8, {"alice": KeyActivity(5, 3, 1.5), "bob": KeyActivity(3, 1, 0.0)}, of_no_key=1
+        8, {"alice": alice, "bob": KeyActivity(3, Tally(1.0, 0.0))}, judges=Tally(0.5, 0.5)
     )
     assert await activity(database, "zoo", "gold") == LevelActivity(
-        1, {"alice": KeyActivity(1, 1, 1.0)}
+        1, {"alice": KeyActivity(1, Tally(1.0, 1.0))}
     )
     assert await activity(database, "another", "default") == LevelActivity(0, {})
 
@@ -67,7 +71,7 @@ async def test_the_heaviest_keys_come_first(database: AsyncEngine) -> None:
         found = await heaviest_keys(connection, 10)
         assert await heaviest_keys(connection, 1) == found[:1]
     assert found == [
-        KeyVerdicts("zoo", "default", "alice", 5, 5, 3, 0.5, 1),
+        KeyVerdicts("zoo", "default", "alice", 5, 7, 5, 0.5, 1),
         KeyVerdicts("zoo", "default", "bob", 3, 1, 1, 0.0, 0),
         KeyVerdicts("zoo", "gold", "alice", 1, 1, 1, 1.0, 0),
     ]
@@ -82,6 +86,21 @@ async def test_only_so_many_keys_are_read(database: AsyncEngine) -> None:
     assert found.requests == len(keys)
 
 
-async def test_a_request_without_a_key_is_nobodys(database: AsyncEngine) -> None:
-    await log.append(database, [asked("r1", None), said("r1", 1.0)])
-    assert (await activity(database, "zoo", "default")).keys == {None: KeyActivity(0, 1, 1.0)}
+async def test_no_more_of_the_log_is_read_than_its_newest_records(
+    database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early = NOW - timedelta(hours=1)
+    old = request("r0", key_hash="alice", created_at=early)
+    await log.append(database, [old, said("r0", 1.0, created_at=early)])
+    await log.append(database, [asked(f"r{n}", "alice") for n in range(1, 5)])
+    assert (await activity(database, "zoo", "default")).requests == 5
+
+    monkeypatch.setattr(module, "MOST_RECORDS", 4)
+
+    assert await activity(database, "zoo", "default") == LevelActivity(4)
+
+
+async def test_requests_without_a_key_are_those_of_one(database: AsyncEngine) -> None:
+    await log.append(database, [asked("r1", None), asked("r2", None), said("r1", 1.0)])
+    keys = (await activity(database, "zoo", "default")).keys
+    assert keys == {None: KeyActivity(2, Tally(1.0, 1.0))}

@@ -1,7 +1,6 @@
 """The tables of sums say what the log says, after whatever was written in whatever batches."""
 
-import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from random import Random
@@ -37,25 +36,32 @@ from litellm_messplus.store.tables import (
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
 from tests.support.markdown import ROOT, Document
+from tests.support.postgres import Postgres, postgres_server
 from tests.support.summing import assert_sums_are_the_logs, eventful, write
 
-POSTGRES = "MESSPLUS_TEST_POSTGRES"
-"""Names a URL of an empty Postgres database, where there is one to test on."""
 LOGGED = (requests, calls, labels, gradings, call_energy, label_precedence)
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres_server() as running:
+        yield running
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-async def summed(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AsyncEngine]:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+    found: Postgres = request.getfixturevalue("server")
+    return found.database()
+
+
+@pytest.fixture
+async def summed(url: str) -> AsyncIterator[AsyncEngine]:
     """An empty log at this code's version, on each database."""
-    url = f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
-    if request.param == "postgres":
-        given = os.environ.get(POSTGRES)
-        if given is None:
-            pytest.skip(f"{POSTGRES} names no database")
-        url = given
     engine = create_engine(url)
     await migrate(engine)
-    await empty(engine)
     yield engine
     await engine.dispose()
 

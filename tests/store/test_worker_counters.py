@@ -17,6 +17,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.side_tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running
+from tests.support.patience import PATIENT
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -238,7 +239,7 @@ async def test_what_is_counted_is_saved_though_nobody_asks(
     monkeypatch.setattr(shared_counters, "SAVE_SECONDS", 0.02)
     worker = shared(database, own := counted(1))
     for expected in (1, 2):
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(PATIENT):
             while await saved(database) != expected:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.01)
         own.add("features_late")

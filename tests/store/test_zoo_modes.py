@@ -14,6 +14,7 @@ from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.builders import NOW, request, served_call
+from tests.support.patience import until_it_holds
 from tests.support.switches import assert_forecast_beside_happened
 
 ROW = ModeRow("zoo", 1, "canary", 0.1, "large", "key", "because", NOW, "f" * 16)
@@ -108,9 +109,7 @@ async def test_another_worker_sees_a_change(database: AsyncEngine) -> None:
     following.start()
     try:
         await changes(database, one).change("zoo", ZooMode(Mode.ON, 0.1, "large", 1), "key", "go")
-        async with asyncio.timeout(2.0):
-            while two.now["zoo"].mode is not Mode.ON:  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0.02)
+        await until_it_holds(lambda: two.now["zoo"].mode is Mode.ON)
     finally:
         await following.close()
 
@@ -135,7 +134,7 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
 
     following = Silent(database, modes, counters)
     following.start()
-    await asyncio.sleep(0.05)
+    await until_it_holds(lambda: bool(counters.as_dict()))
     await following.close()
 
     assert modes.now["zoo"] == ZooMode(Mode.CANARY, 0.2, "large", 1)

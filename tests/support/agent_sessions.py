@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.proxy import Proxy, until, zoo_config
+from tests.support.patience import until
+from tests.support.proxy import Proxy, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 LOOP = 5
@@ -140,6 +141,6 @@ def turns_of(
     def found() -> dict[str, dict[str, Any]]:
         return {row["request_id"]: row for row in proxy.rows(query)}
 
-    until(lambda: wanted <= found().keys(), 30.0, lambda: proxy.log[-4000:])
+    until(lambda: wanted <= found().keys(), lambda: proxy.log[-4000:])
     rows = found()
     return [[rows[each] for each in one] for one in ids]

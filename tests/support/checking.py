@@ -28,6 +28,8 @@ def ended(
     is_served: bool = True,
     parameters: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
+    is_limited: bool = False,
+    is_refused: bool = False,
 ) -> AnsweredCall:
     """A text is an answer of these words."""
     asked = Asked(
@@ -40,6 +42,7 @@ def ended(
         conversation=Conversation.of_text("What is 6 * 7?"),
         parameters=parameters or {},
         metadata=metadata or {},
+        is_limited=is_limited,
     )
     return AnsweredCall(
         asked=asked,
@@ -49,6 +52,7 @@ def ended(
         calls=1,
         ended_at=NOW,
         answer=Answer(answer) if isinstance(answer, str) else answer,
+        is_refused=is_refused,
     )
 
 

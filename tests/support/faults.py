@@ -8,7 +8,7 @@ from tests.support.acknowledged import lost_labels, what_is_wrong
 from tests.support.load import Load, Tally
 from tests.support.proxy import Proxy
 
-HEADER = ("fault", "served", "failed", "acknowledged", "lost", "note")
+HEADER = ("fault", "served", "failed", "acknowledged", "lost", "kills", "ended", "note")
 
 
 class Fault(StrEnum):
@@ -16,6 +16,7 @@ class Fault(StrEnum):
 
     KILLED = "proxy killed"
     DISK_FULL = "disk full"
+    TEMPORARY_FULL = "temporary folder full"
     LOCKED = "database locked"
     FILE_GONE = "database file gone"
     READ_ONLY = "database read-only"
@@ -33,14 +34,34 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """Of one fault: requests served and failed through us, labels acknowledged and lost."""
+    """Of one fault: requests served and failed through us, labels acknowledged and lost, how often
+    the test killed the proxy, and how often the fault ended it."""
 
     fault: Fault
     served: int
     failed: int
     acknowledged: int
     lost: int
+    kills: int
+    ended: int
     note: str
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """Hostile keys that were tried, and by how much the worst moved the others."""
+
+    tried: int
+    points: float
+    cost: float
+
+    @property
+    def line(self) -> str:
+        """Say it in one line."""
+        return (
+            f"attacks of keys tried {self.tried}; the others moved by at most {self.points:.1f} "
+            f"points, their cost {self.cost:.2f} times"
+        )
 
 
 def conclude(
@@ -62,11 +83,12 @@ def conclude(
     database = str(proxy.config["messplus"]["database"])
     lost = lost_labels(database, tally.acknowledged)
     failed = tally.failed + (0 if cuts else tally.cut) + (0 if broken else tally.broken)
-    rows.append(
-        Row(fault, tally.served, failed, len(tally.acknowledged), len(lost), _note(tally, note))
-    )
+    acknowledged = len(tally.acknowledged)
+    counts = tally.served, failed, acknowledged, len(lost), proxy.kills, proxy.ended
+    rows.append(Row(fault, *counts, _note(tally, note)))
     assert failed == 0, f"{tally.words}, {tally.cut} connections cut\n{proxy.log[-4000:]}"
     assert lost == {}
+    assert proxy.ended == 0, proxy.log[-4000:]
     assert tally.served > 0
     assert tally.acknowledged
     assert what_is_wrong(database, Path(proxy.folder / "config.yaml")) == []
@@ -87,3 +109,14 @@ def render(rows: list[Row]) -> list[str]:
         " | ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]])
         for line in cells
     ]
+
+
+def total(rows: list[Row]) -> str:
+    """The sums of the table, in one line."""
+    kills, acknowledged, lost, ended = (
+        sum(column)
+        for column in zip(
+            *((row.kills, row.acknowledged, row.lost, row.ended) for row in rows), strict=True
+        )
+    )
+    return f"kills {kills}, acknowledged {acknowledged}, lost {lost}, ended by a fault {ended}"

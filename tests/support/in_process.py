@@ -17,7 +17,7 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.lines import read_conversation_key
-from tests.support.proxy import PATIENT
+from tests.support.patience import PATIENT
 
 
 def deployment(model: str, price: float) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The plugin beside LiteLLM's own router, whose models a test adds, edits and removes."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 
 import litellm
 import pytest
-from litellm.types.router import Deployment as LiteLLMDeployment
 
 from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
@@ -19,8 +17,9 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from tests.support import litellm_router
 from tests.support.in_process import url
-from tests.support.proxy import PATIENT
+from tests.support.patience import PATIENT, until_it_holds
 
 Deployment = dict[str, Any]
 
@@ -65,19 +64,16 @@ class LiveProxy:
             "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
             "metadata": {"user_api_key_hash": "key", **metadata},
         }
-        found = await self.router.async_get_healthy_deployments(
-            model, arguments, messages=[{"role": "user", "content": "What is this?"}]
-        )
-        assert isinstance(found, list)
-        return [each["model_info"]["id"] for each in found]
+        messages = [{"role": "user", "content": "What is this?"}]
+        return await litellm_router.healthy(self.router, model, arguments, messages=messages)
 
     def put(self, given: Deployment) -> None:
         """Add a deployment, or put it in the place of the one of its id, as LiteLLM's reconcile
         does."""
-        self.router.upsert_deployment(LiteLLMDeployment(**given))
+        litellm_router.put(self.router, given)
 
     def remove(self, identity: str) -> None:
-        self.router.delete_deployment(id=identity)
+        litellm_router.remove(self.router, identity)
 
     async def swept(self) -> None:
         """Let the plugin look at the router, and the log be folded in."""
@@ -89,11 +85,8 @@ class LiveProxy:
         journal = self.plugin.parts.journal
         await journal.flush()
         journal.follow()
-        async with asyncio.timeout(10.0):
-            while journal.position < await log.head(  # noqa: ASYNC110 - another task folds
-                self.plugin.parts._database
-            ):
-                await asyncio.sleep(0.01)
+        head = await log.head(self.plugin.parts._database)
+        await until_it_holds(lambda: journal.position >= head)
 
 
 @asynccontextmanager

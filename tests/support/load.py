@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import httpx
 
-from tests.support.proxy import Proxy, until
+from tests.support.patience import until
+from tests.support.proxy import Proxy
 
 JUDGING = 4
 """Clients that say what they think of each answer."""
@@ -80,15 +81,15 @@ class Load:
         if self._thread.is_alive():
             raise AssertionError("a client hangs")
 
-    def until_acknowledged(self, more: int, seconds: float = 60.0) -> None:
+    def until_acknowledged(self, more: int) -> None:
         """Wait until so many more labels are acknowledged than now."""
         enough = len(self.tally.acknowledged) + more
-        until(lambda: len(self.tally.acknowledged) >= enough, seconds, self._explain)
+        until(lambda: len(self.tally.acknowledged) >= enough, self._explain)
 
-    def until_served(self, more: int, seconds: float = 60.0) -> None:
+    def until_served(self, more: int) -> None:
         """Wait until so many more requests are served than now."""
         enough = self.tally.served + more
-        until(lambda: self.tally.served >= enough, seconds, self._explain)
+        until(lambda: self.tally.served >= enough, self._explain)
 
     def _explain(self) -> str:
         return f"{self.tally}\n{self._proxy.log[-4000:]}"

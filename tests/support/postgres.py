@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,28 +17,12 @@ from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from tests.support.packages import program
+from tests.support.patience import PATIENT
 from tests.support.ports import free_port
 
 USER = "postgres"
 """Whom the server runs as where the tests run as root: it refuses to be root."""
-START_SECONDS = 60
-
-
-def missing() -> str | None:
-    """Why no server can be started here; None where one can."""
-    if _programs() is None:
-        return "Postgres is not installed (Debian: apt-get install postgresql)"
-    if find_spec("asyncpg") is None:
-        return "asyncpg is not installed (pip install 'litellm-messplus[postgres]')"
-    return None
-
-
-def _programs() -> Path | None:
-    """The folder that `initdb` and `postgres` are in; Debian keeps them out of the PATH."""
-    found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else []
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((each for each in folders if (each / "postgres").exists()), None)
 
 
 @dataclass
@@ -47,6 +30,7 @@ class Postgres:
     """Its data lie in ``folder``. As an operator would have it: every commit reaches the disk."""
 
     folder: Path
+    programs: Path
     connections: int = 100
     port: int = field(default_factory=free_port)
     _server: subprocess.Popen[bytes] | None = None
@@ -54,12 +38,9 @@ class Postgres:
 
     def create(self) -> None:
         """Make its files, and start."""
-        programs = _programs()
-        if programs is None:
-            raise RuntimeError(missing())
         options = ("--auth=trust", f"--username={USER}", "--no-sync", "--encoding=UTF8")
         subprocess.run(
-            [programs / "initdb", *options, "--locale=C", self.folder / "data"],
+            [self.programs / "initdb", *options, "--locale=C", self.folder / "data"],
             check=True,
             capture_output=True,
             **self._as_somebody(),
@@ -67,8 +48,15 @@ class Postgres:
         self.start()
 
     def start(self) -> None:
-        programs = _programs()
-        assert programs is not None
+        self._launch()
+        asyncio.run(self._answers())
+
+    async def start_again(self) -> None:
+        """The same inside an event loop."""
+        self._launch()
+        await self._answers()
+
+    def _launch(self) -> None:
         arguments = {
             "port": self.port,
             "listen_addresses": "127.0.0.1",
@@ -78,12 +66,11 @@ class Postgres:
         options = [f"--{name}={value}" for name, value in arguments.items()]
         with (self.folder / "server.log").open("ab") as log:
             self._server = subprocess.Popen(
-                [programs / "postgres", "-D", self.folder / "data", *options],
+                [self.programs / "postgres", "-D", self.folder / "data", *options],
                 stdout=log,
                 stderr=log,
                 **self._as_somebody(),
             )
-        asyncio.run(self._answers())
 
     def stop(self) -> None:
         """As an operator would, at once: whoever is connected is cut off."""
@@ -112,7 +99,7 @@ class Postgres:
         return query(self.url(), statement)
 
     async def _answers(self) -> None:
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(PATIENT):
             while True:
                 try:
                     await fetch(self.url(), "SELECT 1")
@@ -127,7 +114,7 @@ class Postgres:
             return
         server, self._server = self._server, None
         server.send_signal(sign)
-        server.wait(timeout=60)
+        server.wait(timeout=PATIENT)
 
     def _as_somebody(self) -> dict[str, Any]:
         return {"user": USER, "cwd": self.folder} if os.geteuid() == 0 else {"cwd": self.folder}
@@ -135,9 +122,11 @@ class Postgres:
 
 @contextmanager
 def postgres_server(connections: int = 100) -> Iterator[Postgres]:
-    """A server for the block, that takes so many connections; its files are removed at the end."""
+    """A server for the block, that takes so many connections; its files are removed at the end.
+    Skips the test where Postgres is not installed."""
+    programs = program("postgresql").resolve().parent
     folder = Path(tempfile.mkdtemp(prefix="messplus-postgres-"))  # pytest's folders are private
-    server = Postgres(folder, connections)
+    server = Postgres(folder, programs, connections)
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)

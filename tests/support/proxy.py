@@ -8,8 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,18 +17,15 @@ import pytest
 import yaml
 from sqlalchemy import make_url
 
-from tests.support import postgres
+from tests.support import failures, postgres
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
 
-START_SECONDS = 240.0
 POSTGRES = "MESSPLUS_PROXIES_POSTGRES"
 """The URL of a server on which proxies get databases of their own; set by `--postgres`."""
 Config = dict[str, Any]
 PAPER: Config = {"alpha": 0.7, "policy": "paper", "V": 100.0}
 """A zoo whose every choice can be worked out by hand."""
-
-PATIENT = 5.0
-"""Seconds for a decision: a busy machine that makes one late is no failure of what is tested."""
 
 
 def zoo_config(
@@ -51,6 +46,22 @@ def zoo_config(
             **section,
         },
     }
+
+
+WAITS = f"""
+from litellm_messplus.plugin import instance
+from litellm_messplus.proxy import finding
+
+finding.WAIT_SECONDS = {PATIENT}
+"""
+
+
+def patient(config: Config, folder: Path) -> Config:
+    """The same, and verdicts wait as long as it takes for an id that the log has yet to know: on a
+    busy machine LiteLLM tells the end of a stream late."""
+    (folder / "waits.py").write_text(WAITS)
+    config["litellm_settings"]["callbacks"] = ["waits.instance"]
+    return config
 
 
 def without_plugin(config: Config) -> Config:
@@ -93,6 +104,10 @@ class Proxy:
     port: int = field(default_factory=free_port)
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    kills: int = 0
+    """How often the test has killed it."""
+    ended: int = 0
+    """How often it had ended by itself when the test was to end it."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -115,7 +130,11 @@ class Proxy:
 
     def start(self) -> "Proxy":
         self.launch()
-        until(self.is_ready, START_SECONDS, lambda: self.log[-4000:])
+        try:
+            until(self.is_ready, lambda: self.log[-4000:])
+        except AssertionError:
+            self.kill()
+            raise
         return self
 
     def launch(self) -> subprocess.Popen[bytes]:
@@ -126,6 +145,7 @@ class Proxy:
         environment["PYTHONPATH"] = os.pathsep.join(
             [str(self.folder), environment.get("PYTHONPATH", "")]
         )
+        failures.follow(self.folder / "proxy.log")
         with (self.folder / "proxy.log").open("ab") as output:
             self._process = subprocess.Popen(
                 command, stdout=output, stderr=output, env=environment, cwd=self.folder
@@ -145,13 +165,14 @@ class Proxy:
 
     def kill(self) -> int:
         """SIGKILL, as a machine's failure would."""
+        self.kills += self._process is not None
         return self._end(signal.SIGKILL)
 
     def client(self, key: str | None = None) -> httpx.Client:
         return httpx.Client(
             base_url=self.url,
             headers={"authorization": f"Bearer {key or self.master_key}"},
-            timeout=60,
+            timeout=PATIENT,
         )
 
     def database(self) -> sqlite3.Connection:
@@ -177,7 +198,7 @@ class Proxy:
 
     def wait_for_rows(self, query: str, count: int, *parameters: Any) -> list[dict[str, Any]]:
         """Until the query gives at least so many rows: outcomes are written in batches."""
-        until(lambda: len(self.rows(query, *parameters)) >= count, 15.0, lambda: self.log[-4000:])
+        until(lambda: len(self.rows(query, *parameters)) >= count, lambda: self.log[-4000:])
         return self.rows(query, *parameters)
 
     @property
@@ -189,9 +210,10 @@ class Proxy:
         if self._process is None:
             return 0
         process, self._process = self._process, None
+        self.ended += process.poll() is not None
         process.send_signal(sign)
         try:
-            return process.wait(timeout=60)
+            return process.wait(timeout=PATIENT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -206,15 +228,11 @@ class Proxy:
             return False
 
 
-def until(
-    holds: Callable[[], bool], seconds: float, explain: Callable[[], str] = lambda: ""
-) -> None:
-    """Wait until it holds; AssertionError with the explanation after that many seconds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"did not hold within {seconds} s\n{explain()}")
-        time.sleep(0.05)
+def history_of(client: httpx.Client, answer: httpx.Response) -> Config:
+    """What the log says of the request with that answer."""
+    given = answer.headers["x-messplus-request-id"]
+    history: Config = client.get(f"/messplus/requests/{given}").raise_for_status().json()
+    return history
 
 
 def ask(client: httpx.Client, prompt: str = "hello", **body: Any) -> httpx.Response:

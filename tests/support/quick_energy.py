@@ -1,7 +1,7 @@
 """Written beside a test proxy's configuration in place of the real callback: energy is followed in
 windows of a few seconds, and settled soon after."""
 
-WINDOW_SECONDS = 3.0
+WINDOW_SECONDS = 8.0
 QUICK_ENERGY = f"""
 from litellm_messplus.energy.follow import EnergyFollower
 from litellm_messplus.proxy import energy_service

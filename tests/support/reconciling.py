@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from fastapi import Request
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.proxy import proxy_server
+from litellm_messplus.proxy.litellm_seam import deployments_of
 
 
 @proxy_server.app.post("/reconcile")
@@ -20,7 +21,7 @@ async def reconcile(request: Request):
     await proxy_server.proxy_config._update_llm_router(
         new_models=found, proxy_logging_obj=proxy_server.proxy_logging_obj
     )
-    return sorted(proxy_server.llm_router.get_model_ids())
+    return sorted(each["model_info"]["id"] for each in deployments_of(proxy_server.llm_router))
 
 
 instance = CustomLogger()

@@ -1,10 +1,11 @@
 """A small server on a real port, in a thread of the test process."""
 
 import threading
-import time
 
 import uvicorn
 from fastapi import FastAPI
+
+from tests.support.patience import PATIENT, until
 
 
 class Serving:
@@ -14,9 +15,8 @@ class Serving:
         self._server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", ws="none"))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        until(lambda: self._server.started)
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._thread.join(PATIENT)

@@ -1,6 +1,7 @@
 """What a zeusd daemon answers over HTTP, for two simulated GPUs and a simulated processor."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ GROUPS = ("gpu-read", "cpu-read")
 class SimulatedZeusd:
     """GPU i draws ``gpu_watts[i]`` and the processor ``cpu_watts``, its memory half of that.
 
+    They draw it by ``clock``, in seconds.
     ``readings`` are the joules of the GPUs that were asked for, as answered, one after the other.
     """
 
@@ -24,12 +26,15 @@ class SimulatedZeusd:
     groups: tuple[str, ...] = GROUPS
     with_token: bool = False
     port: int = field(default_factory=free_port)
-    began: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
     readings: list[float] = field(default_factory=list)
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
 
     def start(self) -> None:
         app = FastAPI()
@@ -64,4 +69,4 @@ class SimulatedZeusd:
         return dict.fromkeys(cpu_ids.split(","), counted)
 
     def _seconds(self) -> float:
-        return time.monotonic() - self.began
+        return self.clock() - self._began

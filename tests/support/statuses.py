@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.influence import Audit
 from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.routing.limits import DAY, Lateness, Limits
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
@@ -14,7 +14,7 @@ from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.limits import LimitFigures
 from litellm_messplus.status.queries import Calls, Newest, Totals
 from litellm_messplus.status.report import LiveLevel, Overhead, Status
-from litellm_messplus.store.audits import KeyVerdicts
+from litellm_messplus.store.key_activity import KeyVerdicts
 from litellm_messplus.store.spending import LabelCosts
 from litellm_messplus.vocabulary import LabelKind
 

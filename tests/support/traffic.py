@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import httpx
 
+from tests.support.patience import PATIENT
 from tests.support.proxy import Proxy, ask
 
 CLIENTS = 4
@@ -35,7 +36,7 @@ class Traffic:
     def end(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(timeout=60)
+            thread.join(PATIENT)
 
     def _run(self, number: int) -> None:
         asked = self._proxies[number % len(self._proxies)]

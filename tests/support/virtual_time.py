@@ -5,6 +5,8 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tests.support.patience import PATIENT
+
 T = TypeVar("T")
 
 
@@ -12,16 +14,17 @@ class _JumpingSelector(selectors.DefaultSelector):
     now = 1000.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        events = super().select(0)
+        events = super().select(PATIENT if timeout is None else 0)
         if not events and timeout is None:
-            raise RuntimeError("everybody waits for something that will never happen")
+            raise RuntimeError("everybody waits for something that never happens")
         if not events and timeout:
             self.now += timeout
         return events
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """For code that reads the loop's clock and no other, and waits for nothing outside."""
+    """For code that reads the loop's clock and no other. Time stands still for a thread only where
+    nothing else is due."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -29,6 +32,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def spend(self, seconds: float) -> None:
+        """Hold the loop up, as work that takes so long would."""
+        self._jumping.now += seconds
+
+
+def running_loop() -> VirtualTimeLoop:
+    """The loop that this runs in, which is one of virtual time."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    return loop
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.patience import until
 from tests.support.ports import free_port
-from tests.support.proxy import until
 from tests.support.vllm_counters import Work, work_done
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 COMMAND = ROOT / "tests" / "vllm" / "vllm_command.py"
-START_SECONDS = 240.0
 STOP_SECONDS = 60.0
 ENVIRONMENT = {
     "VLLM_TARGET_DEVICE": "cpu",
@@ -86,7 +85,7 @@ class VllmServer:
             )
 
     def wait_until_ready(self) -> None:
-        until(self._is_ready, START_SECONDS, lambda: self.log[-4000:])
+        until(self._is_ready, lambda: self.log[-4000:])
 
     def stop(self) -> None:
         """SIGTERM to the parent, which ends its children; whatever is left then is killed."""

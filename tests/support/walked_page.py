@@ -6,7 +6,6 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,10 @@ import httpx
 import yaml
 
 from tests.support.markdown import Block
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
-from tests.support.proxy import PATIENT, Proxy, until
+from tests.support.proxy import Proxy
 
-SHOWN_SECONDS = 240.0
-"""How long a command that only shows is repeated, until it shows what the page says."""
 PAGES_ADDRESS = "http://127.0.0.1:4000"
 START = "litellm --config proxy_config.yaml"
 CHANGES = re.compile(r"--mode|PATCH|^cp ", re.MULTILINE)
@@ -70,11 +68,13 @@ class WalkedPage:
     def _repeat(self, commands: str, expected: str) -> None:
         """Run what only shows until it shows that: requests take their time."""
         found = ""
-        deadline = time.monotonic() + SHOWN_SECONDS
-        while not is_as_shown(found, expected):
-            assert time.monotonic() < deadline, f"{commands}\n{found}"
-            time.sleep(0.5)
+
+        def is_shown() -> bool:
+            nonlocal found
             found = self._said(commands)
+            return is_as_shown(found, expected)
+
+        until(is_shown, lambda: f"{commands}\n{found}")
 
     def _said(self, commands: str) -> str:
         """What a shell says to commands, where ours are found first."""
@@ -151,10 +151,10 @@ class Users:
     def wait(self) -> None:
         """Let them wait, from when their answers are there."""
         self._may_ask.clear()
-        until(lambda: self._under_way == 0, 60.0)
+        until(lambda: self._under_way == 0)
 
     def _ask(self, user: int) -> None:
-        with httpx.Client(timeout=60) as http:
+        with httpx.Client(timeout=PATIENT) as http:
             number = 0
             while not self._is_over.is_set():
                 self._may_ask.wait()

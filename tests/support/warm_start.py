@@ -9,16 +9,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from tests.support.patience import PATIENT, until
 from tests.support.processes import is_running
-from tests.support.proxy import Proxy, until
+from tests.support.proxy import Proxy
 
-END_SECONDS = 60.0
 IMPORTED = (
     *("litellm.proxy.proxy_server", "alembic.command", "aiosqlite", "asyncpg"),
     "litellm_messplus.proxy.startup",
@@ -38,11 +39,11 @@ class WarmStart:
             env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"},
         )
 
-    def fork(self, arguments: list[str], folder: Path) -> int:
+    def fork(self, arguments: list[str], folder: Path, environment: dict[str, str]) -> int:
         """The id of a process in which `litellm` runs with these arguments, and logs there."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the warm start has no pipes")
-        wanted = {"arguments": arguments, "folder": str(folder)}
+        wanted = {"arguments": arguments, "folder": str(folder), "environment": environment}
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
@@ -53,7 +54,7 @@ class WarmStart:
             self._process.stdin.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._process.wait(timeout=END_SECONDS)
+        self._process.wait(timeout=PATIENT)
 
 
 @dataclass
@@ -73,10 +74,10 @@ class _Forked:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def wait(self, timeout: float = END_SECONDS) -> int:
+    def wait(self, timeout: float = PATIENT) -> int:
         """Return when it is gone. The status that it ended with is its parent's to know."""
         try:
-            until(lambda: not is_running(self.pid), timeout)
+            until(lambda: not is_running(self.pid))
         except AssertionError as error:
             raise subprocess.TimeoutExpired("litellm", timeout) from error
         return 0
@@ -90,17 +91,17 @@ class WarmProxy(Proxy):
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for it to serve."""
-        process = cast(
-            "subprocess.Popen[bytes]", _Forked(self.warm.fork(self.options(), self.folder))
-        )
-        self._process = process
-        return process
+        forked = self.warm.fork(self.options(), self.folder, self.environment)
+        self._process = cast("subprocess.Popen[bytes]", _Forked(forked))
+        return self._process
 
 
-def _serve(arguments: list[str], folder: str) -> None:
+def _serve(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """In the child: what the command `litellm` does."""
     from litellm.proxy.proxy_cli import run_server
 
+    os.environ.update(environment)
+    tempfile.tempdir = None  # as it was before anybody asked for it
     log = os.open(f"{folder}/proxy.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for ours, theirs in ((nothing, 0), (log, 1), (log, 2)):

@@ -1,12 +1,16 @@
 """A zoo returns soon where it turns bad, and hardly ever where it keeps its promise."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from litellm_messplus.switching.way_back import (
     BLOCK,
+    Mark,
     Served,
     missed_too_often,
     reason_to_return,
@@ -24,8 +28,10 @@ def traffic(
     errors: float = 0.01,
     seconds: float = 1.0,
     level: str = "default",
+    keys: int = 1,
 ) -> list[Served]:
-    """So many requests: ``rate``, ``errors`` and ``seconds`` are of the routed ones."""
+    """So many requests of so many keys: ``rate``, ``errors`` and ``seconds`` are of the routed
+    ones."""
     found = []
     for _ in range(count):
         is_routed = random.random() < share
@@ -39,6 +45,7 @@ def traffic(
                 satisfaction=float(random.random() < rate) if is_routed else 1.0,
                 has_failed=has_failed,
                 seconds=slow * random.lognormvariate(0.0, 0.5),
+                key=f"key {random.randrange(keys)}",
             )
         )
     return found
@@ -125,9 +132,122 @@ def test_errors_are_compared_only_with_those_of_the_same_time() -> None:
 
 
 def test_missed_deadlines_return_a_zoo_and_a_few_do_not() -> None:
-    few = [place % 200 == 0 for place in range(2000)]
-    many = [place % 10 == 0 for place in range(10 * BLOCK)]
+    few = [Mark("key", place % 200 == 0) for place in range(2000)]
+    many = [Mark("key", place % 10 == 0) for place in range(10 * BLOCK)]
 
     assert missed_too_often(few) is None
     assert missed_too_often([]) is None
-    assert missed_too_often(many) == "10.0% of the last 500 requests missed their deadline"
+    assert missed_too_often(many) == (
+        "10.0% of the last 500 requests missed their deadline (keys: 1 of 1)"
+    )
+
+
+# What one key alone may do, and what it may not.
+
+HOSTILE = "hostile"
+ATTACKS = {
+    "refused bodies": {"has_failed": True, "satisfaction": None},
+    "unsatisfied labels": {"has_failed": False, "satisfaction": 0.0},
+    "slow answers": {"has_failed": False, "seconds": 60.0, "satisfaction": None},
+}
+"""How every routed request of one key ends; it never asks for what served before."""
+
+
+def attack(count: int, how: dict[str, Any]) -> list[Served]:
+    return [Served("default", ALPHA, True, **how, key=HOSTILE) for _ in range(count)]
+
+
+def honest_and(attack: list[Served], random: Random, honest: int = 600) -> list[Served]:
+    """Honest requests of twelve keys, then the attack among as many honest ones."""
+    served = traffic(random, honest, share=0.5, keys=12)
+    places = {random.randrange(2 * len(attack)) for _ in attack}
+    for place, each in enumerate(attack):
+        served.append(each)
+        if place in places:
+            served += traffic(random, 1, share=0.5, keys=12)
+    return served
+
+
+@pytest.mark.parametrize("how", ATTACKS.values(), ids=ATTACKS)
+def test_one_key_among_twelve_returns_nothing_alone(how: dict[str, Any]) -> None:
+    random = Random(5)
+    assert reason_to_return(attack(190, how)) is None or how["satisfaction"] == 0.0
+    assert reason_to_return(honest_and(attack(190, how), random)) is None
+
+
+@pytest.mark.parametrize("how", ATTACKS.values(), ids=ATTACKS)
+def test_the_same_requests_of_all_keys_return_the_zoo(how: dict[str, Any]) -> None:
+    """So it is the key that holds them back, and not what they show."""
+    served = honest_and(attack(190, how), Random(5))
+    spread = [replace(each, key=f"key {place % 12}") for place, each in enumerate(served)]
+
+    reason = reason_to_return(spread)
+
+    assert reason is not None
+    assert "(keys: 12 of 12)" in reason
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 400),
+    is_failing=st.booleans(),
+    satisfaction=st.none() | st.floats(0.0, 1.0),
+    seconds=st.floats(0.0, 1000.0),
+    share=st.floats(0.0, 1.0),
+)
+@settings(max_examples=40)
+def test_whatever_one_key_sends_returns_nothing(
+    seed: int,
+    count: int,
+    is_failing: bool,
+    satisfaction: float | None,
+    seconds: float,
+    share: float,
+) -> None:
+    """In whichever arm: it may make what served before look good, too."""
+    random = Random(seed)
+    sent = [
+        Served("default", ALPHA, random.random() < share, satisfaction, 1.0, is_failing, seconds)
+        for _ in range(count)
+    ]
+    hostile = [replace(each, key=HOSTILE) for each in sent]
+    assert reason_to_return(honest_and(hostile, Random(5))) is None
+
+
+def test_deadlines_that_one_key_misses_return_nothing_and_those_of_all_do() -> None:
+    honest = [Mark(f"key {place % 12}", is_missed=False) for place in range(600)]
+    burst = [Mark(HOSTILE, is_missed=True)] * 40
+    spread = [Mark(f"key {place % 12}", is_missed=True) for place in range(40)]
+
+    assert missed_too_often(honest + burst) is None
+    reason = missed_too_often(honest + spread)
+    assert reason is not None
+    assert "(keys: 12 of 12)" in reason
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3, 12])
+def test_a_broken_zoo_returns_however_many_keys_it_has(keys: int) -> None:
+    random = Random(7)
+    served = traffic(random, 1000, share=0.5, keys=keys)
+    served += traffic(random, 800, share=0.5, keys=keys, errors=0.3)
+    assert reason_to_return(served) is not None
+
+
+def test_a_key_that_makes_most_of_the_requests_counts_in_full() -> None:
+    """The others are too few to hold it against: they would hold the zoo for ever."""
+    random = Random(8)
+    broken = traffic(random, 600, share=0.5, errors=0.5, keys=1)
+
+    def others(count: int) -> list[Served]:
+        return [replace(each, key="other") for each in traffic(random, count, share=0.5)]
+
+    assert reason_to_return(others(150) + broken) is not None
+    assert reason_to_return(others(300) + broken) is None
+
+
+def test_a_key_counts_in_full_at_a_service_level_of_its_own() -> None:
+    random = Random(9)
+    gold = traffic(random, 400, share=1.0, rate=0.3, level="gold", keys=1)
+    found = reason_to_return(traffic(random, 2000, share=0.5, keys=12) + gold)
+    assert found is not None
+    assert found.startswith("gold: ")

@@ -28,6 +28,7 @@ from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import lessons
 from litellm_messplus.teaching import lessons as teaching
 from tests.support.builders import adaptive_of, label, request, served_call
+from tests.support.patience import until_it_holds
 from tests.support.recordings import recording, rows, synthetic, write_csv, write_synthetic
 
 PRICES = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
@@ -245,10 +246,8 @@ def test_a_running_proxy_learns_the_lessons_without_a_restart(config: Path, sour
             position=0,
         )
         journal.start()
-        for _ in range(200):
-            if journal.position == await log.head(database):
-                break
-            await asyncio.sleep(0.05)
+        head = await log.head(database)
+        await until_it_holds(lambda: journal.position == head)
         await journal.close()
         await database.dispose()
         return engine

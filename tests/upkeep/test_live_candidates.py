@@ -21,7 +21,7 @@ from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.vocabulary import Change
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
-from tests.upkeep.conftest import started
+from tests.support.configured_log import started
 from tests.upkeep.test_verify import found, verify
 
 STORY = (

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.retention import prune as pruning
-from tests.upkeep.conftest import Damage, configuration
+from tests.support.configured_log import configuration, sqlite
+from tests.upkeep.conftest import Damage
 
 DATE = datetime(2026, 1, 10, tzinfo=UTC)
 
@@ -52,7 +53,7 @@ def test_a_changed_label_after_the_base_is_found(
 
 
 def test_a_base_that_does_not_fit_is_named(pruned: Path, config: Path) -> None:
-    changed = configuration(pruned)
+    changed = configuration(sqlite(pruned))
     changed["messplus"]["zoos"]["old"]["learning_rate"] = 0.5
     config.write_text(yaml.safe_dump(changed))
     status, findings = verify(config)

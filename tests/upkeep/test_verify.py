@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,7 +20,8 @@ from litellm_messplus.settings.load import VARIABLE
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.upkeep import queues
 from tests.support import statuses
-from tests.upkeep.conftest import POLICIES, Damage, started
+from tests.support.configured_log import POLICIES, started
+from tests.upkeep.conftest import Damage
 
 URL = "http://127.0.0.1:4000"
 
@@ -65,6 +67,13 @@ def test_a_sound_database_passes(database: Path, config: Path) -> None:
     for zoo in POLICIES:
         assert f"{zoo}: the snapshot at" in result.output
     assert result.output.count("is the fold of the log, to the bit") == len(POLICIES)
+
+
+def test_a_table_that_was_changed_by_hand_is_named(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("ALTER TABLE labels ADD COLUMN mood TEXT")
+
+    assert "schema: it has an unknown column labels.mood" in wrong("--database", database)
 
 
 def test_without_a_configuration_the_fold_is_not_looked_at(database: Path) -> None:
@@ -333,9 +342,10 @@ class RunningProxy:
 
 @pytest.fixture
 def proxy(config: Path, monkeypatch: pytest.MonkeyPatch) -> RunningProxy:
-    monkeypatch.setattr(queues, "PATIENCE_SECONDS", 0.3)
-    monkeypatch.setattr(queues, "LOOK_SECONDS", 0.05)
     running = RunningProxy(config)
+    # A look takes a second of the clock, and nothing else does.
+    monkeypatch.setattr(queues, "time", SimpleNamespace(monotonic=lambda: float(running.looks)))
+    monkeypatch.setattr(queues, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(httpx, "request", running.get)
     return running
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.support.proxy import Proxy, until
+from tests.support.patience import until
+from tests.support.proxy import Proxy
 from tests.support.vllm_server import VllmServer
 from tests.vllm.client import Client, question, served_by
 from tests.vllm.conftest import Servers
@@ -14,7 +15,6 @@ from tests.vllm.conftest import Servers
 pytestmark = pytest.mark.vllm
 
 REQUESTS = 20
-RETURN_SECONDS = 120.0
 
 
 @pytest.fixture
@@ -63,4 +63,4 @@ def test_users_are_answered_while_a_server_is_dead_and_it_serves_again_when_it_i
     victim.launch()
     victim.wait_until_ready()
 
-    until(lambda: served_by(asking.ask()) == victim.name, RETURN_SECONDS, lambda: proxy.log[-4000:])
+    until(lambda: served_by(asking.ask()) == victim.name, lambda: proxy.log[-4000:])

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from litellm_messplus.demo.tasks import generate, is_satisfactory
-from tests.support.proxy import Config, Proxy
+from tests.support.proxy import Config, Proxy, history_of
 from tests.support.vllm_counters import Work
 from tests.vllm.client import Client, question, served_by
 from tests.vllm.conftest import Servers
@@ -34,7 +34,7 @@ def test_the_first_request_tries_a_model(client: httpx.Client, proxy: Proxy) -> 
     """Nothing is known of any yet. The first draw of this zoo is the same on every machine."""
     answer = client.post("/v1/chat/completions", json=question("sort: 52 97 11"))
 
-    assert answer.headers["x-messplus-exploration"] == "true"
+    assert history_of(client, answer)["is_exploration"]
     assert served_by(answer) == "tiny-small"
     (call,) = proxy.wait_for_rows(CALLS, 1, answer.headers["x-messplus-request-id"])
     assert (call["candidate"], call["role"]) == ("hosted_vllm/tiny-small", "served")

@@ -107,11 +107,14 @@ def _of(value: object, name: str) -> Any:
 
 
 class CompleteCheck:
-    """An error that the user saw, an empty answer, one that was cut off or refused."""
+    """An error that the user saw, an empty answer, one that was cut off or refused. Says nothing
+    where the client set the length that it was cut at, or its request was refused itself."""
 
     name = "complete"
 
     async def check(self, call: AnsweredCall) -> Score | None:
+        if call.is_cut_as_asked or call.is_refused:
+            return None
         if call.answer is None:  # nobody misses the answer of a failed exploration
             return Score(0.0, "the user got an error") if call.is_served else None
         fault = _fault(call.answer)
@@ -136,7 +139,8 @@ def _fault(answer: Answer) -> str | None:
 class JsonSchemaCheck:
     """The text against the request's JSON schema, tool calls against their definitions.
 
-    Says nothing where nothing is demanded, or where the request's own schema is none.
+    Says nothing where nothing is demanded, where the request's own schema is none, or where the
+    answer is cut at a length that the client set.
     """
 
     name = "json_schema"
@@ -146,7 +150,7 @@ class JsonSchemaCheck:
 
     async def check(self, call: AnsweredCall) -> Score | None:
         answer, parameters = call.answer, call.asked.parameters
-        if answer is None:
+        if answer is None or call.is_cut_as_asked:
             return None
         tools = offered_tools(parameters)
         fault = _missing_call(answer, tools, demanded_call(parameters))

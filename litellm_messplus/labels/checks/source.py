@@ -83,6 +83,7 @@ class Checks:
             value=score.value,
             weight=self._weight,
             comment=score.reason,
+            cause=call.asked.cause,
         )
 
 

@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
+from litellm_messplus.labels.judge.budget import DailyBudget
+from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
 from litellm_messplus.labels.judge.prompt import (
     Grade,
@@ -16,7 +18,6 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
-from litellm_messplus.labels.purchasing import own_share
 from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime import Counters
@@ -54,74 +55,6 @@ class Ask(Protocol):
         ...
 
 
-# What a judge may spend in a day (UTC).
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The spending of a day on grading: how often the judge was asked, and the dollars known of."""
-
-    day: date
-    gradings: int = 0
-    dollars: float = 0.0
-
-
-class DailyBudget:
-    """The budget of a day: it counts what is spent here, and what the log says was spent by
-    everybody; a new day begins at zero. The workers share what is left at a look at the log, for
-    none sees what the others spend until the next."""
-
-    def __init__(self, *, gradings: int, dollars: float | None) -> None:
-        self._most_gradings = gradings
-        self._most_dollars = dollars
-        self._spent = Spent(date.min)
-        self._at_look = Spent(date.min)
-        self._workers = 1
-
-    def has_room(self, today: date) -> bool:
-        """Tell whether the judge may be asked once more. The last grading of each worker may go
-        beyond its share: what it costs is known when it is paid."""
-        spent, before = self._of(today), _on(today, self._at_look)
-        if not self._is_left(self._most_gradings, spent.gradings, before.gradings):
-            return False
-        most = self._most_dollars
-        return most is None or self._is_left(most, spent.dollars, before.dollars)
-
-    def count_grading(self, today: date) -> None:
-        """Count that the judge is asked once more, whatever comes of it."""
-        spent = self._of(today)
-        self._spent = Spent(today, spent.gradings + 1, spent.dollars)
-
-    def paid(self, today: date, dollars: float) -> None:
-        """Count the dollars that a grading cost."""
-        spent = self._of(today)
-        self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
-
-    def learn(self, logged: Spent, workers: int = 1) -> None:
-        """Learn what the log holds of a day: it knows other workers, and not yet all of our own.
-        So many workers look at it."""
-        self._workers = workers
-        if logged.day < self._spent.day:  # read just before midnight
-            return
-        spent = self._of(logged.day)
-        self._spent = Spent(
-            logged.day,
-            max(spent.gradings, logged.gradings),
-            max(spent.dollars, logged.dollars),
-        )
-        self._at_look = self._spent
-
-    def _is_left(self, most: float, spent: float, at_look: float) -> bool:
-        return own_share(most - at_look, spent - at_look, self._workers) > 0.0
-
-    def _of(self, today: date) -> Spent:
-        return _on(today, self._spent)
-
-
-def _on(today: date, spent: Spent) -> Spent:
-    return spent if spent.day == today else Spent(today)
-
-
 WriteGrading = Callable[[GradingRecord], None]
 LONGEST_ERROR = 2000
 
@@ -149,7 +82,8 @@ T = TypeVar("T")
 
 
 class Asking:
-    """The asking of one judge: once, within its budget, and logged."""
+    """The asking of one judge: once, counted in its budget, and logged. ``cost`` learns from each
+    time."""
 
     def __init__(
         self,
@@ -157,9 +91,11 @@ class Asking:
         settings: GradingSettings,
         ask: Ask,
         budget: DailyBudget,
+        cost: JudgeCost,
         sinks: JudgeSinks,
     ) -> None:
         self.model = model
+        self.cost = cost
         self._limit = settings.timeout_seconds
         self._ask = ask
         self._budget = budget
@@ -176,10 +112,12 @@ class Asking:
         """Ask the judge, and return what ``read`` makes of the reply; an outcome where it makes
         nothing of it, or there is none. ``answers`` is how many are shown."""
         log = _GradingLog(request, self.model, answers, self._sinks.write)
-        self._budget.count_grading(datetime.now(UTC).date())
+        expected, dollars = self.cost.of_messages(prompt) or 0.0, 0.0
+        self._budget.begin(_today(), expected)
         try:
             async with asyncio.timeout(self._limit):
                 reply = await self._ask(prompt, schema, self._limit)
+            dollars = reply.cost or 0.0
         except asyncio.CancelledError:
             log.failed("the proxy stopped")
             raise
@@ -189,7 +127,9 @@ class Asking:
             self._sinks.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
-        self._pay(reply)
+        finally:
+            self._budget.end(_today(), expected, dollars)
+        self._learn(request, prompt, reply)
         try:
             found = read(reply.text)
         except NonsenseError as error:
@@ -201,11 +141,15 @@ class Asking:
         log.answered(GradingStatus.GRADED, reply, preferred=preferred)
         return found
 
-    def _pay(self, reply: Reply) -> None:
+    def _learn(self, request: ToGrade, prompt: Sequence[Message], reply: Reply) -> None:
         if reply.cost is None:
             self._sinks.counters.add("judge_cost_unknown")
-        else:
-            self._budget.paid(datetime.now(UTC).date(), reply.cost)
+        conversation = request.asked.conversation.text
+        self.cost.learn(conversation, prompt, reply.prompt_tokens, reply.completion_tokens)
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 class Grades(Protocol):
@@ -216,6 +160,10 @@ class Grades(Protocol):
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
         """Say what can be said without a judge; what is left to ask it, None where nothing is."""
+        ...
+
+    def cost(self, request: ToGrade) -> float:
+        """Expect what asking about a request costs, in dollars; 0 while the price is unknown."""
         ...
 
     async def grade(self, request: ToGrade) -> Outcome:
@@ -245,14 +193,16 @@ class Grader:
         """Leave the request to the judge: nothing can be said without it."""
         return request
 
+    def cost(self, request: ToGrade) -> float:
+        """Expect the cost of one prompt with all answers."""
+        return self._asking.cost.of_messages(self._prompt(request, request.answers)) or 0.0
+
     async def grade(self, request: ToGrade) -> Outcome:
         """Ask once, about all answers. Reports a finding for each answer, or none at all."""
         shown = shuffled(self._seed, request.answers)
-        answers = [answer.answer for answer in shown]
-        prompt = messages(self._rubric, request.asked, answers)
         found = await self._asking.put(
             request,
-            prompt,
+            self._prompt(request, shown),
             schema(len(shown)),
             len(shown),
             lambda reply: grades(reply, len(shown)),
@@ -262,6 +212,9 @@ class Grader:
         for answer, grade in zip(shown, found, strict=True):
             self._report(self._finding(request, answer, grade))
         return Outcome.ANSWERED
+
+    def _prompt(self, request: ToGrade, shown: Sequence[ShownAnswer]) -> list[Message]:
+        return messages(self._rubric, request.asked, [answer.answer for answer in shown])
 
     def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(

@@ -5,12 +5,14 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
-from litellm_messplus.labels.judge.grader import DailyBudget, Grades, Outcome, Spent
-from litellm_messplus.labels.source import AnsweredCall
+from litellm_messplus.labels.judge.grader import Grades, Outcome
+from litellm_messplus.labels.source import AnsweredCall, Asked
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import GradingSettings
 
@@ -53,7 +55,15 @@ class Availability:
         self._next_probe = asyncio.get_running_loop().time() + pause
 
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
+
+IsPaid = Callable[[Asked, float], bool]
+"""Tells whether a grading of a request is paid, which is expected to cost so many dollars."""
+
+
+def _always(_asked: Asked, _dollars: float) -> bool:
+    return True
+
 
 CLOSE_SECONDS = 5.0
 """How long a stop waits for the gradings under way."""
@@ -63,7 +73,7 @@ class Judge:
     """The judge of one zoo: puts the answers to a request together, and has ``grades`` label them.
 
     It grades requests whose labels are bought, and nothing before it has learned what the day has
-    cost so far.
+    cost so far. ``cost`` is what asking it is expected to cost.
     """
 
     name = "judge"
@@ -75,9 +85,11 @@ class Judge:
         settings: GradingSettings,
         grades: Grades,
         budget: DailyBudget,
+        cost: JudgeCost,
         counters: Counters,
     ) -> None:
         self.model = model
+        self.cost = cost
         self._zoo = zoo
         self._settings = settings
         self._counters = counters
@@ -86,6 +98,7 @@ class Judge:
         self._availability = Availability()
         self._backlog = Backlog(settings.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
+        self._is_paid: IsPaid = _always
         self._has_learned = asyncio.Event()
         self._counts = True
         self._busy: set[asyncio.Task[None]] = set()
@@ -101,9 +114,19 @@ class Judge:
         """Whether its labels count."""
         return self._counts
 
-    def has_budget(self) -> bool:
-        """Tell whether it may be asked once more today."""
-        return self._budget.has_room(datetime.now(UTC).date())
+    def has_budget(self, dollars: float) -> bool:
+        """Tell whether it may be asked once more today, at that expected cost."""
+        return self._budget.has_room(_today(), dollars)
+
+    def money(self) -> tuple[float, float] | None:
+        """Return the dollars that are left today for this worker, and those of the whole day for
+        all; None without a budget."""
+        day = self._budget.dollars
+        return None if day is None else (self._budget.left(_today()), day)
+
+    def ask_before(self, is_paid: IsPaid) -> None:
+        """Ask ``is_paid`` before each request is graded."""
+        self._is_paid = is_paid
 
     def start(self) -> None:
         """Begin grading, in the running event loop."""
@@ -186,9 +209,10 @@ class Judge:
             self._left_out()
 
     def _next(self) -> ToGrade | None:
-        """Take the next request that can be paid for."""
+        """Take the next request that can be paid for, now that its answers are known."""
         while (request := self._backlog.take()) is not None:
-            if self._budget.has_room(datetime.now(UTC).date()):
+            cost = self._grades.cost(request)
+            if self.has_budget(cost) and self._is_paid(request.asked, cost):
                 return request
             self._counters.add("judge_over_budget")
         return None
@@ -206,6 +230,10 @@ class Judge:
             agreement,
             self._settings.least_agreement,
         )
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 async def _cancelled(tasks: Collection[asyncio.Task[None]]) -> None:

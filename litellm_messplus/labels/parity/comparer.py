@@ -14,7 +14,7 @@ from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.runtime import Counters
 from litellm_messplus.vocabulary import LabelKind, Preferred
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("litellm_messplus")
 
 SOURCE = "parity"
 SCORES = {Preferred.FIRST: 1.0, Preferred.SECOND: -1.0, Preferred.NEITHER: 0.0}
@@ -69,6 +69,17 @@ class Comparer:
             else:
                 rest.append(shown)
         return replace(request, answers=(reference, *rest)) if rest else None
+
+    def cost(self, request: ToGrade) -> float:
+        """Expect the cost of both orders of each answer and the reference."""
+        reference = self._reference(request)
+        if reference is None:
+            return 0.0
+        prompts = (
+            messages(request.asked, shown.answer, reference.answer)
+            for shown in self._others(request)
+        )
+        return sum(2.0 * (self._asking.cost.of_messages(each) or 0.0) for each in prompts)
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Ask twice about each answer, in either order; where that fails, of none that follows

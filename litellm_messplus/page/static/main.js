@@ -10,6 +10,7 @@ import { certificatePanel } from "./panel_certificate.js";
 import { conversationsPanel } from "./panel_conversations.js";
 import { costPanel } from "./panel_cost.js";
 import { explanationDialog } from "./panel_explanation.js";
+import { incidentsPanel } from "./panel_incidents.js";
 import { labelsPanel } from "./panel_labels.js";
 import { limitsPanel } from "./panel_limits.js";
 import { modePanel } from "./panel_mode.js";
@@ -31,7 +32,7 @@ const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: ca
 const explanation = explanationDialog(trouble);
 const mode = modePanel();
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), limits: el("div", {}), labels: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
 
@@ -85,7 +86,7 @@ function setSignedIn(isIn) {
 function arrange() {
   setSignedIn(true);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, mode.card, charts, slots.limits, slots.labels, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
+  const parts = state.level ? [slots.head, mode.card, charts, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -158,6 +159,7 @@ function showSeries(found) {
   replace(slots.limits, limitsPanel(state.level));
   replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent));
   const { zoo, service_level: name } = state.level;
+  replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
 }
 

@@ -80,7 +80,10 @@ function able({ eligible, gated_by: why }) {
     return null;
   }
   const names = eligible.map(modelName).join(", ");
-  return el("p", { class: "reason" }, el("b", {}, "Could take it: "), `only ${names}, by ${(why ?? []).join(", ")}`);
+  const told = (why ?? []).includes("gates_failed")
+    ? "it could not be found out"
+    : `by ${(why ?? []).join(", ")}`;
+  return el("p", { class: "reason" }, el("b", {}, "Could take it: "), `only ${names}, ${told}`);
 }
 
 function words(title, text) {

@@ -125,12 +125,13 @@ function keyButton(row, filterKey) {
 
 function model(row) {
   const isOther = row.served !== null && row.served !== row.chosen;
+  const choice = row.chosen === "litellm" ? "LiteLLM's own choice" : `${modelName(row.chosen)} chosen`;
   const name = row.served ?? row.chosen;
   return el(
     "span",
     { class: "chips" },
     el("span", { title: candidateName(name) }, modelName(name)),
-    isOther ? el("span", { class: "chip open" }, `${modelName(row.chosen)} chosen`) : null,
+    isOther ? el("span", { class: "chip open" }, choice) : null,
     row.is_exploration ? el("span", { class: "chip info" }, "exploration") : null,
   );
 }

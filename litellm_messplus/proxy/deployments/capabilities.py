@@ -14,6 +14,7 @@ from typing import Any
 import litellm
 
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id, model_info
+from litellm_messplus.proxy.litellm_seam import router_model_info
 from litellm_messplus.proxy.surfaces.requirements import MODALITIES, Capability
 from litellm_messplus.routing.gates import Answer
 
@@ -132,9 +133,7 @@ def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
 def _window(deployment: Deployment, router: Any) -> int | None:
     """Read it as LiteLLM's own check of the context does."""
     try:
-        found = router.get_router_model_info(
-            deployment=deployment, received_model_name=str(deployment.get("model_name"))
-        )
+        found = router_model_info(router, deployment)
     except Exception:  # it raises a bare Exception for a model that it does not know
         return None
     window = found.get("max_input_tokens")

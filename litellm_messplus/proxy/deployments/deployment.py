@@ -121,7 +121,7 @@ def best_of_order(
         own = [deployment for deployment in allowed if candidate_of(deployment) == candidate]
         if own:
             return own
-    return list(deployments)
+    return allowed or list(deployments)
 
 
 # A call of our own is for one candidate: an exploration, or a judge.

@@ -1,8 +1,9 @@
 """Gates: which healthy deployments can take a request, asked before the candidates are ranked.
 
 What is stated of a deployment and what it has refused answer for images, tools and the like; its
-region and its window are compared; LiteLLM's own filter says what the tags leave. Whatever fails
-here gates nothing: it is counted, and the request is ranked as if all could take it.
+region and its window are compared; where LiteLLM filters by tags, its own filter says what they
+leave. Where asking fails, the failure is counted, and the largest healthy candidate serves: it can
+take the most.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import json
 import logging
 import marshal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ from litellm_messplus.proxy.deployments.deployment import (
     place_of,
 )
 from litellm_messplus.proxy.litellm_seam import (
+    checks_before_calls,
     counted_tokens,
     kept_by_tags,
     may_filter_by_tags,
@@ -43,8 +45,9 @@ from litellm_messplus.proxy.surfaces.requirements import (
     Requirements,
     read_requirements,
 )
-from litellm_messplus.routing.gates import Answer, all_of, fits, passing
+from litellm_messplus.routing.gates import FAILED, Answer, all_of, fits, passing
 from litellm_messplus.runtime import Counters
+from litellm_messplus.zoo import Zoo
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -106,10 +109,15 @@ class Gates:
         return Needs(read_requirements(request), _most_tokens(request))
 
     async def admit(
-        self, request: IncomingRequest, needs: Needs | None, deployments: Sequence[Deployment]
+        self,
+        zoo: Zoo,
+        request: IncomingRequest,
+        needs: Needs | None,
+        deployments: Sequence[Deployment],
+        tried: Collection[str] = (),
     ) -> Admission:
         """Ask every healthy deployment of a group; those of a zoo without gates, which has no
-        ``needs``, are not asked."""
+        ``needs``, are not asked. ``tried`` are the ids of those that have failed this request."""
         if needs is None or len(deployments) < 2:
             return OPEN
         try:
@@ -117,8 +125,10 @@ class Gates:
                 return OPEN
             return await self._admit(request, needs, deployments)
         except Exception:
-            self._counters.failure("gate_failures", "a request was ranked without gates")
-            return OPEN
+            self._counters.failure(
+                "gate_failures", "what the models can take is unknown: the largest serves"
+            )
+            return _largest_alone(zoo, deployments, tried)
 
     def failed(self, identity: object, error: object, needs: Needs | None) -> None:
         """Learn from a call that ended without an answer, at the deployment of that id."""
@@ -224,7 +234,7 @@ class Gates:
         if _fit(needs, stated):
             return needs.most_tokens
         has_attachments = not MODALITIES.isdisjoint(needs.requirements.capabilities)
-        if has_attachments and not router.enable_pre_call_checks:  # counting would fetch them
+        if has_attachments and not checks_before_calls(router):  # counting would fetch them
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         try:
             async with asyncio.timeout(self._count_seconds):
@@ -244,6 +254,17 @@ def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
         each.window is None or fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES
         for each in stated
     )
+
+
+def _largest_alone(
+    zoo: Zoo, deployments: Sequence[Deployment], tried: Collection[str]
+) -> Admission:
+    """Return the admission of the largest healthy candidate that has not failed this request."""
+    left = [each for each in deployments if deployment_id(each) not in tried] or deployments
+    largest = zoo.largest_of(candidate_of(each) for each in left)
+    admitted = frozenset(deployment_id(each) for each in left if candidate_of(each) == largest)
+    barred = frozenset(map(deployment_id, deployments)) - admitted
+    return Admission(barred, _eligible(deployments, admitted), (FAILED,))
 
 
 def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> frozenset[str] | None:
@@ -275,9 +296,9 @@ def _bytes_of(tools: Any) -> int:
 async def _tagged(
     request: IncomingRequest, deployments: Sequence[Deployment], router: Any
 ) -> set[int]:
-    """Return which of them LiteLLM's filter by tags keeps. Where it refuses the request it will do
-    so after us, and in its own words: then all are kept here."""
-    if router is None:
+    """Return which of them LiteLLM's filter by tags keeps: all where it is off. Where it refuses
+    the request it will do so after us, and in its own words: then all are kept here."""
+    if not may_filter_by_tags(router, deployments, request.kwargs):
         return set(map(id, deployments))
     try:
         kept = await kept_by_tags(router, deployments, request.kwargs)

@@ -15,6 +15,7 @@ from litellm_messplus.costs.rates import (
     HOUR,
     PROMPT,
     WRITTEN,
+    number,
     price_of_rates,
     states_a_price,
 )
@@ -66,7 +67,11 @@ def stated_dollars(deployment: Deployment) -> Price | None:
         price = price_of_rates(rates, is_inclusive=_provider(deployment) in INCLUSIVE)
     else:
         price = None if request is None else public_dollars(deployment) or Price()
-    return replace(price, request=float(request or 0.0)) if price is not None else None
+    return (
+        replace(price, request=0.0 if request is None else number(request))
+        if price is not None
+        else None
+    )
 
 
 def public_dollars(deployment: Deployment) -> Price | None:
@@ -74,6 +79,15 @@ def public_dollars(deployment: Deployment) -> Price | None:
     return price_of_rates(
         _public_rates(deployment), is_inclusive=_provider(deployment) in INCLUSIVE
     )
+
+
+def known_dollars(deployment: Deployment) -> Price | None:
+    """Read what the operator states, else what the price map says; None where neither is a
+    price."""
+    try:
+        return stated_dollars(deployment) or public_dollars(deployment)
+    except (TypeError, ValueError):
+        return None
 
 
 def is_free(identity: str) -> bool:
@@ -142,9 +156,8 @@ def energy_price(deployment: Deployment) -> Price | None:
     found = None if stated else energy_profile(deployment)
     cached = own_info(deployment).get(CACHED_JOULES)
     if stated:
-        prompt, completion, request = (
-            float(own_info(deployment).get(one) or 0.0) for one in JOULES
-        )
+        numbers = (own_info(deployment).get(one) for one in JOULES)
+        prompt, completion, request = (0.0 if one is None else number(one) for one in numbers)
     elif found is not None:
         prompt, completion = found.joules_per_prompt_token, found.joules_per_completion_token
         request = found.joules_per_request
@@ -155,7 +168,7 @@ def energy_price(deployment: Deployment) -> Price | None:
         )
     else:
         return None
-    discount = 0.0 if cached is None else prompt - float(cached)
+    discount = 0.0 if cached is None else prompt - number(cached)
     return Price(prompt, completion, cached_discount=discount, request=request)
 
 

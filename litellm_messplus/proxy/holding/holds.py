@@ -1,12 +1,13 @@
-"""Who serves a conversation: asked before each decision, told of each call and of its end.
+"""Who serves a conversation: asked before each decision, told of each answer and of its end.
 
 The lines of a worker are its own: nobody waits for them. What other workers served is read from the
-log (`line_log.py`), and from the memory that the workers of a machine share (`pinboard.py`).
+log (`line_log.py`), and from the file that the workers of a machine share (`pinboard.py`).
 Whatever fails here, the request is decided as if it stood alone.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -140,14 +141,21 @@ class Holds:
             return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Note who is called, before the answer is there: the next request may come first."""
+        """Note whose answer goes out, before it is logged: the next request may come first."""
         if self.lines is None:
             return
+        try:
+            self._called(self.lines, place, zoo, deployment)
+        except Exception:
+            self._counters.failure("identity_failures", "who answers is not known")
+
+    def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
-        self.lines.called(line, self._index.candidate(zoo, deployment), deployment)
+        lines.called(line, self._index.candidate(zoo, deployment), deployment)
         if self._board is not None:
             pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
-            self._board.pin(place.prompt, pinned)
+            with self._sharing():
+                self._board.pin(place.prompt, pinned)
 
     def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
         """Note what became of a request that was called."""
@@ -162,6 +170,10 @@ class Holds:
         self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
     ) -> None:
         deployment = call.deployment_id or ""
+        line = place.line
+        # A stream may have failed over after its headers; of a client that has gone there are none.
+        if deployment and line.deployment != deployment and line.tip == place.prompt:
+            self._called(lines, place, record.zoo, deployment)
         answer, given = answer_as_asked(response), ids_given(response)
         ids = given if call.response_id is None else (*given, call.response_id)
         known = self._zoos[record.zoo]
@@ -170,7 +182,7 @@ class Holds:
         if price is None or usage is None:  # nothing is warm by it
             lines.ended(place, deployment, answer=answer, ids=ids)
             return
-        line, at = place.line, self._clock()
+        at = self._clock()
         before = line.warm.get(deployment)
         is_warm = before is not None and before.tokens_at(at, price) > 0.0
         expected = (before.read or before.tokens) if before is not None and is_warm else None
@@ -260,7 +272,10 @@ class Holds:
 
     def _elsewhere(self, asked: Asked, prompt: Digest) -> Told | None:
         """Look whether another worker told who answers a prompt."""
-        found = None if self._board is None else self._board.find(prompt)
+        found = None
+        if self._board is not None:
+            with self._sharing():
+                found = self._board.find(prompt)
         if found is None:
             return None
         candidate = self._index.candidate(asked.zoo, found.deployment)
@@ -275,6 +290,14 @@ class Holds:
             found.deployment,
             found.characters,
         )
+
+    @contextmanager
+    def _sharing(self) -> Iterator[None]:
+        """Count where other workers can neither be told nor asked: this one's own lines hold."""
+        try:
+            yield
+        except OSError as error:
+            self._counters.failure("lines_unshared", f"workers share no file: {error}")
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():

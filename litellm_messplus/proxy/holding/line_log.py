@@ -56,11 +56,11 @@ class LineLog:
             self._holds.begin(key, self._board(key))
 
     def _board(self, key: bytes) -> Pinboard | None:
-        """Open what the workers of this machine share; None where they cannot."""
+        """Find what the workers of this machine share; None where there is no folder for it."""
         try:
-            return Pinboard.open(pinboard_path(self._database.url, key), key)
+            return Pinboard(pinboard_path(self._database.url, key), key)
         except OSError as error:
-            self._counters.failure("lines_unshared", f"workers share no memory: {error}")
+            self._counters.failure("lines_unshared", f"workers share no file: {error}")
             return None
 
     def start(self) -> None:

@@ -71,7 +71,6 @@ class Standing:
         if self.apart is not None:
             better = engine.go_up(self.apart, self.pin.candidate)
             if better is not None:
-                self.place.line.went_up = True
                 return better
         return engine.hold(self.question, self.pin.candidate)
 
@@ -89,7 +88,9 @@ class Standing:
             "session": self.session,
         }
 
-    def pinned_by(self, choice: Choice) -> Pin | None:
-        """Return the pin, where the choice follows it."""
+    def followed(self, choice: Choice) -> Pin | None:
+        """Note that the choice is followed; returns the pin, where the choice follows that."""
+        if choice.decision.reason is Reason.TROUBLE:
+            self.place.line.went_up = True
         follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
         return self.pin if follows else None

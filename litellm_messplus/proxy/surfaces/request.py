@@ -9,7 +9,13 @@ from typing import Any
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy import litellm_seam
 from litellm_messplus.proxy.surfaces.conversation import read_conversation
-from litellm_messplus.proxy.surfaces.surface import MESSAGES, SURFACES, Surface
+from litellm_messplus.proxy.surfaces.surface import (
+    MESSAGES,
+    OWN_METADATA,
+    PLAIN_METADATA,
+    SURFACES,
+    Surface,
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,7 @@ class IncomingRequest:
 
     @property
     def key_hash(self) -> str | None:
-        found = self.metadata.get("user_api_key_hash") or self.metadata.get("user_api_key")
-        return None if found is None else str(found)
+        return _key_hash(self.metadata)
 
     @property
     def team_id(self) -> str | None:
@@ -106,6 +111,20 @@ def read_request(
     if not call_id or not isinstance(metadata, dict):
         return None
     return IncomingRequest(surface, str(call_id), metadata, messages, kwargs)
+
+
+def asking_key(kwargs: Mapping[str, Any] | None) -> str | None:
+    """Find the hash of the key that asks, also of a request that cannot be read."""
+    for name in (OWN_METADATA, PLAIN_METADATA):
+        metadata = (kwargs or {}).get(name)
+        if isinstance(metadata, dict) and (found := _key_hash(metadata)) is not None:
+            return found
+    return None
+
+
+def _key_hash(metadata: Mapping[str, Any]) -> str | None:
+    found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+    return None if found is None else str(found)
 
 
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from litellm_messplus.proxy.surfaces.surface import OWN_METADATA, PLAIN_METADATA
 from litellm_messplus.proxy.visibility.card import Baseline, routing_card, write
 from litellm_messplus.proxy.visibility.traces import Traces
 from litellm_messplus.runtime import Counters
-from litellm_messplus.switching.modes import Arm
+from litellm_messplus.switching.modes import LITELLM, Arm
 
 REMEMBERED = 256
 """Baselines: one for each candidate that was the largest."""
@@ -40,7 +40,7 @@ class Visibility:
         """Tell of an attempt by the deployments as they are to be tried.
 
         What is not routed has no open request, and an exploration call neither: nothing is told of
-        them, nor of what is served as before.
+        them, nor of what is served as before, nor of LiteLLM's own choice.
         """
         if not ranking or kwargs is None:
             return
@@ -49,7 +49,7 @@ class Visibility:
                 metadata = kwargs.get(name)
                 opened = self._open.get(metadata, kwargs.get("litellm_call_id"))
                 if opened is not None and isinstance(metadata, dict):
-                    if opened.record.arm is Arm.ROUTED:
+                    if opened.record.arm is Arm.ROUTED and opened.record.chosen != LITELLM:
                         self._tell(opened, ranking, metadata, span)
                     return
         except Exception:

@@ -13,6 +13,7 @@ from litellm_messplus.proxy.deployments.capabilities import (
     Stated,
     read_stated,
 )
+from litellm_messplus.proxy.litellm_seam import deployments_of
 from litellm_messplus.proxy.surfaces.requirements import MODALITIES, Capability
 from litellm_messplus.routing.gates import Answer
 
@@ -24,7 +25,7 @@ def stated(model: str, params: dict[str, Any] | None = None, **info: Any) -> Sta
     litellm_params = {"model": model, "api_key": "none", **(params or {})}
     entry = {"model_name": "zoo", "litellm_params": litellm_params, "model_info": info}
     router = litellm.Router(model_list=[entry])
-    return read_stated(router.model_list[0], router)
+    return read_stated(deployments_of(router)[0], router)
 
 
 def test_a_model_that_nobody_knows_is_unknown_in_everything() -> None:
@@ -75,7 +76,7 @@ def test_a_deployment_is_read_once_until_litellm_replaces_it() -> None:
             }
         ]
     )
-    (deployment,) = router.model_list
+    (deployment,) = deployments_of(router)
     found = Capabilities()
     first = found.of(deployment, router)
     assert found.of(deployment, router) is first

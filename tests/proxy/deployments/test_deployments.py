@@ -106,7 +106,7 @@ def test_a_negative_price_is_refused(prices: tuple[float, float]) -> None:
     assert error.allowed == "prices of at least 0"
 
 
-@pytest.mark.parametrize("price", ["free", float("nan")], ids=repr)
+@pytest.mark.parametrize("price", ["free", float("nan"), True], ids=repr)
 def test_a_price_that_is_no_number_is_refused(price: Any) -> None:
     error = refusal(deployment(SMALL), deployment(LARGE, prices=(price, 2.0)))
     assert error.key == f"model_list, llama ({LARGE})"

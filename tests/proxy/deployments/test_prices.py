@@ -166,7 +166,7 @@ def test_a_profile_that_is_not_there_is_refused() -> None:
     assert "nowhere.yaml" in str(error.given)
 
 
-@pytest.mark.parametrize("wrong", [-1.0, float("nan"), "much"], ids=repr)
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), "much", True, False], ids=repr)
 def test_energy_below_zero_or_no_number_is_refused(wrong: Any) -> None:
     error = refusal(deployment(joules_per_prompt_token=wrong), zoo("joule"))
     assert error.key == "model_list, zoo (hosted_vllm/mine)"

@@ -1,4 +1,4 @@
-"""A proxy of the agent's own, with an empty history, which ends with the program."""
+"""A proxy on an example, with an empty history of its own, which ends with the program."""
 
 import os
 import secrets
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 
-FOLDER = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 START_SECONDS = 240.0
 STOP_SECONDS = 60.0
 LAST_WORDS = 2_000
@@ -23,16 +23,16 @@ LAST_WORDS = 2_000
 
 
 @contextmanager
-def own_proxy() -> Iterator[tuple[str, str]]:
-    """Serve the models and the proxy in a folder of their own; yields its URL and master key.
+def own_proxy(example: Path) -> Iterator[tuple[str, str]]:
+    """Serve the models of the folder ``example``, and the proxy; yields its URL and master key.
 
     Raises SystemExit with the proxy's last words where it does not start.
     """
     port, zoo_port = _free_ports()
     key = f"sk-{secrets.token_urlsafe(32)}"
-    command = [str(Path(sys.executable).parent / "messplus"), "up", "--folder", str(FOLDER)]
+    command = [str(Path(sys.executable).parent / "messplus"), "up", "--folder", str(example)]
     command += ["--port", str(port), "--zoo-port", str(zoo_port)]
-    paths = [str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
         "LITELLM_MASTER_KEY": key,

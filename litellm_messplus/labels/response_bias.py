@@ -1,100 +1,24 @@
-"""How far verdicts may move what a promise is held to: those of one key, and those of users of
-whom the unsatisfied answer more often."""
+"""How much more often unsatisfied users answer than satisfied ones, from an audit by the judge.
 
-import math
+The judge grades a uniform sample, whether the user answers or not. Of a graded request whose user
+answered, the user's word is taken; of one whose user was silent, only the judge's is there, and it
+errs. How often, in either direction, is seen where both spoke, so the silent users' satisfaction
+follows as in Rogan and Gladen, "Estimating prevalence from the results of a screening test"
+(American Journal of Epidemiology 107, 1978). That supposes that
+
+- which requests are graded has nothing to do with the user's answer: a draw decides it;
+- the judge errs as often on silent users' requests as on the others: it sees no feedback, but users
+  who answer about other prompts than the silent ones would break it;
+- what a user says is the truth.
+
+Users who have not answered yet are silent here. That shifts both shares alike, not their ratio, if
+satisfied users are as quick as others.
+"""
+
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
 
 from litellm_messplus.labels.agreement import Agreement, Z
-
-# How far the verdicts of one key may move what a promise is held to.
-#
-# All keys of a service level share its queue, so one that calls every answer unsatisfactory makes
-# the others' requests expensive. Its verdicts count as long as they could be those of the others'
-# users by chance, or move the satisfaction of the day by no more than a small share; and a key that
-# makes much of the requests is much of what the promise is about.
-
-ENOUGH = 20
-"""Verdicts of the other keys, below which there is nothing to hold one against."""
-ERRORS = 2.0
-"""Standard errors that are called chance."""
-LARGE = 0.25
-"""Of the requests: what a key makes above that share may have verdicts as it likes."""
-
-
-@dataclass(slots=True)
-class KeyActivity:
-    """The activity of one key: its requests, and of its calls with a verdict that counts the number
-    and the sum."""
-
-    requests: int = 0
-    judged: int = 0
-    satisfied: float = 0.0
-
-    def after(self, value: float, replaced: float | None) -> "KeyActivity":
-        """Add one more verdict, in the place of another one where it replaces it."""
-        more, gone = (1, 0.0) if replaced is None else (0, replaced)
-        return KeyActivity(self.requests, self.judged + more, self.satisfied + value - gone)
-
-
-@dataclass(slots=True)
-class LevelActivity:
-    """The last day of one promise: all its requests, the keys that judge most, and how many
-    requests have a label that counts and is no key's."""
-
-    requests: int = 0
-    keys: dict[str | None, KeyActivity] = field(default_factory=dict)
-    of_no_key: int = 0
-
-    def of(self, key: str | None) -> KeyActivity:
-        return self.keys.get(key, KeyActivity())
-
-
-def may_count(
-    level: LevelActivity,
-    key: str | None,
-    value: float,
-    replaced: float | None,
-    influence: float,
-    share: float = 1.0,
-) -> bool:
-    """Decide whether one more verdict of a key may count. ``influence`` is the share by which one
-    key may move the satisfaction of the day; what brings it nearer to the others' may in any
-    case, as long as the key gives no more than ``share`` of the labels that count, or its share of
-    the requests.
-    """
-    own = level.of(key)
-    after = own.after(value, replaced)
-    judged = sum(each.judged for each in level.keys.values()) - own.judged
-    if judged < ENOUGH:
-        return True
-    most = max(share, own.requests / max(level.requests, 1))
-    if after.judged > max(own.judged, most * (judged + after.judged + level.of_no_key)):
-        return False
-    satisfied = sum(each.satisfied for each in level.keys.values()) - own.satisfied
-    usual = (satisfied + 1.0) / (judged + 2.0)
-    apart = abs(after.satisfied - after.judged * usual)
-    if apart <= abs(own.satisfied - own.judged * usual):
-        return True
-    by_chance = ERRORS * math.sqrt(after.judged * usual * (1.0 - usual))
-    moved = influence + max(own.requests / max(level.requests, 1) - LARGE, 0.0)
-    return apart <= max(by_chance, 1.0, moved * (judged + after.judged))
-
-
-# How much more often unsatisfied users answer than satisfied ones, from an audit by the judge.
-#
-# The judge grades a uniform sample, whether the user answers or not. Of a graded request whose user
-# answered, the user's word is taken; of one whose user was silent, only the judge's is there, and
-# it errs. How often, in either direction, is seen where both spoke, so the silent users'
-# satisfaction follows as in Rogan and Gladen, "Estimating prevalence from the results of a
-# screening test" (American Journal of Epidemiology 107, 1978). That supposes that
-#
-# - which requests are graded has nothing to do with the user's answer: a draw decides it; - the
-# judge errs as often on silent users' requests as on the others: it sees no feedback, but users who
-# answer about other prompts than the silent ones would break it; - what a user says is the truth.
-#
-# Users who have not answered yet are silent here. That shifts both shares alike, not their ratio,
-# if satisfied users are as quick as others.
 
 LEAST_SKILL = 0.2
 """How much more often the judge must call an answer satisfactory that is than one that is not: what

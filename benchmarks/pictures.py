@@ -1,0 +1,74 @@
+"""The pictures of the docs, all of one run: `make pictures`.
+
+It serves the tiny zoo as `make run` does, with a history of its own, does `make demo`, and takes
+the pictures of its table and of the page after it. Look at them before they are committed.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from examples.serving import ROOT, own_proxy
+from litellm_messplus.cli.ui import link
+from tests.support.browser import chromium
+from tests.support.packages import INSTALL, find
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+IMAGES = ROOT / "docs" / "images"
+DEMO = "demo.svg"
+
+
+class Screen(NamedTuple):
+    """A screen that shows the page; its size is in pixels."""
+
+    theme: str
+    width: int
+    height: int
+
+
+PAGES: Mapping[str, Screen] = {
+    "page-light.png": Screen("light", 1280, 1250),
+    "page-dark.png": Screen("dark", 1280, 1250),
+    "page-phone.png": Screen("light", 375, 812),
+}
+"""The pictures of the page."""
+
+
+def take_demo(url: str, key: str, path: Path) -> None:
+    """Do `make demo` with the proxy there, and draw what it says."""
+    command = [str(Path(sys.executable).parent / "messplus"), "demo", "--ask-all"]
+    environment = {**os.environ, "LITELLM_MASTER_KEY": key, "COLUMNS": "80"}
+    subprocess.run([*command, "--url", url, "--svg", str(path)], env=environment, check=True)
+
+
+def take_pages(browser: "Browser", url: str, key: str, folder: Path) -> None:
+    """Take every picture of the page of the proxy there."""
+    for name, (theme, width, height) in PAGES.items():
+        context = browser.new_context(
+            color_scheme="dark" if theme == "dark" else "light",
+            viewport={"width": width, "height": height},
+        )
+        page = context.new_page()
+        page.goto(link(url, key))
+        page.get_by_role("heading", name="Calibration").wait_for()  # it is shown last
+        page.screenshot(path=folder / name, animations="disabled")
+        context.close()
+
+
+def main() -> None:
+    """Make them all."""
+    program = find("chromium")
+    if program is None:
+        raise SystemExit(f"pictures: no chromium is installed: {INSTALL} chromium")
+    with chromium(program) as browser, own_proxy(ROOT / "examples" / "tiny_zoo") as (url, key):
+        take_demo(url, key, IMAGES / DEMO)
+        take_pages(browser, url, key, IMAGES)
+
+
+if __name__ == "__main__":
+    main()

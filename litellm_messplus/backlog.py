@@ -1,0 +1,153 @@
+"""Records that wait to be written, and who waits for them.
+
+The oldest go first, but for verdicts that a client waits for: they go with the next batch, behind
+all that waits about their requests. So the records of a request stay in their order.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from litellm_messplus.errors import NotWrittenError
+from litellm_messplus.records import Record, RequestRecord
+
+LONGEST = 100_000
+"""Records held while the database is away; what comes on top is dropped and counted."""
+BATCH = 500
+"""Records written in one transaction."""
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A record in the backlog. ``written`` tells whoever waits for the disk, None where nobody
+    does. It ``is_begun`` while a transaction writes it, and ``is_given_up`` where it is to be
+    written now or never."""
+
+    record: Record
+    number: int
+    written: asyncio.Future[None] | None = None
+    is_begun: bool = False
+    is_committed: bool = False
+    is_given_up: bool = False
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether its commit waits for the disk."""
+        return self.written is not None
+
+
+class Backlog:
+    """The records of one journal that are not written yet, numbered as they came."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[int, Waiting] = OrderedDict()
+        self._durable: dict[int, Waiting] = {}
+        self._flushes: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self.newest = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is held."""
+        return len(self) >= LONGEST
+
+    @property
+    def durable(self) -> list[Waiting]:
+        """The records that somebody waits for."""
+        return list(self._durable.values())
+
+    def add(self, record: Record, written: asyncio.Future[None] | None) -> Waiting:
+        """Queue a record."""
+        self.newest += 1
+        waiting = self._waiting[self.newest] = Waiting(record, self.newest, written)
+        if waiting.is_durable:
+            self._durable[self.newest] = waiting
+        return waiting
+
+    def has_upto(self, number: int) -> bool:
+        """Tell whether any record up to a number is left."""
+        return bool(self._waiting) and next(iter(self._waiting)) <= number
+
+    def flushed(self) -> asyncio.Future[None]:
+        """Return a future that is done when nothing is left of what waits now."""
+        future = asyncio.get_running_loop().create_future()
+        self._flushes.append((self.newest, future))
+        self._tell_flushes()
+        return future
+
+    @contextmanager
+    def batch(self, upto: int) -> Iterator[list[Waiting]]:
+        """Give the records to write in the next transaction, of those up to a number and of the
+        verdicts. What was not committed at the end waits again, but for what was given up."""
+        found = self._next(upto)
+        for each in found:
+            each.is_begun = True
+        try:
+            yield found
+        finally:
+            for each in found:
+                each.is_begun = False
+                if each.is_committed:
+                    self.end(each)
+                elif each.is_given_up:
+                    self.give_up(each)
+
+    def give_up(self, waiting: Waiting) -> None:
+        """Take a record back: at once, or where the transaction fails that writes it now."""
+        waiting.is_given_up = True
+        if not waiting.is_begun:
+            self.end(waiting, NotWrittenError("it was withdrawn"))
+
+    def end(self, waiting: Waiting, error: Exception | None = None) -> None:
+        """Hold a record no longer: it is written, or with an ``error`` never will be."""
+        self._waiting.pop(waiting.number, None)
+        self._durable.pop(waiting.number, None)
+        if waiting.written is not None and not waiting.written.done():
+            if error is None:
+                waiting.written.set_result(None)
+            else:
+                waiting.written.set_exception(error)
+        self._tell_flushes()
+
+    def _tell_flushes(self) -> None:
+        while self._flushes and not self.has_upto(self._flushes[0][0]):
+            _, future = self._flushes.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def _next(self, upto: int) -> list[Waiting]:
+        first = [each for each in islice(self._waiting.values(), BATCH) if each.number <= upto]
+        last = first[-1].number if first else 0
+        urgent = {number for number in self._durable if number > last}
+        if not urgent:
+            return first
+        # The half, so that the others go on too, however many verdicts come.
+        ahead = {each.number: each for each in self._with_their_requests(urgent)[: BATCH // 2]}
+        waits = (each for each in first if each.number not in ahead)
+        others = islice(waits, BATCH - len(ahead))
+        return sorted((*ahead.values(), *others), key=lambda each: each.number)
+
+    def _with_their_requests(self, urgent: Collection[int]) -> list[Waiting]:
+        """Return these records and all before them about their requests, in order. A turn of a
+        conversation that is counted as one rests on its first request."""
+        found: list[Waiting] = []
+        requests: set[str] = set()
+        for waiting in reversed(self._waiting.values()):
+            subjects = _subjects(waiting.record)
+            if waiting.number in urgent or not requests.isdisjoint(subjects):
+                requests.update(subjects)
+                found.append(waiting)
+        return found[::-1]
+
+
+def _subjects(record: Record) -> list[str]:
+    """Name the requests that a record is about."""
+    subjects = [getattr(record, "request_id", None), None]
+    if isinstance(record, RequestRecord):
+        subjects[1] = record.counted_with
+    return [each for each in subjects if each is not None]

@@ -1,0 +1,208 @@
+"""How far one key may move a promise: one rule for every label whose cause a client sets.
+
+All keys of a service level share its queue, so a key whose labels are all bad makes everybody's
+requests expensive, and one whose labels are all good makes them worse. Whether its users are hard
+to please, or it lies, no label shows. So a key may say what it likes as long as it moves the
+satisfaction of the day by little.
+
+Its *difference* is what its labels add up to beyond what as many labels of the others would. A
+label counts where it brings the difference nearer to 0, or leaves it within a limit: `CHANCE`
+labels, and of all labels the larger share of
+
+- ``least``: what any key may move;
+- half the square of its requests per request of the others: of ten keys with equal traffic 0.6 %,
+  of five 3 %, of three 13 %; of two 50 %, which holds nothing, for neither of two is the one to be
+  trusted.
+
+The difference of a key whose users are as the others' wanders around 0 by chance. Kept within two
+labels on either side it is at an edge in one label of eight, and in ever fewer as the limit grows.
+A key that lies is at its edge for good, and has moved the mean by the limit, once.
+
+The others' mean is taken so that none of them sets it alone: a key that judges more often than the
+others weighs as one that judges as often as they do. Keys that say nothing have no part in it, and
+make nobody's share smaller. A check that never praises is held to how many faults it finds in the
+others' requests: silence is its praise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+CHANCE = 2.0
+"""Labels by which a key may differ from the others, however few there are."""
+ENOUGH = 3.0
+"""Labels that make a mean: where the other keys have fewer, judges' labels stand in for the rest,
+and the key's own where those are too few. A key that is alone differs from nobody."""
+SPEAKS_FOR = 20.0
+"""Requests of its key that a label speaks for: with fewer labels, the rest of the key's requests
+are as those of a silent one."""
+FAULT_FINDERS = ("check:complete", "check:json_schema")
+"""Sources of labels that find fault or say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The content of a label: a satisfaction, and how much it weighs. ``is_fault`` where its source
+    never praises."""
+
+    value: float
+    weight: float
+    is_fault: bool = False
+
+    @classmethod
+    def of(cls, source: str, value: float, weight: float) -> Self:
+        """Return what a label of that source says."""
+        return cls(value, weight, source in FAULT_FINDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The sum of labels: their ``weight``, and weight times satisfaction."""
+
+    weight: float = 0.0
+    satisfied: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        return self.satisfied / self.weight if self.weight > 0.0 else 0.0
+
+    def plus(self, value: float, weight: float) -> "Tally":
+        return Tally(self.weight + weight, self.satisfied + weight * value)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyActivity:
+    """The last day of one key: its requests, its labels that count, and the weight of the faults
+    that were found in its answers."""
+
+    requests: int = 0
+    labels: Tally = field(default_factory=Tally)
+    faults: float = 0.0
+
+    @property
+    def asked(self) -> float:
+        """The requests of the day; as many as have a label, where those were asked earlier."""
+        return max(float(self.requests), self.labels.weight)
+
+    @property
+    def speaks_for(self) -> float:
+        """The requests that its labels speak for."""
+        return min(self.asked, SPEAKS_FOR * self.labels.weight)
+
+    @property
+    def weight(self) -> float:
+        """The weight of everything that counts."""
+        return self.labels.weight + self.faults
+
+    def after(self, said: Said, replaced: Said | None = None) -> "KeyActivity":
+        """Add one more label, in the place of another one where it replaces it."""
+        before = self if replaced is None else self._plus(replaced, -replaced.weight)
+        return before._plus(said, said.weight)
+
+    def _plus(self, said: Said, weight: float) -> "KeyActivity":
+        if said.is_fault:
+            faults = self.faults + weight * (1.0 - said.value)
+            return KeyActivity(self.requests, self.labels, faults)
+        return KeyActivity(self.requests, self.labels.plus(said.value, weight), self.faults)
+
+
+@dataclass(slots=True)
+class LevelActivity:
+    """The last day of one promise: all its requests, the keys with labels, and what judges said."""
+
+    requests: int = 0
+    keys: dict[str | None, KeyActivity] = field(default_factory=dict)
+    judges: Tally = field(default_factory=Tally)
+
+    def of(self, key: str | None) -> KeyActivity:
+        return self.keys.get(key, KeyActivity())
+
+
+def may_count(
+    level: LevelActivity,
+    key: str | None,
+    said: Said,
+    replaced: Said | None = None,
+    *,
+    least: float,
+) -> bool:
+    """Decide whether one more label of a key counts. ``least`` is the share by which any key may
+    move the satisfaction of the day."""
+    own = level.of(key)
+    after = own.after(said, replaced)
+    others = _Others.than(key, after, level, hears_silence=said.is_fault)
+    difference = abs(others.difference(after))
+    return difference <= max(abs(others.difference(own)), others.limit(after, least))
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The other keys, with which one is compared: the mean of their labels, how often a fault is
+    found in their requests, the weight of their labels, and the requests that those speak for."""
+
+    mean: float
+    fault_rate: float
+    weight: float
+    speak_for: float
+
+    @classmethod
+    def than(
+        cls, key: str | None, own: KeyActivity, level: LevelActivity, *, hears_silence: bool
+    ) -> "_Others":
+        others = [each for name, each in level.keys.items() if name != key]
+        spoken = [each for each in others if each.labels.weight > 0.0]
+        labels = sum(each.labels.weight for each in spoken)
+        judged = min(max(ENOUGH - labels, 0.0), level.judges.weight)
+        fill = max(ENOUGH - labels - judged, 0.0)
+        parts = (
+            (_fair_mean(spoken), labels),
+            (level.judges.mean, judged),
+            (own.labels.mean, fill if own.labels.weight > 0.0 else 0.0),
+        )
+        asked = max(level.requests - own.requests, 0)
+        spoken_for = sum(each.speaks_for for each in spoken)
+        silent = max(asked - spoken_for, 0.0)
+        return cls(
+            mean=_mean(parts),
+            fault_rate=_fault_rate(own, others, asked),
+            weight=labels + judged + sum(each.faults for each in others),
+            speak_for=spoken_for + silent * (1.0 if hears_silence else judged / ENOUGH),
+        )
+
+    def difference(self, own: KeyActivity) -> float:
+        """Add up how much more satisfied the key is than the others, in labels: fewer faults than
+        theirs are no praise, for nothing was said."""
+        faults = max(own.faults - self.fault_rate * own.asked, 0.0)
+        return own.labels.satisfied - self.mean * own.labels.weight - faults
+
+    def limit(self, own: KeyActivity, least: float) -> float:
+        """Compute the difference that the key may have, in labels."""
+        pull = 1.0 if self.speak_for <= 0.0 else (own.asked / self.speak_for) ** 2 / 2.0
+        return CHANCE + max(least, pull) * (self.weight + own.weight)
+
+
+def _fair_mean(keys: Sequence[KeyActivity]) -> float:
+    """Return the mean of the keys' labels, where none weighs more than it would if it judged as
+    often as the rest of them."""
+    labels = sum(each.labels.weight for each in keys)
+    asked = sum(each.asked for each in keys)
+    parts = []
+    for each in keys:
+        rest = asked - each.asked
+        rate = (labels - each.labels.weight) / rest if rest > 0.0 else 1.0
+        parts.append((each.labels.mean, min(each.labels.weight, rate * each.asked)))
+    return _mean(parts)
+
+
+def _fault_rate(own: KeyActivity, others: Sequence[KeyActivity], asked: float) -> float:
+    """Return how often a fault is found in a request of the others, filled up as the mean is."""
+    fill = max(ENOUGH - asked, 0.0)
+    of_own = own.faults / own.asked if own.asked > 0.0 else own.faults
+    faults = sum(each.faults for each in others) + fill * of_own
+    return faults / (asked + fill)
+
+
+def _mean(parts: Sequence[tuple[float, float]]) -> float:
+    """Return the mean of values with their weights; 0 without any."""
+    weight = sum(each for _, each in parts)
+    return sum(value * each for value, each in parts) / weight if weight > 0.0 else 0.0

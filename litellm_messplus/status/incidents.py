@@ -1,0 +1,146 @@
+"""Which keys stand behind failed requests, late decisions, labels of checks and held labels."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+from sqlalchemy import Select, case, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.figures import figure
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.terminal import Rows, numbers, whole
+from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
+
+NEWEST = 5_000
+"""Requests that are read: the status takes the same time on any log."""
+MOST = 10
+"""Keys that are shown."""
+SATISFIED = 0.5
+KINDS = ("failed", "late", "checks", "unsatisfied_checks", "held")
+"""What is counted of a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIncidents:
+    """The newest requests of one key at a zoo, and what they caused.
+
+    ``key_hash`` is None where no key was given. Of the ``requests`` some ``failed``, and of some
+    the decision was ``late``. ``checks`` are labels of checks on their served calls, of which so
+    many are ``unsatisfied_checks``; ``held`` are labels that are kept without counting.
+    """
+
+    zoo: str
+    key_hash: str | None
+    requests: int
+    failed: int
+    late: int
+    checks: int
+    unsatisfied_checks: int
+    held: int
+
+    def counted(self, kind: str) -> int:
+        """Return how many of a kind it caused."""
+        return int(getattr(self, kind))
+
+
+async def read_incidents(connection: AsyncConnection) -> tuple[KeyIncidents, ...]:
+    """Read the heaviest keys among the newest requests of all zoos."""
+    labelled = {tuple(row[:2]): row[2:] for row in await connection.execute(_labels())}
+    found = [
+        KeyIncidents(*row, *labelled.get(tuple(row[:2]), (0, 0, 0)))
+        for row in await connection.execute(_requests())
+    ]
+    return heaviest(found)
+
+
+def heaviest(found: Iterable[KeyIncidents], most: int = MOST) -> tuple[KeyIncidents, ...]:
+    """Choose the keys with the largest share of any one kind in their zoo, the largest first, so
+    that a kind of which all keys have much hides none of which one has most."""
+    keys = [each for each in found if any(map(each.counted, KINDS))]
+    totals = {
+        (zoo, kind): sum(each.counted(kind) for each in keys if each.zoo == zoo)
+        for zoo in {each.zoo for each in keys}
+        for kind in KINDS
+    }
+
+    def share(key: KeyIncidents) -> float:
+        return max(key.counted(kind) / max(totals[key.zoo, kind], 1) for kind in KINDS)
+
+    ranked = sorted(keys, key=lambda key: (-share(key), key.zoo, key.key_hash or ""))
+    return tuple(ranked[:most])
+
+
+def _newest() -> Select[Any]:
+    own = requests.c
+    return (
+        select(own.request_id, own.zoo, own.key_hash, own.reason)
+        .order_by(own.position.desc())
+        .limit(NEWEST)
+    )
+
+
+def _requests() -> Select[Any]:
+    asked = _newest().subquery()
+    served = (calls.c.request_id == asked.c.request_id) & (calls.c.role == CallRole.SERVED)
+    return (
+        select(
+            asked.c.zoo,
+            asked.c.key_hash,
+            func.count(),
+            func.count(case((calls.c.status == CallStatus.FAILURE, 1))),
+            func.count(case((asked.c.reason == Reason.DEADLINE_MISSED, 1))),
+        )
+        .select_from(asked)
+        .outerjoin(calls, served)
+        .group_by(asked.c.zoo, asked.c.key_hash)
+    )
+
+
+def _labels() -> Select[Any]:
+    asked = _newest().subquery()
+    is_check = labels.c.kind == LabelKind.CHECK
+    is_held = (labels.c.kind != LabelKind.JUDGE) & (labels.c.weight <= 0.0)
+    return (
+        select(
+            asked.c.zoo,
+            asked.c.key_hash,
+            func.count(case((is_check, 1))),
+            func.count(case((is_check & (labels.c.value < SATISFIED), 1))),
+            func.count(case((is_held, 1))),
+        )
+        .select_from(asked)
+        .join(labels, labels.c.request_id == asked.c.request_id)
+        .where(is_held | is_check, labels.c.call_id == labels.c.request_id + ".0")
+        .group_by(asked.c.zoo, asked.c.key_hash)
+    )
+
+
+def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
+    """Yield one table of these keys; none where nothing went wrong and no check labelled."""
+    if not found:
+        return
+    figures = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
+    rows = Rows(
+        f"what keys caused, of the newest {NEWEST:,} requests",
+        (*whole("key", "zoo"), *numbers(*figures)),
+    )
+    for each in found:
+        rows.add(
+            short_key(each.key_hash),
+            each.zoo,
+            *map(figure, (each.requests, each.failed, each.late)),
+            *map(figure, (each.checks, each.unsatisfied_checks, each.held)),
+        )
+    yield rows
+
+
+SHOWN = 12
+"""Characters of a key's hash: enough to tell the keys of a proxy apart."""
+
+
+def short_key(key_hash: str | None) -> str:
+    """Return the beginning of a key's hash."""
+    return (key_hash or "none")[:SHOWN]

@@ -1,0 +1,170 @@
+"""Which keys ask how much, and what labels their clients cause, over the last day. Runs alike on
+SQLite and Postgres."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Select, and_, case, exists, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
+from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.vocabulary import LabelKind
+
+SPAN = timedelta(days=1)
+MOST_KEYS = 200
+"""Of a service level, those with most labels: the others have little to say."""
+MOST_RECORDS = 100_000
+"""Records of the log, the newest of all zoos, in which a key's activity is looked for: of a busy
+proxy, less than a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVerdicts:
+    """The labels that the clients of one key caused in a service level: its requests and labels; of
+    those that count the number, and the share that is satisfied (None without any); and how many
+    are kept without counting."""
+
+    zoo: str
+    service_level: str
+    key_hash: str | None
+    requests: int
+    verdicts: int
+    counting: int
+    satisfied: float | None
+    not_counting: int
+
+
+async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
+    """Read the activity of the last day. Raises SQLAlchemyError where the database does not
+    answer."""
+    in_level = and_(
+        _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
+    )
+    async with engine.connect() as connection:
+        since = await _since(connection)
+        found = await connection.execute(_labels_of_keys(since).where(in_level).limit(MOST_KEYS))
+        spoken = {row.key_hash: row for row in found}
+        everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
+        total = (await connection.execute(everybody)).scalar_one()
+        judged = (await connection.execute(_judges(since).where(in_level))).one()
+        asked = await _requests_of(connection, since, list(spoken))
+    return LevelActivity(
+        requests=total,
+        judges=Tally(*judged),
+        keys={
+            key: KeyActivity(
+                requests=asked.get((zoo, service_level, key), 0),
+                labels=Tally(row.weight, row.satisfied),
+                faults=row.faults,
+            )
+            for key, row in spoken.items()
+        },
+    )
+
+
+async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
+    """Read the keys with most labels in the last day, whether they count or not."""
+    since = await _since(connection)
+    rows = (await connection.execute(_labels_of_keys(since).limit(most))).all()
+    asked = await _requests_of(connection, since, [row.key_hash for row in rows])
+    return [
+        KeyVerdicts(
+            zoo=row.zoo,
+            service_level=row.service_level,
+            key_hash=row.key_hash,
+            requests=asked.get((row.zoo, row.service_level, row.key_hash), 0),
+            verdicts=row.verdicts,
+            counting=row.counting,
+            satisfied=row.total / row.counting if row.counting else None,
+            not_counting=row.not_counting,
+        )
+        for row in rows
+    ]
+
+
+async def _since(connection: AsyncConnection) -> datetime:
+    """Find the time from which on the log is read."""
+    day = datetime.now(UTC) - SPAN
+    newest = select(log_head.c.position - MOST_RECORDS).scalar_subquery()
+    first = (
+        select(requests.c.created_at)
+        .where(requests.c.position > newest)
+        .order_by(requests.c.position)
+        .limit(1)
+    )
+    found = (await connection.execute(first)).scalar_one_or_none()
+    return day if found is None else max(day, found)
+
+
+async def _requests_of(
+    connection: AsyncConnection, since: datetime, keys: list[str | None]
+) -> dict[tuple[str, str, str | None], int]:
+    """Count how many requests each of these keys made, by zoo and service level."""
+    each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
+    named = requests.c.key_hash.in_([key for key in keys if key is not None])
+    asked = or_(named, requests.c.key_hash.is_(None)) if None in keys else named
+    query = select(*each, func.count()).where(requests.c.created_at >= since, asked)
+    found = await connection.execute(query.group_by(*each))
+    return {(row[0], row[1], row[2]): row[3] for row in found}
+
+
+def _plain(column: Column[Any]) -> ColumnElement[Any]:
+    """Wrap the column so that no index fits it. Of a service level there is an index too, and
+    SQLite would rather go along it through the whole log than through a day by its times."""
+    return func.coalesce(column, "")
+
+
+def _judges(since: datetime) -> Select[Any]:
+    """Query the sum of what judges said of the answers that users saw."""
+    weighed = labels.c.weight * labels.c.value
+    return (
+        select(_sum(labels.c.weight), _sum(weighed))
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(
+            labels.c.created_at >= since,
+            labels.c.kind == LabelKind.JUDGE,
+            labels.c.call_id == labels.c.request_id + ".0",
+        )
+    )
+
+
+def _labels_of_keys(since: datetime) -> Select[Any]:
+    """Query the labels that the clients of each key caused, the heaviest key first; of a source on
+    a call counts its newest that weighs."""
+    newer = labels.alias("newer")
+    is_replaced = exists().where(
+        newer.c.call_id == labels.c.call_id,
+        newer.c.source == labels.c.source,
+        newer.c.position > labels.c.position,
+        newer.c.weight > 0.0,
+    )
+    counts = (labels.c.weight > 0.0) & ~is_replaced
+    is_fault = labels.c.source.in_(FAULT_FINDERS)
+    weight, value = labels.c.weight, labels.c.value
+    verdicts = func.count()
+    each = (requests.c.zoo, requests.c.service_level, requests.c.key_hash)
+    return (
+        select(
+            *each,
+            verdicts.label("verdicts"),
+            func.count(case((counts, 1))).label("counting"),
+            _sum(case((counts, value))).label("total"),
+            _sum(case((counts & ~is_fault, weight))).label("weight"),
+            _sum(case((counts & ~is_fault, weight * value))).label("satisfied"),
+            _sum(case((counts & is_fault, weight * (1.0 - value)))).label("faults"),
+            func.count(case((weight <= 0.0, 1))).label("not_counting"),
+        )
+        .select_from(labels)
+        .join(requests, requests.c.request_id == labels.c.request_id)
+        .where(labels.c.created_at >= since, labels.c.kind != LabelKind.JUDGE)
+        .group_by(*each)
+        .order_by(verdicts.desc(), *each)
+    )
+
+
+def _sum(of: Any) -> Any:
+    """Add up what there is; 0 of nothing."""
+    return func.coalesce(func.sum(of), 0.0)

@@ -1,0 +1,178 @@
+"""The schema of a database against the code's: which migrations made it, as they were worded then.
+
+The number of a migration alone does not say what it made: a checkout may have had another text
+under the same number. So the database keeps the digest of each migration that made it, and the
+version that applied it. A database from before it kept them is compared itself, table by table.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime import version
+from litellm_messplus.store.side_tables import schema_history
+from litellm_messplus.store.tables import metadata
+
+# The migrations of this code.
+
+
+def migrations_config() -> Config:
+    """Build Alembic's configuration for this code's migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    return config
+
+
+def migrations_folder() -> Path:
+    """Find `migrations/`: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "migrations"
+    return installed if installed.is_dir() else package.parent / "migrations"
+
+
+def digests() -> dict[str, str]:
+    """Return the SHA-256 of the text of each migration by its number, the oldest first."""
+    return _digests(migrations_folder())
+
+
+@cache
+def _digests(folder: Path) -> dict[str, str]:
+    scripts = reversed(list(ScriptDirectory(folder).walk_revisions()))
+    texts = {script.revision: Path(script.path).read_text("utf-8") for script in scripts}
+    return {number: hashlib.sha256(text.encode()).hexdigest() for number, text in texts.items()}
+
+
+def newest() -> str:
+    """Return the number of the newest migration."""
+    return list(digests())[-1]
+
+
+# What a database says of those that made it.
+
+WHAT_TO_DO = (
+    "upgrade litellm-messplus to the version that wrote it, or restore a backup that this version "
+    "wrote (docs/upgrade.md)"
+)
+
+
+class OtherSchemaError(MessplusError):
+    """A database whose tables or views are not this code's; the message says whose they are, as far
+    as that is known, and what to do."""
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the number of the newest migration of a database; None where it has none.
+
+    Raises OtherSchemaError where this code does not have that migration, or one of the database's
+    in other words.
+    """
+    found = MigrationContext.configure(connection).get_current_revision()
+    known, applied = digests(), _applied(connection)
+    if found is not None and found not in known:
+        raise OtherSchemaError(
+            f"its revision {found} is not known here; {_by(applied.get(found))}; {WHAT_TO_DO}"
+        )
+    for row in applied.values():
+        if row.digest != known.get(row.revision):
+            raise OtherSchemaError(
+                f"its migration {row.revision} is another one than here; {_by(row)}; {WHAT_TO_DO}"
+            )
+    return found
+
+
+def settle(connection: Connection, before: str | None) -> None:
+    """End a migration that began at the revision ``before``: compare what an upgrade led to with
+    the code's tables, and note which migrations the database now has.
+
+    Raises OtherSchemaError where they differ: the transaction must not be committed.
+    """
+    now = MigrationContext.configure(connection).get_current_revision()
+    if now == newest() and before not in (None, now):
+        found = differences(connection)
+        if found:
+            raise OtherSchemaError(
+                f"{'; '.join(found[:SHOWN])}; a checkout from before the first release made it so, "
+                f"with migrations of the same numbers; {WHAT_TO_DO}"
+            )
+    _note(connection, now)
+
+
+def _applied(connection: Connection) -> dict[str, Row[Any]]:
+    if not connection.dialect.has_table(connection, schema_history.name):
+        return {}
+    return {row.revision: row for row in connection.execute(select(schema_history))}
+
+
+def _by(row: Row[Any] | None) -> str:
+    if row is None:
+        return "it is a newer version's, or that of a checkout from before the first release"
+    return f"litellm-messplus {row.version} applied it on {row.applied_at:%Y-%m-%d}"
+
+
+def _note(connection: Connection, now: str | None) -> None:
+    if not connection.dialect.has_table(connection, schema_history.name):
+        return
+    noted = _applied(connection)
+    there = {number: digest for number, digest in digests().items() if now and number <= now}
+    undone = schema_history.c.revision.in_(noted.keys() - there)
+    connection.execute(delete(schema_history).where(undone))
+    added = [
+        {
+            "revision": number,
+            "digest": digest,
+            "version": version(),
+            "applied_at": datetime.now(UTC),
+        }
+        for number, digest in there.items()
+        if number not in noted
+    ]
+    if added:
+        connection.execute(insert(schema_history), added)
+
+
+# The tables themselves, compared with the code's: their columns, types, NULL and indexes.
+
+SHOWN = 3
+"""Differences that a message names."""
+SAID = {"add": "it lacks the", "remove": "it has an unknown", "modify": "it has another"}
+
+
+def differences(connection: Connection) -> list[str]:
+    """Say in which tables, columns and indexes the database is not as the code has them. Tables
+    that the code does not have are another program's."""
+    context = MigrationContext.configure(connection, opts={"include_name": _is_own})
+    return [_said(change) for change in _flat(compare_metadata(context, metadata))]
+
+
+def _is_own(name: str | None, kind: str, parents: Any) -> bool:
+    return kind != "table" or name in metadata.tables
+
+
+def _flat(changes: list[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield each change by itself, but for those of comments, which change no reading."""
+    for change in changes:
+        if isinstance(change, list):
+            yield from _flat(change)
+        elif not change[0].endswith("comment"):
+            yield change
+
+
+def _said(change: tuple[Any, ...]) -> str:
+    verb, _, what = change[0].partition("_")
+    if what == "column":
+        name = f"{change[2]}.{change[3].name}"
+    elif verb == "modify":
+        name = f"of {change[2]}.{change[3]}"
+    else:
+        name = change[1].name
+    return f"{SAID[verb]} {what} {name}"

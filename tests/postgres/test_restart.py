@@ -1,0 +1,56 @@
+"""A Postgres that is killed and started again: what a worker tells meanwhile, and after it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from litellm_messplus.proxy.authentication import Caller, administrator, administrator_or_page
+from tests.support.in_process import running
+from tests.support.postgres import Postgres, postgres_server
+
+
+@pytest.fixture
+def own_server() -> Iterator[Postgres]:
+    """A server that no other test uses."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(own_server: Postgres, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """An administrator who asks a worker on that server."""
+    url, app = await own_server.new_database(), FastAPI()
+    async with running(tmp_path, database=url) as plugin:
+        app.include_router(plugin.parts.routes())
+        for dependency in (administrator, administrator_or_page):
+            app.dependency_overrides[dependency] = lambda: Caller(None, is_admin=True)
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as opened:
+            yield opened
+
+
+async def test_the_metrics_are_there_while_it_is_away(
+    own_server: Postgres, client: httpx.AsyncClient
+) -> None:
+    own_server.kill()
+    scraped = await client.get("/messplus/metrics")
+    ready = await client.get("/messplus/ready")
+    await own_server.start_again()
+
+    assert scraped.status_code == 200
+    assert "messplus_up 1.0" in scraped.text
+    assert "messplus_degraded 1.0" in scraped.text
+    assert (ready.status_code, ready.text) == (200, "degraded")
+
+
+async def test_the_first_status_after_it_is_answered(
+    own_server: Postgres, client: httpx.AsyncClient
+) -> None:
+    """By a connection from before it, which nobody has tried since."""
+    assert (await client.get("/messplus/status")).status_code == 200
+    own_server.kill()
+    await own_server.start_again()
+    assert (await client.get("/messplus/status")).status_code == 200

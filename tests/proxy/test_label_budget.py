@@ -1,0 +1,106 @@
+"""One key takes neither the labels of a day from the others, nor more than the budget: each label
+is priced by what the judge will read before it is bought."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from litellm_messplus.costs.price import Price
+from litellm_messplus.labels.judge.grader import Reply
+from litellm_messplus.proxy import label_purse
+from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.store.tables import gradings, requests
+from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
+from tests.support.judge import shown_answers
+
+PRICE = Price(prompt=1e-5, completion=1e-5)
+BUDGET = 0.5
+BOUGHT = {
+    "auto": {"auto": {"by": "judge", "budget_per_day": BUDGET, "start_allowance": 1.0}},
+    "judge": {"judge": {"model": "critic", "rate": 1.0, "budget_per_day": BUDGET}},
+}
+SHORT = "word " * 100
+LONG = "word " * 6400
+"""32,000 characters: as many as a judge gets to see."""
+
+
+async def simulated_judge(
+    _self: JudgeCalls,
+    messages: Sequence[Mapping[str, str]],
+    schema: Mapping[str, Any],
+    timeout_seconds: float,
+) -> Reply:
+    """Is content with all, at a token for four bytes."""
+    verdict = {"reason": "it is good", "satisfied": True}
+    text = json.dumps(dict.fromkeys(shown_answers({"messages": messages}), verdict))
+    read, wrote = sum(len(each["content"]) for each in messages) // 4, len(text) // 4
+    return Reply(text, PRICE.of(float(read), float(wrote)), read, wrote)
+
+
+@asynccontextmanager
+async def buying(folder: Path, labels: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
+    async with running(folder, {"labels": labels}, deadline_seconds=5.0) as plugin:
+        await plugin.parts._judges._look()
+        yield plugin
+
+
+@pytest.fixture(autouse=True)
+def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JudgeCalls, "__call__", simulated_judge)
+    monkeypatch.setattr(JudgeCalls, "price", lambda _self: PRICE)
+    # What has been labelled is in the log at the next look, and no longer reserved.
+    monkeypatch.setattr(label_purse, "SETTLED_SECONDS", 0.0)
+
+
+async def serve(
+    plugin: MessplusPlugin, key: str, count: int, *, prompt: str = SHORT, answer: str = "good"
+) -> None:
+    """Answer so many requests of a key and grade them, with a look at the log every ten."""
+    response = {"id": "chatcmpl", "choices": [{"message": {"content": answer}}]}
+    judge = plugin.parts._judges.of_zoo["zoo"]
+    for number in range(count):
+        if number % 10 == 0:
+            await plugin.parts.journal.flush()
+            await plugin.parts._buyers.look()
+        arguments = call(f"{key}{number}", metadata={"user_api_key_hash": key}, max_tokens=8000)
+        turns = [{"role": "user", "content": f"{number} {prompt}"}]
+        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
+        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(answer) // 4}
+        event = log_event(arguments, "large", **usage)
+        await plugin.async_log_success_event(event, response, None, None)
+    while judge.waiting or judge._busy:
+        await asyncio.gather(*judge._busy, asyncio.sleep(0))
+    await plugin.parts.journal.flush()
+
+
+async def labels_by_key(folder: Path) -> dict[str, list[float]]:
+    """What each label of a key cost, in dollars."""
+    keys = {row.request_id: row.key_hash for row in await written(folder, requests)}
+    found: dict[str, list[float]] = {key: [] for key in keys.values()}
+    for row in await written(folder, gradings):
+        found[keys[row.request_id]].append(row.cost)
+    return found
+
+
+@pytest.mark.parametrize("labels", BOUGHT.values(), ids=BOUGHT)
+@pytest.mark.parametrize("attack", [{"prompt": LONG}, {"answer": LONG}], ids=["asks", "is told"])
+async def test_long_prompts_and_answers_of_one_key_leave_labels_to_the_others(
+    tmp_path: Path, labels: dict[str, Any], attack: dict[str, str]
+) -> None:
+    async with buying(tmp_path, labels) as plugin:
+        for number in range(30):
+            await serve(plugin, f"honest {number % 3}", 1)
+        await serve(plugin, "hostile", 100, **attack)
+        await serve(plugin, "late", 40)
+    found = await labels_by_key(tmp_path)
+    spent = [cost for costs in found.values() for cost in costs]
+
+    assert sum(spent) <= BUDGET + max(spent)
+    assert sum(found["hostile"]) <= 0.6 * BUDGET  # though it made most of the requests
+    assert len(found["late"]) >= 10

@@ -1,0 +1,187 @@
+"""A start goes on with a database only where the migrations that made it are this code's, word for
+word; and a migration that has been published is never edited."""
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.runtime import version
+from litellm_messplus.store import schema
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.reading import OtherVersionError, reading
+from tests.support.earlier_checkouts import made, migrations_of, refusal, replace
+
+MIGRATIONS = schema.migrations_folder()
+HASHES = MIGRATIONS / "hashes.txt"
+TO_ADD = (
+    "A database remembers which migrations made it, and a start refuses any other. Undo the edit, "
+    "and write a new migration. A new one gets its line once, in the commit that brings it: "
+    "cd migrations && sha256sum versions/NUMBER_NAME.py >> hashes.txt"
+)
+
+
+def lines(path: Path) -> Iterator[tuple[str, str]]:
+    for line in path.read_text().splitlines():
+        digest, name = line.split()
+        yield name, digest
+
+
+async def rows(database: AsyncEngine, query: str) -> list[tuple[object, ...]]:
+    async with database.connect() as connection:
+        return [tuple(row) for row in await connection.execute(text(query))]
+
+
+def test_no_migration_is_edited_once_its_hash_is_in_the_list() -> None:
+    files = sorted((MIGRATIONS / "versions").glob("*.py"))
+    found = {
+        f"versions/{each.name}": hashlib.sha256(each.read_bytes()).hexdigest() for each in files
+    }
+
+    assert dict(lines(HASHES)) == found, TO_ADD
+
+
+def test_the_list_of_hashes_only_grows() -> None:
+    """By the history of the checkout, and by what is not committed yet."""
+    root = MIGRATIONS.parent
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no checkout, or no git: the history of the list is not here")
+    git = ["git", "-C", str(root)]
+    past = subprocess.run(
+        [*git, "log", "-p", "--format=", "--", str(HASHES)], check=True, capture_output=True
+    )
+    now = subprocess.run([*git, "diff", "HEAD", "--", str(HASHES)], check=True, capture_output=True)
+    changed = (past.stdout + now.stdout).decode().splitlines()
+
+    assert [line for line in changed if line.startswith("-") and line[:3] != "---"] == [], TO_ADD
+
+
+async def test_a_database_says_which_migrations_made_it(database: AsyncEngine) -> None:
+    noted = await rows(database, "SELECT revision, digest, version FROM schema_history")
+
+    assert sorted(noted) == [
+        (name.removeprefix("versions/")[:4], digest, version()) for name, digest in lines(HASHES)
+    ]
+
+
+async def test_a_table_that_an_earlier_text_of_a_migration_made_is_named_and_nothing_is_changed(
+    database_url: str, tmp_path: Path
+) -> None:
+    """From before the database kept the text of its migrations: the tables themselves differ."""
+    with migrations_of(tmp_path) as migrations:
+        (migrations / "versions" / "0003_schema_history.py").unlink()
+        tables = migrations / "versions" / "0001_tables.py"
+        replace(tables, '_index_where_known("ix_requests_session", "requests", "session")', "pass")
+        replace(tables, '_required("joules", sa.Float(), "That energy."),', "")
+        await made(database_url)
+
+    refused = await refusal(database_url)
+
+    assert "lacks the index ix_requests_session" in refused
+    assert "lacks the column request_sums.joules" in refused
+    assert "docs/upgrade.md" in refused
+    engine = create_engine(database_url)
+    assert await rows(engine, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert not await rows(engine, "SELECT 1 FROM sqlite_master WHERE name = 'schema_history'")
+    await engine.dispose()
+
+
+async def test_a_database_from_before_it_kept_the_text_is_taken_where_its_tables_are_the_codes(
+    database_url: str, tmp_path: Path
+) -> None:
+    with migrations_of(tmp_path) as migrations:
+        (migrations / "versions" / "0003_schema_history.py").unlink()
+        await made(database_url)
+
+    await made(database_url)
+
+    async with reading(database_url) as engine:
+        assert len(await rows(engine, "SELECT revision FROM schema_history")) == 3
+
+
+async def test_a_view_that_another_text_of_a_migration_made_is_refused_with_who_made_it(
+    database_url: str, tmp_path: Path
+) -> None:
+    with migrations_of(tmp_path) as migrations:
+        views = migrations / "versions" / "0002_views.py"
+        replace(views, "HAVING SUM(compared) > 0", "HAVING SUM(compared) > 1")
+        await made(database_url)
+
+    refused = await refusal(database_url)
+
+    assert f"its migration 0002 is another one than here; litellm-messplus {version()}" in refused
+    with pytest.raises(OtherVersionError, match="migration 0002 is another one"):
+        async with reading(database_url):
+            pass
+
+
+async def test_a_newer_database_is_refused_with_the_version_that_wrote_it(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = schema.newest()
+    with migrations_of(tmp_path) as migrations, monkeypatch.context() as later:
+        newer = migrations / "versions" / "9999_newer.py"
+        newer.write_text(
+            f'revision = "9999"\ndown_revision = "{ours}"\n\n\ndef upgrade() -> None: ...\n'
+        )
+        later.setattr(schema, "version", lambda: "7.0.0")
+        await made(database_url)
+
+    assert "revision 9999 is not known here; litellm-messplus 7.0.0 applied it" in await refusal(
+        database_url
+    )
+
+
+async def test_tables_of_another_program_in_the_same_database_are_none_of_ours(
+    database: AsyncEngine,
+) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text('CREATE TABLE "LiteLLM_SpendLogs" (request_id TEXT)'))
+        assert await connection.run_sync(schema.differences) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DROP INDEX ix_labels_created_at", "it lacks the index ix_labels_created_at"),
+        ("ALTER TABLE labels ADD COLUMN mood TEXT", "it has an unknown column labels.mood"),
+        ("DROP TABLE lessons", "it lacks the table lessons"),
+    ],
+)
+async def test_what_was_changed_by_hand_is_named(
+    database: AsyncEngine, change: str, said: str
+) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text(change))
+        assert said in await connection.run_sync(schema.differences)
+
+
+async def test_another_type_and_another_rule_for_null_are_named(
+    database_url: str, tmp_path: Path
+) -> None:
+    with migrations_of(tmp_path) as migrations:
+        tables = migrations / "versions" / "0001_tables.py"
+        replace(tables, '_required("value", sa.Float()', '_required("value", sa.Text()')
+        replace(
+            tables, '_required("weight", sa.Float(), "How', '_optional("weight", sa.Float(), "How'
+        )
+        await made(database_url)
+
+    engine = create_engine(database_url)
+    async with engine.connect() as connection:
+        found = await connection.run_sync(schema.differences)
+    await engine.dispose()
+    assert "it has another type of labels.value" in found
+    assert "it has another nullable of labels.weight" in found
+
+
+async def test_migrating_again_notes_nothing_twice(database: AsyncEngine) -> None:
+    before = await rows(database, "SELECT * FROM schema_history")
+    await migrate(database)
+
+    assert await rows(database, "SELECT * FROM schema_history") == before

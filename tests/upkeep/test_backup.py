@@ -1,0 +1,55 @@
+"""A backup is taken and restored by the commands of docs/upgrade.md, and nothing is lost of it."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.markdown import ROOT, Document
+from tests.support.shell import run
+
+PAGE = Document(ROOT / "docs" / "upgrade.md")
+BACKUP, RESTORE = "A backup on SQLite", "A restore on SQLite"
+
+
+def history(path: Path) -> dict[str, list[Any]]:
+    """Every row of the log, and the snapshots of its state."""
+    tables = ("requests", "calls", "labels", "log_head", "snapshots", "schema_history")
+    with closing(sqlite3.connect(path)) as connection:
+        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+
+
+def test_what_was_backed_up_while_others_write_is_restored_whole(
+    database: Path, config: Path
+) -> None:
+    before = history(database)
+    assert len(before["labels"]) > 10
+    with closing(sqlite3.connect(database)) as writer:  # as a proxy has it open
+        writer.execute("UPDATE log_head SET start = 0")
+        writer.execute("INSERT INTO conversation_key (id, key) VALUES (2, 'not committed')")
+
+        run(PAGE, BACKUP, database.parent, {})
+
+        writer.rollback()
+        writer.execute("DELETE FROM labels")
+        writer.commit()
+        run(PAGE, RESTORE, database.parent, {})
+
+    assert history(database) == before
+    assert not Path(f"{database}-wal").exists()
+
+
+def test_a_file_that_is_damaged_is_replaced_by_its_backup(database: Path, config: Path) -> None:
+    before = history(database)
+    run(PAGE, BACKUP, database.parent, {})
+    with database.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096 * 20)
+    with pytest.raises(sqlite3.DatabaseError):
+        history(database)
+
+    run(PAGE, RESTORE, database.parent, {})
+
+    assert history(database) == before
