@@ -37,7 +37,7 @@ WHEEL_VENV := dist/venv
 DATABASE :=
 FAULTS := tests/faults
 
-.PHONY: run demo test test-all test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
+.PHONY: run demo test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/messplus up
@@ -49,9 +49,11 @@ test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real p
 	$(UNIT) $(COVERAGE) -m 'not end_to_end and not faults and not vllm' $(LONG:%=--deselect=%)
 	$(VENV)/bin/pytest $(FIRST)
 
-test-all: $(INSTALLED) ## The tests that `make test` leaves out: long ones, and of more real proxies.
-	$(UNIT) $(LONG)
+test-all: test-long ## The tests that `make test` leaves out: long ones, and of more real proxies.
 	$(VENV)/bin/pytest -m end_to_end $(FIRST:%=--deselect=%)
+
+test-long: $(INSTALLED)
+	$(UNIT) $(LONG)
 
 test-litellm: $(LITELLM_INSTALLED) ## What knows LiteLLM, and real proxies, on another LiteLLM. VERSION=1.108.11: which.
 	$(LITELLM_VENV)/bin/python -c 'import sys; from importlib import metadata; found = metadata.version("litellm"); print("LiteLLM", found); sys.exit(found != "$(VERSION)")'

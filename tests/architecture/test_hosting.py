@@ -86,7 +86,9 @@ def test_the_readme_names_the_tests_that_are_run() -> None:
     readme = re.findall(r"^make (test[a-z-]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     run = re.findall(r"^ *make (test[a-z-]*)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
 
-    assert readme == run == ["test", "test-all", "test-litellm", "test-faults", "test-vllm"]
+    assert readme == ["test", "test-all", "test-litellm", "test-faults", "test-vllm"]
+    # The real proxies of test-all are tried once: where test-litellm runs, only the rest of it.
+    assert [name for name in run if name != "test-long"] == readme
 
 
 def test_hooks_are_the_commands_of_make_check() -> None:
