@@ -19,6 +19,7 @@ from litellm_messplus.vocabulary import (
     CallStatus,
     Change,
     CostSource,
+    Failure,
     GradingStatus,
     LabelKind,
     Preferred,
@@ -147,7 +148,7 @@ class CallRecord:
     """One model invoked for a request, when it has ended.
 
     ``candidate`` is None where a fallback outside the zoo served. Tokens are None where the
-    endpoint reported none.
+    endpoint reported none. ``failure`` says who failed, None where an answer came.
     """
 
     call_id: str
@@ -170,6 +171,7 @@ class CallRecord:
     is_cache_hit: bool = False
     error: str | None = None
     answer: str | None = None
+    failure: Failure | None = None
 
 
 LONGEST_ERROR = 2000

@@ -43,6 +43,24 @@ class CallStatus(StrEnum):
     FAILURE = "failure"
 
 
+class Failure(StrEnum):
+    """The causes for which a call ends without an answer: who failed."""
+
+    UPSTREAM = "upstream"
+    NO_DEPLOYMENT = "no_deployment"
+    DEADLINE = "deadline"
+    CLIENT_GONE = "client_gone"
+    REFUSED = "refused"
+    """The request itself was at fault."""
+
+
+SERVING = (Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE)
+"""Failures of those who serve: a user who waited got an error for a request as it should be."""
+FAILED = "check:failure"
+"""The source of the one label that counts of a request without an answer: it is given where a
+promise has `failures: count`."""
+
+
 class GradingStatus(StrEnum):
     """The ways in which a grading ends."""
 

@@ -71,12 +71,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim about some requests of one promise: that the share satisfied lies from ``low`` to
-    ``high``, at every look but with the probability that the certificate's level leaves.
+    """The claim about the answered requests of one promise: that the share satisfied lies from
+    ``low`` to ``high``, at every look but with the probability that the certificate's level leaves.
 
     ``told`` is how many requests users or checks spoke of, ``graded`` how many the judge did, and
     ``paired`` how many both did; ``alpha`` is what they were promised, on average where it changed.
-    They are conversations where the ``unit`` says so.
+    They are conversations where the ``unit`` says so. Others ``failed``, and ``answered_share`` is
+    what was answered of both; ``failed_among`` of the failed are in the claim, as unsatisfied.
     """
 
     alpha: float
@@ -93,6 +94,9 @@ class Claim:
     assumed: tuple[str, ...]
     said: tuple[Said, ...]
     unit: str = "requests"
+    failed: int = 0
+    failed_among: int = 0
+    answered_share: float = 1.0
 
     @property
     def verdict_in_words(self) -> str:
@@ -102,11 +106,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One service level: since the first day, and over its last window."""
+    """One service level: since the first day, and over its last window; None where nothing of that
+    was answered."""
 
     service_level: str
     since: Claim
-    last: Claim
+    last: Claim | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,7 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     interval = Interval(low, high)
     told = sum(int(each.count[0]) for each in heard if each.word is not None)
     graded = [each for each in heard if each.grade is not None]
+    answered = counted.requests - counted.failed_among
     return Claim(
         alpha=counted.alpha,
         requests=counted.requests,
@@ -160,6 +166,9 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
             for each in heard
         ),
         unit=counted.unit,
+        failed=counted.failed,
+        failed_among=counted.failed_among,
+        answered_share=answered / (answered + counted.failed),
     )
 
 
@@ -240,12 +249,12 @@ def _promises(
     whole: Mapping[str, Counted], last: Mapping[str, Counted], level: float, trust_judge: bool
 ) -> tuple[Promise, ...]:
     if not whole:
-        raise NoCertificateError("no request was decided in that time")
+        raise NoCertificateError("no request was answered in that time")
     return tuple(
         Promise(
             name,
             claim(counted, level, trust_judge=trust_judge),
-            claim(last[name], level, trust_judge=trust_judge),
+            claim(last[name], level, trust_judge=trust_judge) if name in last else None,
         )
         for name, counted in whole.items()
     )

@@ -54,12 +54,18 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
         f"{claim.unit} were satisfied, most likely {percent(claim.rate)}, by "
         f"{IN_WORDS[claim.sampling]}."
     )
+    if claim.failed:
+        yield ""
+        yield _failures(claim)
     yield ""
     last = promise.last
-    yield (
-        f"The newest {last.requests:,}, of up to {window:,}: between {percent(last.low)} and "
-        f"{percent(last.high)}, {last.verdict_in_words}."
-    )
+    if last is None:
+        yield f"Of the newest {window:,} none was answered."
+    else:
+        yield (
+            f"The newest {last.requests:,}, of up to {window:,}: between {percent(last.low)} and "
+            f"{percent(last.high)}, {last.verdict_in_words}."
+        )
     yield ""
     yield "### Evidence"
     yield ""
@@ -68,6 +74,17 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield "### Assumed"
     yield ""
     yield from (f"- {each}" for each in claim.assumed)
+
+
+def _failures(claim: Claim) -> str:
+    """Say what became of those that got no answer."""
+    apart = claim.failed - claim.failed_among
+    told = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
+    if apart:
+        told += f" The claim is not about {apart:,} of the failed ones."
+    if claim.failed_among:
+        told += f" In it {claim.failed_among:,} failed ones count as unsatisfied."
+    return told
 
 
 def _evidence(claim: Claim) -> Iterator[str]:

@@ -6,6 +6,7 @@ said: values to the hundredth, probabilities to the ten-thousandth. Runs alike o
 Postgres, and the page shows the very statement.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Table,
     and_,
     case,
+    exists,
     false,
     func,
     or_,
@@ -33,8 +35,8 @@ from litellm_messplus.certificate.evidence import Heard
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.status.queries import window_start
 from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.tables import labels, log_head, requests
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.store.tables import calls, labels, log_head, requests
+from litellm_messplus.vocabulary import FAILED, CallRole, LabelKind
 
 VERDICTS = Table(
     "verdicts",
@@ -54,6 +56,14 @@ WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 JUDGE = LabelKind.JUDGE.value
 COUNTS = requests.c.counted_with.is_(None)
 """Where the promise counts conversations, the first request of one stands for all of it."""
+_turn, _turned = requests.alias("turn"), calls.alias("turned")
+IS_FAILED = calls.c.failure.is_not(None) & ~exists().where(
+    _turn.c.counted_with == calls.c.request_id,
+    _turned.c.request_id == _turn.c.request_id,
+    _turned.c.role == CallRole.SERVED.value,
+    _turned.c.failure.is_(None),
+)
+"""Whether a request, beside its served call, got no answer; nor did any turn of a conversation."""
 
 
 class NoCertificateError(MessplusError):
@@ -75,13 +85,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The requests of one service level, the share promised to them, and what was said. They are
-    conversations where the ``unit`` of the promise says so."""
+    """The ``requests`` of one service level that were answered, the share promised to them, and
+    what was said. They are conversations where the ``unit`` of the promise says so. Others
+    ``failed``; of those some are among the requests, as unsatisfied, where failures count."""
 
     requests: int
     alpha: float
     heard: list[Heard] = field(default_factory=list)
     unit: str = "requests"
+    failed: int = 0
+    failed_among: int = 0
 
 
 async def span_of(
@@ -121,13 +134,20 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
     """Read a span, by service level; levels without a request are left out."""
     heard = await _heard(connection, heard_since(zoo, span))
     newest = await _of_last_day(connection, zoo, span)
+    asked = requests.c
+    failed = await _failed(
+        connection, zoo, asked.created_at >= span.start, asked.created_at < span.until
+    )
     found = {}
     for row in await connection.execute(_requests_since(zoo, span)):
         counted = row.counted - row.of_last_day + newest.get(row.service_level, 0)
+        counted -= failed.apart(row.service_level)
         if counted > 0:
             said = heard.get(row.service_level, [])
             unit = "requests" if row.counted == row.requests else "conversations"
-            found[row.service_level] = Counted(counted, row.alpha, said, unit)
+            found[row.service_level] = Counted(
+                counted, row.alpha, said, unit, *failed[row.service_level]
+            )
     return found
 
 
@@ -148,10 +168,41 @@ async def counted_last(
         .where(asked.zoo == zoo, _from(starts), COUNTS)
         .group_by(asked.service_level)
     )
+    failed = await _failed(connection, zoo, _from(starts))
     return {
-        level: Counted(count, alpha, heard.get(level, []), whole[level].unit)
+        level: Counted(answered, alpha, heard.get(level, []), whole[level].unit, *failed[level])
         for level, count, alpha in await connection.execute(query)
+        if (answered := count - failed.apart(level)) > 0
     }
+
+
+class Failed(defaultdict[str, tuple[int, int]]):
+    """The requests without an answer by service level, and how many of them count as unsatisfied:
+    a label says so."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: (0, 0))
+
+    def apart(self, level: str) -> int:
+        """Count those that the claim is not about."""
+        failed, among = self[level]
+        return failed - among
+
+
+async def _failed(connection: AsyncConnection, zoo: str, *where: ColumnElement[bool]) -> Failed:
+    """Count the failed requests that these conditions pick."""
+    counts = exists().where(labels.c.call_id == calls.c.call_id, labels.c.source == FAILED)
+    query = (
+        select(requests.c.service_level, func.count(), func.count(case((counts, 1))))
+        .join(requests, requests.c.request_id == calls.c.request_id)
+        .where(calls.c.role == CallRole.SERVED.value, IS_FAILED, requests.c.zoo == zoo, COUNTS)
+        .where(*where)
+        .group_by(requests.c.service_level)
+    )
+    found = Failed()
+    for level, count, among in await connection.execute(query):
+        found[level] = count, among
+    return found
 
 
 def _requests_since(zoo: str, span: Span) -> Select[Any]:
@@ -229,12 +280,15 @@ def _from(starts: Mapping[str, int]) -> ColumnElement[bool]:
 
 def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     """Count the labelled requests that these conditions pick, by what was said of the served call:
-    the word that counts, if any, and the judge's grade, if any."""
+    the word that counts, if any, and the judge's grade, if any. Of a failed one nothing counts but
+    that it failed."""
     served = requests.c.request_id + ".0"
     told = (
         select(requests.c.service_level, labels.c.call_id)
         .join(requests, requests.c.request_id == labels.c.request_id)
+        .outerjoin(calls, calls.c.call_id == labels.c.call_id)
         .where(labels.c.call_id == served, COUNTS, *where)
+        .where(or_(calls.c.call_id.is_(None), ~IS_FAILED, labels.c.source == FAILED))
         .distinct()
         .cte("told")
     )

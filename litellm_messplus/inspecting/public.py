@@ -45,6 +45,7 @@ class PublicCall(PublicRow):
     seconds: float | None
     is_cache_hit: bool
     error: str | None
+    failure: str | None
     answer: str | None
 
 

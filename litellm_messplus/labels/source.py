@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.runtime import Counters
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.vocabulary import Failure, LabelKind
 
 # A call that has ended, as a label source sees it: what was asked, and what was answered.
 
@@ -79,8 +79,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """One call of a request, ended. ``answer`` is None where it failed; ``is_refused`` where the
-    request itself was at fault.
+    """One call of a request, ended. ``answer`` is None where it failed, and ``failure`` then says
+    who did; not of a further turn of a conversation, whose labels are on the conversation.
 
     ``calls`` is how many were made for the request, this one among them; ``is_served`` says that
     the user saw this one.
@@ -93,7 +93,7 @@ class AnsweredCall:
     calls: int
     ended_at: datetime
     answer: Answer | None
-    is_refused: bool = False
+    failure: Failure | None = None
 
     @property
     def is_cut_as_asked(self) -> bool:

@@ -7,6 +7,8 @@ failed.
 from dataclasses import dataclass
 from datetime import datetime
 
+from fastapi import HTTPException
+
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
@@ -15,9 +17,10 @@ from litellm_messplus.proxy.deployments.metering import Meter, Metered, Reported
 from litellm_messplus.proxy.energy_service import EnergyService
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_call
+from litellm_messplus.proxy.litellm_seam import NO_DEPLOYMENT_LEFT
 from litellm_messplus.proxy.open_requests import Author
-from litellm_messplus.records import CallRecord, RequestRecord, error_words
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource
+from litellm_messplus.records import REFUSALS, CallRecord, RequestRecord, error_words
+from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, Failure
 
 UNMETERED = Metered(None, None, CostSource.UNKNOWN)
 
@@ -33,11 +36,32 @@ class Said:
     is_cache_hit: bool = False
 
 
+GONE_STATUS = 499
+"""The HTTP status by which LiteLLM's proxy says that its client has hung up."""
+TIMEOUT_STATUS = 408
+"""That of LiteLLM's timeouts."""
+
+
+def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
+    """Tell who failed, by the error that ended a call; ``is_called`` where a model was called
+    before none was left."""
+    status = getattr(error, "status_code", None)
+    if isinstance(error, NO_DEPLOYMENT_LEFT) and not is_called:
+        return Failure.NO_DEPLOYMENT
+    if status in REFUSALS:
+        return Failure.REFUSED
+    if isinstance(error, HTTPException) and status == GONE_STATUS:  # an endpoint's own is its own
+        return Failure.CLIENT_GONE
+    if isinstance(error, TimeoutError) or status == TIMEOUT_STATUS:
+        return Failure.DEADLINE
+    return Failure.UPSTREAM
+
+
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of a call of a request: with what was ``said``, else with an ``error``. ``needs`` is
-    what the gates know of the request, None in a zoo without; ``place`` is where it stands in a
-    conversation, None of a call that the user did not see."""
+    """The end of a call of a request: with what was ``said``, else with an ``error``, and who
+    failed. ``needs`` is what the gates know of the request, None in a zoo without; ``place`` is
+    where it stands in a conversation, None of a call that the user did not see."""
 
     call_id: str
     role: CallRole
@@ -46,6 +70,7 @@ class CallEnd:
     seconds: float | None = None
     said: Said | None = None
     error: BaseException | None = None
+    failure: Failure | None = None
     needs: Needs | None = None
     place: Place | None = None
 
@@ -130,4 +155,5 @@ def call_record(
         is_cache_hit=is_cache_hit,
         error=None if end.error is None else error_words(end.error),
         answer=None if said is None else said.reading.answer,
+        failure=end.failure,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
+from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said, who_failed
 from litellm_messplus.proxy.deployments.deployment import (
     exploration_barred,
     exploration_target,
@@ -148,4 +148,5 @@ def _failed(call_id: str, candidate: str, error: Exception, seconds: float) -> C
         ended_at=datetime.now(UTC),
         seconds=seconds,
         error=error,
+        failure=who_failed(error),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import build_checks
+from litellm_messplus.labels.failures import Failures
 from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.key_pull import Said
@@ -30,12 +31,11 @@ from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
     RequestRecord,
-    is_refusal,
     new_id,
     served_call_id,
 )
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
 
@@ -72,7 +72,7 @@ def judged_call(
         calls=1 + record.exploration_calls,
         ended_at=call.ended_at,
         answer=said(response) if call.status is CallStatus.SUCCESS else None,
-        is_refused=is_refusal(call.error),
+        failure=None if is_turn else call.failure,
     )
 
 
@@ -191,5 +191,11 @@ def _sources(
     checks = build_checks(zoo.labels.checks, name, report, counters)
     next_turn = zoo.labels.implicit
     implicit = None if next_turn is None else Implicit(next_turn, report)
-    sources: list[LabelSource | None] = [checks, judge, implicit]
+    counting = [
+        level
+        for level in (DEFAULT_LEVEL, *zoo.service_levels)
+        if zoo.level(level).failures == "count"
+    ]
+    failures = Failures(counting, report) if counting else None
+    sources: list[LabelSource | None] = [checks, judge, implicit, failures]
     return [source for source in sources if source is not None]

@@ -110,8 +110,8 @@ class SharedReadings:
 
 SCRAPE_SECONDS = 7.0
 """How long a scrape waits for the status: Prometheus gives up after 10, and counters take 2."""
-LOOK_SECONDS = 60.0
-"""Between two looks for alerts; reading the status of 100,000 requests takes about two seconds."""
+LOOK_SECONDS = 30.0
+"""Between two looks for alerts: an outage is told of within a minute."""
 
 
 class StatusWatch:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said
+from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said, who_failed
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import ReportedCall
 from litellm_messplus.proxy.http import response_headers
@@ -177,6 +177,7 @@ def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
         author=Author(None if is_unknown else opened.record.chosen, None, None),
         ended_at=datetime.now(UTC),
         error=error,
+        failure=who_failed(error, is_called=bool(opened.tried)),
     )
 
 

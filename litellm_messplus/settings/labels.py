@@ -47,9 +47,8 @@ class ChecksSettings(Settings):
     complete: bool = Field(
         default=False,
         description="Whether an answer that is empty, cut off by length or refused by a content "
-        "filter is unsatisfactory, and so is an error that the user saw; not where the client set "
-        "the length, or its request itself was refused. This check never says that an answer is "
-        "satisfactory.",
+        "filter is unsatisfactory; not where the client set the length. A request without an "
+        "answer gets no label. This check never says that an answer is satisfactory.",
     )
     json_schema: bool = Field(
         default=False,

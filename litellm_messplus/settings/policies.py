@@ -22,6 +22,20 @@ class LatencySettings(Settings):
     )
 
 
+Failures = Literal["apart", "count"]
+
+
+class FailureSettings(Settings):
+    """What failed requests are to a promise."""
+
+    failures: Failures = Field(
+        default="apart",
+        description="What a request that failed (no answer of an endpoint, no healthy deployment, "
+        "a deadline) is to the promise. `apart`: a figure of its own, and none of satisfaction. "
+        "`count`: an unsatisfied request, of which an outage is repaid within bounds: see control.",
+    )
+
+
 class LimitSettings(Settings):
     """The limits beside alpha: none, unless they are set."""
 
@@ -36,7 +50,7 @@ class LimitSettings(Settings):
     )
 
 
-class AdaptiveSettings(LimitSettings):
+class AdaptiveSettings(FailureSettings, LimitSettings):
     """The trust that a zoo's labels are given, and its limits beside alpha."""
 
     margin: NotNegative = Field(
@@ -62,7 +76,7 @@ class AdaptiveSettings(LimitSettings):
     )
 
 
-class PaperSettings(Settings):
+class PaperSettings(FailureSettings):
     """Algorithm 1 of MESS+, and the SGD of its predictor. Defaults are the paper's."""
 
     V: Positive = Field(
@@ -91,7 +105,15 @@ class PaperSettings(Settings):
     )
 
 
-class AdaptivePromise(LimitSettings):
+class FailurePromise(Settings):
+    """What failed requests are to one service level."""
+
+    failures: Failures | None = Field(
+        default=None, description="What a request that failed is to this level's promise."
+    )
+
+
+class AdaptivePromise(FailurePromise, LimitSettings):
     """Settings that a service level may set apart under `adaptive`."""
 
     margin: NotNegative | None = Field(
@@ -102,7 +124,7 @@ class AdaptivePromise(LimitSettings):
     )
 
 
-class PaperPromise(Settings):
+class PaperPromise(FailurePromise):
     """Settings that a service level may set apart under `paper`."""
 
     V: Positive | None = Field(

@@ -32,6 +32,7 @@ from litellm_messplus.settings.serving import (
     WatchSettings,
 )
 from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
+from litellm_messplus.vocabulary import LabelKind
 
 # How long the proxy keeps requests, and what becomes of older ones.
 
@@ -155,6 +156,16 @@ class ZooSettings(PolicySettings):
         if unread:
             names, readers = " and ".join(unread), " or ".join(dict.fromkeys(unread.values()))
             raise ValueError(f"without {names}, which only `policy: {readers}` reads")
+        return self
+
+    @model_validator(mode="after")
+    def _what_counts_as_unsatisfied_counts(self) -> "ZooSettings":
+        counting = "count" in (self.failures, *(x.failures for x in self.service_levels.values()))
+        if counting and LabelKind.CHECK not in self.labels.precedence:
+            raise ValueError(
+                "`check` in `labels.precedence` beside `failures: count`: the label of a request "
+                "that failed is one of checks"
+            )
         return self
 
     @model_validator(mode="after")

@@ -16,7 +16,8 @@ from litellm_messplus.routing import adaptive, gates, newcomers
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled
+from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
+from litellm_messplus.state.failed import FailureDebt
 from litellm_messplus.state.forced import ForcedRequests
 from litellm_messplus.switching.modes import WARM_UP, is_before
 
@@ -67,6 +68,7 @@ class Account:
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
     forced: ForcedRequests = field(default_factory=ForcedRequests)
     courses: dict[str, Course] = field(default_factory=dict)
+    failures: FailureDebt = field(default_factory=FailureDebt)
 
     @property
     def queue(self) -> float:
@@ -96,6 +98,7 @@ class Account:
 
     def answered(self, request_id: str, shortfall: float, stands_for: float = 1.0) -> None:
         """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
+        self.failures.judged()
         self.answered_requests += 1
         newest = min(self.answered_requests, ANSWER_MEMORY)
         self.stand_for += (stands_for - self.stand_for) / newest
@@ -106,6 +109,19 @@ class Account:
             late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
             self.answered_share = min(late, 1.0)
         self._count(self.weighed(shortfall, stands_for))
+
+    def failed(self, request_id: str, told: tuple[float, float] | None) -> None:
+        """Take back what was expected of a request that got no answer, and the verdict that came
+        before: its shortfall, and how many requests it stands for."""
+        if request_id in self.pending:
+            self._close(request_id)
+        if told is not None:
+            self.answered_requests -= 1
+            self._count(-self.weighed(*told))
+
+    def owed_for_failure(self, alpha: float) -> None:
+        """Count a failed request as an unsatisfied one, as far as failures are made up for."""
+        self._count(self.failures.failed(alpha, self.answered_share))
 
     def revised(self, difference: float) -> None:
         """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
@@ -129,11 +145,13 @@ class Account:
         self.courses.clear()
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON; forced requests and courses only where there are any, else it is what
-        it always was."""
+        """Return it as JSON; forced requests, courses and failures only where there are any, else
+        it is what it always was."""
         forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
         courses = {name: list(course) for name, course in self.courses.items()}
         rare = forced | {"courses": courses} if courses else forced
+        if self.failures.taken > 0.0:
+            rare |= {"failures": self.failures.taken}
         return rare | {
             "shortfall": self.shortfall,
             "answered_share": self.answered_share,
@@ -151,7 +169,9 @@ class Account:
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         forced = ForcedRequests.of(plain.get("forced", ()))
         courses = {name: Course(*course) for name, course in plain.get("courses", {}).items()}
-        return cls(**{**plain, "pending": pending, "forced": forced, "courses": courses})
+        failures = FailureDebt(plain.get("failures", 0.0))
+        rebuilt = {"pending": pending, "forced": forced, "courses": courses, "failures": failures}
+        return cls(**{**plain, **rebuilt})
 
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
@@ -214,6 +234,10 @@ class UnseenCalls:
         self.made = self.made * keep + unseen
         self.labelled *= keep
         self.requests = self.requests * keep + 1.0
+
+    def failed(self) -> None:
+        """Take one back that got no answer: nobody could label it."""
+        self.made = max(self.made - 1.0, 0.0)
 
     def answered(self) -> None:
         """Count the first verdict on one of them."""
@@ -280,6 +304,10 @@ class AdaptivePolicy:
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
+        if entry.is_failed:
+            if previous is None:
+                account.owed_for_failure(entry.alpha)
+            return
         shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
             account.answered(entry.request_id, shortfall, verdict.stands_for)
@@ -298,6 +326,15 @@ class AdaptivePolicy:
         )
         if entry.is_forced:
             account.forced.revised(account.counted(previous), account.counted(verdict))
+
+    def failed(self, call: FailedCall, verdict: Given | None) -> None:
+        if call.is_served:
+            told = None
+            if verdict is not None:
+                told = -verdict.label.residual(call.alpha), verdict.stands_for
+            self.accounts.setdefault(call.service_level, Account()).failed(call.request_id, told)
+        elif not call.is_bought:
+            self.unseen.failed()
 
     def unseen_answered(self, previous: Label | None) -> None:
         if previous is None:

@@ -10,7 +10,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
-from litellm_messplus.vocabulary import PRECEDENCE, Change, LabelKind
+from litellm_messplus.vocabulary import FAILED, PRECEDENCE, Change, LabelKind
 
 # Several labels on one call, one verdict: the label that counts.
 #
@@ -47,6 +47,11 @@ class Rule:
     """
 
     precedence: tuple[LabelKind, ...] = PRECEDENCE
+
+    def of_failed(self, given: Sequence[Given]) -> Given | None:
+        """Choose the label that counts of a request without an answer: none but the one that says
+        so. A failure is no verdict on a model, whatever else is said of it."""
+        return self.counting([label for label in given if label.source == FAILED])
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
         """Find which label counts on one call, given its labels in the order of the log; None where
@@ -91,6 +96,18 @@ class Example:
 
 
 # What a service level with limits beside alpha expects of a request, and what came of it.
+
+
+class FailedCall(NamedTuple):
+    """A call that ended without an answer, in the words of the account: of a request of
+    ``service_level`` with that ``alpha``, which it served or was made beside. ``is_bought`` says
+    that labels of its answers were to be bought."""
+
+    service_level: str
+    request_id: str
+    alpha: float
+    is_served: bool
+    is_bought: bool
 
 
 class LimitedUse(NamedTuple):
@@ -142,7 +159,8 @@ class Settled:
     """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
     newest of each source. There are none where they taught already what served the conversation.
-    ``limited`` is None of a level without limits beside alpha."""
+    ``failed`` is there where no answer came; ``limited`` is None of a level without limits beside
+    alpha."""
 
     position: int
     zoo: str
@@ -155,6 +173,7 @@ class Settled:
     given: tuple[Given, ...]
     seconds: float | None = None
     limited: LimitedCall | None = None
+    failed: FailedCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +187,7 @@ class Labelled:
     that was served as before whether the call is one of the model that the router would have
     chosen; None of a routed one. ``shares`` says who served the conversation up to here, where the
     label is on one that is counted as one and has gone on; the example is then of its first
-    request.
+    request. ``is_failed`` where no answer came, of the whole conversation where it is one.
     """
 
     position: int
@@ -185,6 +204,7 @@ class Labelled:
     is_forced: bool = False
     of_choice: bool | None = None
     shares: Shares = ()
+    is_failed: bool = False
 
     @property
     def moves_queue(self) -> bool:

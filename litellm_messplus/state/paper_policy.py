@@ -15,7 +15,8 @@ from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, gates, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled
+from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
+from litellm_messplus.state.failed import FailureDebt
 
 # Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
 #
@@ -122,6 +123,7 @@ class PaperPolicy:
         self.waiting = WaitingExplorations(exploration_wait_seconds)
         self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
+        self.failures: dict[str, FailureDebt] = {}
 
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
         """Predict from the encoder's features alone, as the paper does."""
@@ -155,11 +157,28 @@ class PaperPolicy:
             self.waiting.open(entry.request_id, entry.calls, entry.at)
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
+        level = entry.service_level
+        if entry.is_failed:
+            if previous is None:
+                failures = self.failures.setdefault(level, FailureDebt())
+                self._owe(level, failures.failed(entry.alpha, answered_share=1.0))
+            return
         shortfall = -verdict.label.residual(entry.alpha)
-        if previous is not None:  # only the difference moves it: the request counts once
+        if previous is None:
+            if level in self.failures:
+                self.failures[level].judged()
+        else:  # only the difference moves it: the request counts once
             shortfall += previous.label.residual(entry.alpha)
-        queue = self.queue(entry.service_level)
-        self.queues[entry.service_level] = decision.after(queue, shortfall)
+        self._owe(level, shortfall)
+
+    def failed(self, call: FailedCall, verdict: Given | None) -> None:
+        """Take back the verdict that came before the end of a request without an answer: nothing
+        else was expected of it."""
+        if call.is_served and verdict is not None:
+            self._owe(call.service_level, verdict.label.residual(call.alpha))
+
+    def _owe(self, level: str, shortfall: float) -> None:
+        self.queues[level] = decision.after(self.queue(level), shortfall)
 
     def unseen_answered(self, previous: Label | None) -> None:
         """Ignore the label: Algorithm 1 explores whether labels come or not."""
@@ -205,7 +224,9 @@ class PaperPolicy:
         return ()
 
     def plain(self) -> dict[str, Any]:
-        return {"queues": dict(self.queues), "waiting": self.waiting.plain()}
+        taken = {name: each.taken for name, each in self.failures.items()}
+        failures = {"failures": taken} if taken else {}
+        return failures | {"queues": dict(self.queues), "waiting": self.waiting.plain()}
 
     def arrays(self) -> Arrays:
         return {**self.heads.arrays(), "label_means": self.means.counts}
@@ -214,4 +235,6 @@ class PaperPolicy:
         fill({"label_means": self.means.counts}, arrays)
         self.heads.load(arrays)
         self.queues = dict(plain["queues"])
+        taken = plain.get("failures", {}).items()
+        self.failures = {name: FailureDebt(each) for name, each in taken}
         self.waiting.load(plain["waiting"])

@@ -10,7 +10,7 @@ from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled
+from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
 
 
 class Policy(Protocol):
@@ -46,6 +46,11 @@ class Policy(Protocol):
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         """Count a verdict on the served call of a request; ``previous`` is the verdict that is
         replaced."""
+        ...
+
+    def failed(self, call: FailedCall, verdict: Given | None) -> None:
+        """Take back what was expected of a call that ended without an answer, and the ``verdict``
+        that came before its end, where one did."""
         ...
 
     def unseen_answered(self, previous: Label | None) -> None:

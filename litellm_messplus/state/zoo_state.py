@@ -228,6 +228,9 @@ class ZooState:
         self._learn(entry.example, entry.lesson_id, Label(entry.value), None)
 
     def _settle(self, entry: Settled) -> None:
+        if entry.failed is not None:
+            self.policy.failed(entry.failed, self.rule.counting(entry.given))
+            return
         estimator = self.estimators.get(entry.candidate or "")
         if estimator and entry.prompt_tokens is not None and entry.completion_tokens is not None:
             multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
@@ -258,8 +261,9 @@ class ZooState:
     def _label(self, entry: Labelled) -> None:
         """Fold a label in; only what changes the verdict counts: a judge's word after the user's
         does not."""
-        before = self.rule.counting(entry.earlier)
-        now = self.rule.counting((*entry.earlier, entry.given))
+        counting = self.rule.of_failed if entry.is_failed else self.rule.counting
+        before = counting(entry.earlier)
+        now = counting((*entry.earlier, entry.given))
         if now is None:
             return
         previous, verdict = None if before is None else before.label, now.label

@@ -15,6 +15,7 @@ PATIENCE = 3
 class AlertKind(StrEnum):
     """The kinds of alert, by their names in JSON and in the metrics."""
 
+    FAILING = "failing"
     OUT_OF_REACH = "out_of_reach"
     NOT_KEPT = "not_kept"
     NO_FEEDBACK = "no_feedback"

@@ -13,6 +13,7 @@ from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
 from litellm_messplus.status.conversations import ConversationStatus, read_conversations
+from litellm_messplus.status.failing import RecentRequests, failing_alerts, recent_requests
 from litellm_messplus.status.incidents import KeyIncidents, read_incidents
 from litellm_messplus.status.labels import (
     Grading,
@@ -84,6 +85,7 @@ class Rows:
     limits: Mapping[Key, LimitFigures] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
     incidents: Sequence[KeyIncidents] = ()
+    recent: Mapping[str, RecentRequests] = field(default_factory=dict)
 
 
 async def read_status(
@@ -134,6 +136,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             limits=await read_limits(connection, start, now),
             conversations=await read_conversations(connection),
             incidents=await read_incidents(connection),
+            recent=await recent_requests(connection, now),
         )
 
 
@@ -185,6 +188,7 @@ def build_status(
     )
     keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
     alerts = [
+        *failing_alerts(rows.recent, sorted(zoos)),
         *failure_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),

@@ -31,6 +31,7 @@ from litellm_messplus.state.entries import (
     Decided,
     Entry,
     Example,
+    FailedCall,
     Given,
     Labelled,
     LimitedCall,
@@ -163,6 +164,9 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             calls.c.cost,
             requests.c.zoo,
             requests.c.service_level,
+            requests.c.alpha,
+            requests.c.aim,
+            requests.c.label_probability,
             requests.c.created_at,
             requests.c.limits,
             requests.c.prompt_characters,
@@ -203,6 +207,17 @@ def settled(
         given=earlier,
         seconds=call.seconds if used else None,
         limited=None if request.limits is None else _limited(call, request),
+        failed=_failed(call, request) if call.status == CallStatus.FAILURE else None,
+    )
+
+
+def _failed(call: Any, request: Any) -> FailedCall:
+    return FailedCall(
+        request.service_level,
+        call.request_id,
+        request.alpha if request.aim is None else request.aim,
+        is_served=call.role == CallRole.SERVED,
+        is_bought=request.label_probability is not None,
     )
 
 
@@ -289,6 +304,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_forced=is_forced(found.eligible),
         of_choice=_of_choice(found, is_served) if found.arm == Arm.BEFORE else None,
         shares=shares,
+        is_failed=found.status == CallStatus.FAILURE and not shares,
     )
 
 

@@ -284,6 +284,13 @@ calls = Table(
     optional("error", Text, "What went wrong."),
     optional("answer", Text, "The answer's text, where `store_text` is on."),
     optional("written_tokens", Integer, "Those of the prompt that it wrote to its cache."),
+    optional(
+        "failure",
+        String(16),
+        "Who failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, or `refused` where "
+        "the request itself was at fault; NULL where an answer came.",
+    ),
+    where_known("ix_calls_failure", "failure"),
     comment="One row a model that was invoked: the served call, and exploration calls.",
 )
 

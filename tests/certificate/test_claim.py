@@ -15,7 +15,7 @@ from litellm_messplus.certificate.page import page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.cli.main import app
 from litellm_messplus.status.interval import Verdict
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.history import ALPHA, DAYS, FIRST_DAY, ZOO, History, make_history, migrated
 
 LATER = FIRST_DAY + timedelta(days=DAYS + 1)
@@ -61,7 +61,10 @@ def test_it_counts_what_was_said_of_each_promise(
     words = {**checks, **users}
     grades = recorded.said(LabelKind.JUDGE, level)
 
-    assert claim.requests == sum(each.service_level == level for each in recorded.requests)
+    asked = [each for each in recorded.requests if each.service_level == level]
+    failed = sum(recorded.served(each).status is CallStatus.FAILURE for each in asked)
+    assert (claim.requests, claim.failed) == (len(asked) - failed, failed)
+    assert claim.answered_share == pytest.approx(claim.requests / len(asked))
     assert claim.alpha == ALPHA[level]
     assert claim.told == len(words)
     assert claim.graded == len(grades)
@@ -92,7 +95,8 @@ def test_a_later_day_leaves_the_earlier_requests_out(database: Path, recorded: H
     wanted = [each for each in recorded.requests if each.created_at.date() >= second]
 
     assert found.since == second
-    assert sum(each.since.requests for each in found.promises) == len(wanted)
+    asked = [each.since.requests + each.since.failed for each in found.promises]
+    assert sum(asked) == len(wanted)
     assert since(found).told < since(certified(database)).told
 
 
@@ -104,7 +108,8 @@ def test_requests_whose_labels_may_be_under_way_are_left_out(
     cut = times[len(times) // 2]
     found = certified(database, now=cut + timedelta(hours=6), wait=timedelta(hours=6))
 
-    assert sum(each.since.requests for each in found.promises) == len(times) // 2
+    asked = [each.since.requests + each.since.failed for each in found.promises]
+    assert sum(asked) == len(times) // 2
 
 
 def test_the_last_window_is_of_the_newest_requests(database: Path, recorded: History) -> None:
@@ -119,6 +124,7 @@ def test_the_last_window_is_of_the_newest_requests(database: Path, recorded: His
             if label.kind in (LabelKind.FEEDBACK, LabelKind.CHECK)
             and label.call_id == f"{label.request_id}.0"
         }
+        assert promise.last is not None
         assert promise.last.requests == 5
         assert promise.last.told == len(newest & told)
 

@@ -5,13 +5,13 @@ import pytest
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.form import CompleteCheck
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
+from litellm_messplus.vocabulary import Failure
 from tests.support.checking import GARBAGE, ended
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (None, "the user got an error"),
         (Answer(""), "empty"),
         (Answer(" \n\t"), "empty"),
         (Answer("Once upon a", finish=Finish.LENGTH), "cut off by length"),
@@ -20,7 +20,7 @@ from tests.support.checking import GARBAGE, ended
         (Answer("", finish=Finish.STOP, refusal="I cannot"), "refused"),
     ],
 )
-async def test_what_is_not_all_there_is_unsatisfactory(answer: Answer | None, reason: str) -> None:
+async def test_what_is_not_all_there_is_unsatisfactory(answer: Answer, reason: str) -> None:
     assert await CompleteCheck().check(ended(answer)) == Score(0.0, reason)
 
 
@@ -40,7 +40,6 @@ async def test_of_a_whole_answer_it_says_nothing(answer: Answer) -> None:
 async def test_what_the_client_did_itself_is_no_fault_of_the_answer() -> None:
     cut = Answer("Once upon a", finish=Finish.LENGTH)
     assert await CompleteCheck().check(ended(cut, is_limited=True)) is None
-    assert await CompleteCheck().check(ended(None, is_refused=True)) is None
 
 
 async def test_a_limit_that_did_not_cut_the_answer_excuses_nothing() -> None:
@@ -48,8 +47,10 @@ async def test_a_limit_that_did_not_cut_the_answer_excuses_nothing() -> None:
     assert await CompleteCheck().check(ended(empty, is_limited=True)) == Score(0.0, "empty")
 
 
-async def test_a_failed_exploration_dissatisfied_nobody() -> None:
-    assert await CompleteCheck().check(ended(None, is_served=False)) is None
+@pytest.mark.parametrize("is_served", [True, False])
+async def test_a_failure_is_no_verdict_on_a_model(is_served: bool) -> None:
+    failed = ended(None, is_served=is_served, failure=Failure.UPSTREAM)
+    assert await CompleteCheck().check(failed) is None
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=lambda text: ascii(text[:8]))

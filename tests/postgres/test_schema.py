@@ -22,7 +22,8 @@ async def test_a_table_that_an_earlier_text_of_a_migration_made_is_named_and_not
     database_url: str, tmp_path: Path
 ) -> None:
     with migrations_of(tmp_path) as migrations:
-        (migrations / "versions" / "0003_schema_history.py").unlink()
+        for name in ("0003_schema_history.py", "0004_failure.py"):
+            (migrations / "versions" / name).unlink()
         tables = migrations / "versions" / "0001_tables.py"
         replace(tables, '_required("joules", sa.Float(), "That energy."),', "")
         await made(database_url)

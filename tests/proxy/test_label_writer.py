@@ -18,12 +18,11 @@ from litellm_messplus.proxy.influence import KeyInfluence
 from litellm_messplus.proxy.labelling import LabelWriter, judged_call, judged_request
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import CHAT_COMPLETIONS
-from litellm_messplus.records import error_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import labels
-from litellm_messplus.vocabulary import CallStatus, LabelKind
+from litellm_messplus.vocabulary import CallStatus, Failure, LabelKind
 from tests.support.builders import build_engine, request, served_call
 from tests.support.folding import only_zoo
 
@@ -174,22 +173,15 @@ async def test_switched_off_everything_counts_without_a_look(database: AsyncEngi
 # What the client did itself
 
 
-class RefusedError(Exception):
-    def __init__(self, status_code: int) -> None:
-        self.status_code = status_code
-
-
-@pytest.mark.parametrize(
-    ("status", "is_refused"), [(400, True), (413, True), (422, True), (429, False), (500, False)]
-)
-def test_an_error_that_the_request_itself_is_to_blame_for_is_a_refusal(
-    status: int, is_refused: bool
-) -> None:
+def test_who_failed_is_told_of_a_request_and_not_of_a_turn_whose_labels_are_anothers() -> None:
     incoming = IncomingRequest(CHAT_COMPLETIONS, "call", {}, [], {})
-    asked = judged_request(request(), incoming)
-    error = error_words(RefusedError(status))
-    call = served_call(status=CallStatus.FAILURE, error=error)
-    assert judged_call(asked, request(), call, None).is_refused == is_refused
+    call = served_call(status=CallStatus.FAILURE, failure=Failure.DEADLINE)
+    for record, failure in (
+        (request(), Failure.DEADLINE),
+        (request(counted_with="first"), None),
+    ):
+        judged = judged_call(judged_request(record, incoming), record, call, None)
+        assert (judged.answer, judged.failure) == (None, failure)
 
 
 @pytest.mark.parametrize("limit", CHAT_COMPLETIONS.limits)

@@ -38,7 +38,7 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import CallRole, CallStatus, Change, CostSource, LabelKind
+from litellm_messplus.vocabulary import CallRole, CallStatus, Change, CostSource, Failure, LabelKind
 from litellm_messplus.zoo import Zoo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
@@ -184,7 +184,8 @@ def served_call(request_id: str = "r1", **changed: Any) -> CallRecord:
         cost_source=CostSource.MEASURED,
         seconds=0.2,
     )
-    return replace(record, **changed)
+    failure = Failure.UPSTREAM if changed.get("status") is CallStatus.FAILURE else None
+    return replace(record, **{"failure": failure, **changed})
 
 
 def energy(call: CallRecord, joules: float, cost: float | None) -> EnergyRecord:

@@ -8,6 +8,7 @@ from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.checks.worker import FUNCTIONS
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
 from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.vocabulary import Failure
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 GARBAGE = (
@@ -29,7 +30,7 @@ def ended(
     parameters: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
     is_limited: bool = False,
-    is_refused: bool = False,
+    failure: Failure | None = None,
 ) -> AnsweredCall:
     """A text is an answer of these words."""
     asked = Asked(
@@ -52,7 +53,7 @@ def ended(
         calls=1,
         ended_at=NOW,
         answer=Answer(answer) if isinstance(answer, str) else answer,
-        is_refused=is_refused,
+        failure=failure,
     )
 
 

@@ -1,7 +1,7 @@
 """A zoo that answers by the roll of a die, driven through the engine as the proxy drives it."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -11,13 +11,15 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Decision
-from litellm_messplus.state.entries import Labelled
+from litellm_messplus.state.entries import FailedCall, Labelled
+from litellm_messplus.vocabulary import FAILED, LabelKind
 from tests.support.builders import (
     build_engine,
     build_zoo,
     changed,
     decided,
     example,
+    given,
     labelled,
     pair,
     settled,
@@ -57,7 +59,16 @@ class Joining:
     at: int
 
 
+@dataclass(frozen=True)
+class Outage:
+    """Requests that fail whoever serves them; they count as unsatisfied, or are left apart."""
+
+    numbers: Collection[int] = ()
+    counts: bool = False
+
+
 FREE = Forced(0.0, 0.0)
+UP = Outage()
 SURFACES = tuple(
     read_surface(Conversation.of_text(" + ".join(["17"] * terms))) for terms in (3, 30)
 )
@@ -95,9 +106,11 @@ def run(
     forced: Forced = FREE,
     joining: Joining | None = None,
     unseen_labels: bool = True,
+    outage: Outage = UP,
 ) -> Run:
     """Serve ``requests`` prompts; labels come ``delay`` requests late, to a share ``answered``;
-    where there are no ``unseen_labels``, to what users see alone.
+    where there are no ``unseen_labels``, to what users see alone. Requests of an ``outage`` are
+    decided, and satisfy nobody.
 
     Costs are counted in ``unit``.
     """
@@ -131,6 +144,10 @@ def run(
             is_forced=is_forced,
             counts_unseen=not unseen_labels,
         )
+        if number in outage.numbers:
+            _fail(engine, request_id, alpha, counts=outage.counts)
+            outcome.decisions.append(decision)
+            continue
         labels = []
         for place, name in enumerate((decision.chosen, *decision.explored)):
             call_id = f"{request_id}.{place}"
@@ -165,6 +182,16 @@ def run(
             for label in waiting.popleft():
                 engine.apply(label)
     return outcome
+
+
+def _fail(engine: Engine, request_id: str, alpha: float, *, counts: bool) -> None:
+    call_id = f"{request_id}.0"
+    failed = FailedCall("default", request_id, alpha, is_served=True, is_bought=False)
+    engine.apply(settled(call_id=call_id, completion_tokens=None, failed=failed))
+    if counts:
+        said = given(0.0, kind=LabelKind.CHECK, source=FAILED)
+        ids = {"request_id": request_id, "call_id": call_id}
+        engine.apply(labelled(0.0, alpha=alpha, is_failed=True, **{**ids, "given": said}))
 
 
 def _decide(

@@ -22,7 +22,14 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.state.entries import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
+from litellm_messplus.vocabulary import (
+    CallRole,
+    CallStatus,
+    CostSource,
+    Failure,
+    GradingStatus,
+    LabelKind,
+)
 
 ZOO = "llama"
 JUDGE = "gpt-judge"
@@ -197,6 +204,7 @@ def _call(
         cost_source=CostSource.MEASURED if succeeded else CostSource.UNKNOWN,
         seconds=CALL_SECONDS,
         error=None if succeeded else "Timeout: no answer",
+        failure=None if succeeded else Failure.DEADLINE,
     )
 
 

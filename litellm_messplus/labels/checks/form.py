@@ -107,16 +107,14 @@ def _of(value: object, name: str) -> Any:
 
 
 class CompleteCheck:
-    """An error that the user saw, an empty answer, one that was cut off or refused. Says nothing
-    where the client set the length that it was cut at, or its request was refused itself."""
+    """An empty answer, one that was cut off or refused. Says nothing where the client set the
+    length that it was cut at, nor where no answer came: a failure is no verdict on a model."""
 
     name = "complete"
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        if call.is_cut_as_asked or call.is_refused:
+        if call.answer is None or call.is_cut_as_asked:
             return None
-        if call.answer is None:  # nobody misses the answer of a failed exploration
-            return Score(0.0, "the user got an error") if call.is_served else None
         fault = _fault(call.answer)
         return Score(0.0, fault) if fault else None
 

@@ -13,7 +13,7 @@ from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
 from litellm_messplus.runtime import Counters, load_attribute
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.vocabulary import FAILED, LabelKind
 
 WAITING = 256
 """Calls that one check may be at, or have before it; more are left out and counted. Each check has
@@ -89,7 +89,10 @@ class Checks:
 
 # From the settings of a zoo to its checks.
 
-BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
+BUILT_IN = (
+    *(CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name),
+    FAILED.removeprefix("check:"),
+)
 
 
 def build_checks(

@@ -35,7 +35,7 @@ function shown(found, level) {
   if (promise === undefined) {
     return [el("p", { class: "empty" }, "No request of this promise was decided in these days.")];
   }
-  const claims = [[`since ${found.since}`, promise.since], [`the last ${count(found.window)} requests`, promise.last]];
+  const claims = [[`since ${found.since}`, promise.since], [`the last ${count(found.window)} requests`, promise.last]].filter(([, claim]) => claim !== null);
   return [
     table(
       `What is proved, with a confidence of ${percent(found.level, 0)}`,

@@ -1,0 +1,108 @@
+"""Requests that failed are no answered ones that nobody judged: an outage proves nothing."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.certificate.claim import Claim, certify
+from litellm_messplus.certificate.page import page
+from litellm_messplus.certificate.reading import NoCertificateError
+from litellm_messplus.records import Record
+from litellm_messplus.store import log
+from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
+from tests.support.builders import label, request, served_call
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ANSWERED, FAILURES = 200, 110
+
+
+def answered(count: int = ANSWERED) -> Iterator[Record]:
+    """Nine of ten have a verdict, and nine of ten of those satisfied."""
+    for number in range(count):
+        name = f"r{number}"
+        yield request(name, created_at=AT)
+        yield served_call(name)
+        if number % 10:
+            yield label(name, float(number % 9 > 0), created_at=AT)
+
+
+def outage(count: int = FAILURES, *, counts: bool = False) -> Iterator[Record]:
+    for number in range(count):
+        name = f"failed{number}"
+        yield request(name, created_at=AT + timedelta(minutes=1))
+        yield served_call(name, status=CallStatus.FAILURE, candidate=None, cost=None)
+        if counts:
+            yield label(name, 0.0, kind=LabelKind.CHECK, source=FAILED, created_at=AT)
+
+
+async def claimed(database: AsyncEngine, *records: Record) -> Claim:
+    await log.append(database, records)
+    return await claim_now(database)
+
+
+async def claim_now(database: AsyncEngine) -> Claim:
+    found = await certify(database, "zoo", now=AT + timedelta(hours=1))
+    return found.promises[0].since
+
+
+async def test_an_outage_changes_nothing_of_the_claim_but_the_share_answered(
+    database: AsyncEngine,
+) -> None:
+    before = await claimed(database, *answered())
+    after = await claimed(database, *outage())
+
+    assert after.failed == FAILURES
+    assert after.answered_share == ANSWERED / (ANSWERED + FAILURES)
+    assert replace(after, failed=0, answered_share=1.0) == before
+    certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
+    assert "110 requests failed: 64.5 % were answered." in page(certificate)
+    assert "The claim is not about 110 of the failed ones." in page(certificate)
+
+
+async def test_what_users_say_of_an_error_is_no_word_on_an_answer(database: AsyncEngine) -> None:
+    before = await claimed(database, *answered(), *outage(1))
+    angry = [label("failed0", value, created_at=AT) for value in (0.0,)]
+
+    assert await claimed(database, *angry) == before
+
+
+async def test_where_failures_count_they_are_in_it_as_unsatisfied(database: AsyncEngine) -> None:
+    before = await claimed(database, *answered())
+    after = await claimed(database, *outage(counts=True))
+
+    assert (after.failed, after.failed_among) == (FAILURES, FAILURES)
+    assert after.requests == before.requests + FAILURES
+    assert after.told == before.told + FAILURES
+    assert after.high <= (before.high * ANSWERED) / (ANSWERED + FAILURES) + 1e-9
+    certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
+    assert "In it 110 failed ones count as unsatisfied." in page(certificate)
+
+
+async def test_a_window_of_nothing_but_failures_has_no_claim(database: AsyncEngine) -> None:
+    await log.append(database, [*answered(), *outage()])
+    found = await certify(database, "zoo", now=AT + timedelta(hours=1), window=50)
+
+    assert found.promises[0].last is None
+    assert "Of the newest 50 none was answered." in page(found)
+
+
+async def test_a_zoo_that_never_answered_has_no_certificate(database: AsyncEngine) -> None:
+    await log.append(database, list(outage()))
+
+    with pytest.raises(NoCertificateError, match="no request was answered"):
+        await certify(database, "zoo", now=AT + timedelta(hours=1))
+
+
+async def test_a_conversation_whose_first_request_failed_and_that_went_on_was_answered(
+    database: AsyncEngine,
+) -> None:
+    turn = request("turn", created_at=AT, counted_with="first")
+    first = request("first", created_at=AT)
+    failed = served_call("first", status=CallStatus.FAILURE, failure=Failure.DEADLINE)
+    said = label("first", 1.0, created_at=AT)
+    found = await claimed(database, first, failed, turn, served_call("turn"), said)
+
+    assert (found.requests, found.failed, found.told) == (1, 0, 1)

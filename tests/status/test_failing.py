@@ -1,0 +1,66 @@
+"""An outage is told of while it lasts, by who failed; what clients did is none."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.proxy import monitoring
+from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.status.build import read_status
+from litellm_messplus.status.failing import MINUTES, RecentRequests, failing_alerts
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.vocabulary import CallStatus, Failure
+from tests.support.builders import exploration_call, request, served_call
+
+UP, NONE, LATE = Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE
+GONE, REFUSED = Failure.CLIENT_GONE, Failure.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("ended", "failures", "is_failing"),
+    [
+        (120, {UP: 70, NONE: 40}, True),
+        (20, {LATE: 2}, True),
+        (20, {UP: 1}, False),
+        (19, {UP: 19}, False),
+        (100, {UP: 5}, False),
+        (100, {UP: 3, LATE: 3}, True),
+        (100, {GONE: 50, REFUSED: 50}, False),
+    ],
+)
+def test_more_than_5_percent_of_at_least_20_are_an_alert(
+    ended: int, failures: dict[Failure, int], is_failing: bool
+) -> None:
+    alerts = list(failing_alerts({"zoo": RecentRequests(ended, failures)}, ["zoo"]))
+
+    assert [each.kind for each in alerts] == ([AlertKind.FAILING] if is_failing else [])
+
+
+def test_it_is_looked_for_often_enough_to_fire_within_a_minute() -> None:
+    assert monitoring.LOOK_SECONDS <= 30.0
+
+
+async def messages(engine: AsyncEngine, failures: Sequence[Failure | None], ago: int) -> list[str]:
+    """What the alerts say after these requests, which ended so many minutes ago."""
+    at = datetime.now(UTC) - timedelta(minutes=ago)
+    for number, failure in enumerate(failures):
+        name = f"r{ago}-{number}"
+        status = CallStatus.SUCCESS if failure is None else CallStatus.FAILURE
+        call = served_call(name, ended_at=at, status=status, failure=failure)
+        unseen = exploration_call(name, ended_at=at, status=CallStatus.FAILURE)
+        await log.append(engine, [request(name, created_at=at), call, unseen])
+    found = await read_status(engine)
+    return [each.message for each in found.alerts if each.kind is AlertKind.FAILING]
+
+
+async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database_url: str) -> None:
+    engine = create_engine(database_url)
+    await migrate(engine)
+    assert await messages(engine, [UP] * 30, ago=MINUTES + 1) == []
+    assert await messages(engine, [*[None] * 10, *[UP] * 12, *[NONE] * 3], ago=1) == [
+        "15 of the 25 requests of the last 5 minutes failed (60.0 %): upstream 12, no deployment 3"
+    ]
+    await engine.dispose()
