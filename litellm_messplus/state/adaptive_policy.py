@@ -147,11 +147,13 @@ class Account:
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; forced requests, courses and failures only where there are any, else
         it is what it always was."""
-        forced = {"forced": self.forced.plain()} if self.forced.weight > 0.0 else {}
-        courses = {name: list(course) for name, course in self.courses.items()}
-        rare = forced | {"courses": courses} if courses else forced
+        rare: dict[str, Any] = {}
+        if self.forced.weight > 0.0:
+            rare["forced"] = self.forced.plain()
+        if self.courses:
+            rare["courses"] = {name: list(course) for name, course in self.courses.items()}
         if self.failures.taken > 0.0:
-            rare |= {"failures": self.failures.taken}
+            rare["failures"] = self.failures.taken
         return rare | {
             "shortfall": self.shortfall,
             "answered_share": self.answered_share,

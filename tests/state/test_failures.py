@@ -12,13 +12,13 @@ from litellm_messplus.state import failed as module
 from litellm_messplus.state.entries import FailedCall, Settled
 from litellm_messplus.state.failed import FEW, REPAID, FailureDebt
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import FAILED, LabelKind
 from tests.support.builders import (
     POLICIES,
     adaptive_of,
     build_state,
     build_zoo,
     decided,
+    failure_label,
     given,
     labelled,
     settled,
@@ -39,9 +39,7 @@ def fail(state: ZooState, request_id: str, *, counts: bool = False) -> None:
     state.apply(decided(request_id=request_id, expected_shortfall=0.3))
     state.apply(ended(request_id))
     if counts:
-        said = given(0.0, kind=LabelKind.CHECK, source=FAILED)
-        ids = {"request_id": request_id, "call_id": served_call_id(request_id)}
-        state.apply(labelled(0.0, is_failed=True, **{**ids, "given": said}))
+        state.apply(failure_label(request_id, ALPHA))
 
 
 def serve(state: ZooState, request_id: str, satisfaction: float) -> None:
@@ -78,14 +76,13 @@ def test_what_users_say_of_an_error_moves_no_queue_whenever_they_say_it(
     serve(state, "missed", 0.0)
     serve(state, "missed too", 0.0)
     owed = state.policy.queue("default")
-    ids = {"request_id": "r1", "call_id": served_call_id("r1")}
 
     state.apply(decided(request_id="r1"))
-    state.apply(labelled(said, **ids))  # the client was faster than the log event
+    state.apply(labelled(said))  # the client was faster than the log event
     assert state.policy.queue("default") != owed
     state.apply(ended("r1", said))
     assert state.policy.queue("default") == pytest.approx(owed)
-    state.apply(labelled(1.0 - said, previous=said, is_failed=True, **ids))
+    state.apply(labelled(1.0 - said, previous=said, is_failed=True))
     assert state.policy.queue("default") == pytest.approx(owed)
 
 

@@ -38,7 +38,15 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import CallRole, CallStatus, Change, CostSource, Failure, LabelKind
+from litellm_messplus.vocabulary import (
+    FAILED,
+    CallRole,
+    CallStatus,
+    Change,
+    CostSource,
+    Failure,
+    LabelKind,
+)
 from litellm_messplus.zoo import Zoo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
@@ -300,6 +308,13 @@ def labelled(
         example=None,
     )
     return replace(entry, **changed)
+
+
+def failure_label(request_id: str = "r1", alpha: float = 0.6) -> Labelled:
+    """The label of a request that failed, where failures count."""
+    entry = labelled(0.0, request_id=request_id, call_id=served_call_id(request_id), alpha=alpha)
+    said = given(0.0, kind=LabelKind.CHECK, source=FAILED)
+    return replace(entry, given=said, is_failed=True)
 
 
 def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> list[Record]:

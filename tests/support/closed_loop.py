@@ -12,14 +12,13 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Decision
 from litellm_messplus.state.entries import FailedCall, Labelled
-from litellm_messplus.vocabulary import FAILED, LabelKind
 from tests.support.builders import (
     build_engine,
     build_zoo,
     changed,
     decided,
     example,
-    given,
+    failure_label,
     labelled,
     pair,
     settled,
@@ -189,9 +188,7 @@ def _fail(engine: Engine, request_id: str, alpha: float, *, counts: bool) -> Non
     failed = FailedCall("default", request_id, alpha, is_served=True, is_bought=False)
     engine.apply(settled(call_id=call_id, completion_tokens=None, failed=failed))
     if counts:
-        said = given(0.0, kind=LabelKind.CHECK, source=FAILED)
-        ids = {"request_id": request_id, "call_id": call_id}
-        engine.apply(labelled(0.0, alpha=alpha, is_failed=True, **{**ids, "given": said}))
+        engine.apply(failure_label(request_id, alpha))
 
 
 def _decide(

@@ -89,10 +89,9 @@ class Checks:
 
 # From the settings of a zoo to its checks.
 
-BUILT_IN = (
-    *(CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name),
-    FAILED.removeprefix("check:"),
-)
+BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
+TAKEN = (*BUILT_IN, FAILED.removeprefix("check:"))
+"""Names that a function of the operator's cannot have."""
 
 
 def build_checks(
@@ -121,8 +120,8 @@ def _built_in(settings: ChecksSettings, sandbox: Sandbox, counters: Counters) ->
 def _callables(settings: ChecksSettings, zoo: str) -> Iterator[Check]:
     for name, given in settings.callables.items():
         key = f"messplus.zoos.{zoo}.labels.checks.callables.{name}"
-        if name in BUILT_IN:
-            allowed = f"a name other than {', '.join(BUILT_IN)}, which are checks of our own"
+        if name in TAKEN:
+            allowed = f"a name other than {', '.join(TAKEN)}, which are checks of our own"
             raise ConfigurationError(key, name, allowed)
         yield _callable(f"{key}.callable", name, given)
 
