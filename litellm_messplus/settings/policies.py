@@ -26,7 +26,7 @@ Failures = Literal["apart", "count"]
 
 
 class FailureSettings(Settings):
-    """What failed requests are to a promise."""
+    """The meaning of failed requests for a promise."""
 
     failures: Failures = Field(
         default="apart",
@@ -106,7 +106,7 @@ class PaperSettings(FailureSettings):
 
 
 class FailurePromise(Settings):
-    """What failed requests are to one service level."""
+    """The meaning of failed requests for one service level."""
 
     failures: Failures | None = Field(
         default=None, description="What a request that failed is to this level's promise."
