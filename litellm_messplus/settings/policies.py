@@ -50,7 +50,7 @@ class LimitSettings(Settings):
     )
 
 
-class AdaptiveSettings(FailureSettings, LimitSettings):
+class AdaptiveSettings(LimitSettings):
     """The trust that a zoo's labels are given, and its limits beside alpha."""
 
     margin: NotNegative = Field(
@@ -76,7 +76,7 @@ class AdaptiveSettings(FailureSettings, LimitSettings):
     )
 
 
-class PaperSettings(FailureSettings):
+class PaperSettings(Settings):
     """Algorithm 1 of MESS+, and the SGD of its predictor. Defaults are the paper's."""
 
     V: Positive = Field(
@@ -113,7 +113,7 @@ class FailurePromise(Settings):
     )
 
 
-class AdaptivePromise(FailurePromise, LimitSettings):
+class AdaptivePromise(LimitSettings):
     """Settings that a service level may set apart under `adaptive`."""
 
     margin: NotNegative | None = Field(
@@ -124,7 +124,7 @@ class AdaptivePromise(FailurePromise, LimitSettings):
     )
 
 
-class PaperPromise(FailurePromise):
+class PaperPromise(Settings):
     """Settings that a service level may set apart under `paper`."""
 
     V: Positive | None = Field(
@@ -139,11 +139,11 @@ POLICIES: dict[PolicyName, type[Settings]] = {"adaptive": AdaptiveSettings, "pap
 """By name: the settings that a policy reads, and no other does."""
 
 
-class PolicySettings(AdaptiveSettings, PaperSettings):
-    """Settings of every policy: a zoo has the ones that its policy reads."""
+class PolicySettings(FailureSettings, AdaptiveSettings, PaperSettings):
+    """Settings of every policy: a zoo has the ones that its policy reads, and what all read."""
 
 
-class PolicyPromise(AdaptivePromise, PaperPromise):
+class PolicyPromise(FailurePromise, AdaptivePromise, PaperPromise):
     """Settings of every policy that a service level may set apart."""
 
 
