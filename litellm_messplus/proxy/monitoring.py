@@ -177,13 +177,13 @@ class StatusWatch:
 
         Raises SQLAlchemyError where the database does not answer.
         """
-        readings = {
-            name: zoo_view(engine.state.policy.predictor)
-            for name, engine in self._engines.items()
-            if isinstance(engine.state.policy, AdaptivePolicy)
-        }
 
         async def found() -> Learned:
+            readings = {
+                name: zoo_view(engine.state.policy.predictor)
+                for name, engine in self._engines.items()
+                if isinstance(engine.state.policy, AdaptivePolicy)
+            }
             return await learned_live(self._database, readings)
 
         return await self._readings.get("learned", found)

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures import percent, percent_around
 from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
-from litellm_messplus.routing.plan import Outlook
+from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
@@ -35,6 +35,7 @@ FEWEST = 50
 RESAMPLED = 200
 """Of the bootstrap, by a generator of seed 0: the same log gives the same interval."""
 
+Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
@@ -162,25 +163,34 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
 
 
 def _saving(found: Expected) -> Saving:
-    generator, count = np.random.default_rng(0), len(found.cost)
-    saved = _saved(found.satisfaction, found.cost, found.alpha)
-    draws = []
-    for _ in range(RESAMPLED):
-        rows = generator.integers(0, count, count)
-        draws.append(_saved(found.satisfaction[rows], found.cost[rows], found.alpha))
+    """Compute the saving, and its interval over requests drawn anew. Who serves what at which price
+    does not depend on what is drawn, so it is decided once."""
+    order = np.argsort(found.cost.mean(axis=0), kind="stable")
+    satisfaction, cost = found.satisfaction[:, order], found.cost[:, order]
+    prices = PRICES * np.ptp(cost.mean(axis=0))
+    served = (cost - prices[:, None, None] * satisfaction).argmin(axis=2)
+    every = np.arange(len(cost))
+    rates, costs = satisfaction[every, served], cost[every, served]
+
+    def saved(rows: NDArray[np.int64]) -> float:
+        """Compare the plan with the cheapest mix, over these requests; below zero where the plan
+        would cost more."""
+        mix = _mix(satisfaction[rows].mean(axis=0), cost[rows].mean(axis=0), found.alpha)
+        means = (np.maximum.accumulate(each[:, rows].mean(axis=1)) for each in (rates, costs))
+        plan = Frontier(prices.tolist(), *(each.tolist() for each in means)).at(found.alpha).cost
+        return 1.0 - plan / mix if mix > 0.0 else 0.0
+
+    generator = np.random.default_rng(0)
+    draws = [saved(generator.integers(0, len(cost), len(cost))) for _ in range(RESAMPLED)]
     low, high = np.percentile(draws, (2.5, 97.5)).tolist()
-    return Saving(found.service_level, found.alpha, count, saved, low, high)
+    return Saving(found.service_level, found.alpha, len(cost), saved(every), low, high)
 
 
-def _saved(satisfaction: Matrix, cost: Matrix, alpha: float) -> float:
-    """Compute the saved share of the cost of the cheapest mix; below zero where the plan would cost
-    more."""
-    rates, costs = satisfaction.mean(axis=0).tolist(), cost.mean(axis=0).tolist()
-    by_cost = sorted(range(len(costs)), key=costs.__getitem__)
-    hull = lower_hull(by_cost, costs, rates)
-    mix = float(np.interp(alpha, [rates[m] for m in hull], [costs[m] for m in hull]))
-    plan = Outlook(satisfaction, cost, [0.0] * len(costs)).frontier(by_cost, is_hopeful=False)
-    return 1.0 - plan.at(alpha).cost / mix if mix > 0.0 else 0.0
+def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
+    """Compute what the cheapest fixed mix that holds alpha costs a request."""
+    by_cost = np.argsort(costs, kind="stable").tolist()
+    hull = lower_hull(by_cost, costs.tolist(), rates.tolist())
+    return float(np.interp(alpha, rates[list(hull)], costs[list(hull)]))
 
 
 async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
