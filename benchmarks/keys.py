@@ -9,18 +9,21 @@ honest cases. In the hostile cases one of ten keys with equal traffic labels eve
 requests falsely from the first request on; ``hostile_moved_points_most`` is by how many points the
 others' satisfaction differs then from what it is where all ten are honest, and
 ``hostile_cost_most`` how many times as much their requests cost, in the worst case. Two keys that
-do the same together may move twice as much.
+do the same together may move twice as much: of both figures theirs is half of what they do.
 
 In these cases the others label all of their requests. Where they label a tenth (``few_labels``),
-the first false labels weigh more, and the satisfaction alone is bounded.
+the first false labels weigh more, and costs differ so much from seed to seed that they are told
+with their standard errors, and bounded by nothing.
 
-The program ends with status 1 where fewer than 90 % of an honest case's labels count, or hostile
-keys move more than 2 points each or, where the others label all, more than 10 % of the cost each.
-All cases are means over the seeds.
+The program ends with status 1 where fewer than 90 % of an honest case's labels count, or a hostile
+key moves more than 2 points or 10 % of the cost. All cases are means over the seeds. A hostile case
+is compared with the honest one of the same seeds: the same keys ask the same, and what each model
+would answer is the same. Standard errors are those of that comparison.
 """
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 from random import Random
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 from rich.console import Console
@@ -134,7 +137,7 @@ FEW = (
     *(hostile(attack, 0.1) for attack in (Attack.OPPOSITE, Attack.UNSATISFIED)),
     hostile(Attack.OPPOSITE, 0.1, 2),
 )
-"""Where the others label a tenth. The cost of honest keys alone differs by a quarter from seed to
+"""Where the others label a tenth. The cost of honest keys alone differs by a fifth from seed to
 seed there, so a few seeds tell little of it."""
 
 
@@ -251,28 +254,34 @@ def compared(cases: Sequence[Case], seeds: int, requests: int) -> list[dict[str,
         shown = track(served, "keys", len(todo), console=Console(stderr=True))
         outcomes = dict(zip(todo, shown, strict=True))
 
-    def of(case: Case) -> Outcome:
-        return Outcome.mean([outcomes[case, seed] for seed in range(seeds)])
+    def of(case: Case) -> list[Outcome]:
+        return [outcomes[case, seed] for seed in range(seeds)]
 
-    return [_row(case, of(case), of(base)) for case, base in zip(cases, bases, strict=True)]
+    return [compare(case, of(case), of(base)) for case, base in zip(cases, bases, strict=True)]
 
 
 def measure(seeds: int, requests: int) -> dict[str, Any]:
     """Serve every case with each seed, and return the worst of each kind."""
-    kinds = (HONEST, ALONE, TOGETHER, FEW)
+    kinds = (HONEST, (*ALONE, *TOGETHER), FEW)
     rows = iter(compared([case for kind in kinds for case in kind], seeds, requests))
-    honest, alone, together, few = (list(islice(rows, len(kind))) for kind in kinds)
+    honest, labelled_all, few = (list(islice(rows, len(kind))) for kind in kinds)
+    moved = max(few, key=lambda row: abs(float(row["moved_points"])))
+    dearest = max(few, key=lambda row: float(row["cost"]))
     return {
         "seeds": seeds,
         "requests": requests,
         "honest_counted_least": min(row["honest_counted"] for row in honest),
-        "hostile_moved_points_most": max(abs(row["moved_points"]) for row in alone),
-        "hostile_cost_most": max(row["cost"] for row in alone),
-        "together_moved_points_most": max(abs(row["moved_points"]) for row in together),
-        "together_cost_most": max(row["cost"] for row in together),
-        "few_labels_moved_points_most": max(abs(row["moved_points"]) for row in few),
-        "few_labels_cost_most": max(row["cost"] for row in few),
-        "cases": [*honest, *alone, *together, *few],
+        "hostile_moved_points_most": max(
+            abs(row["moved_points"]) / row["hostile"] for row in labelled_all
+        ),
+        "hostile_cost_most": max(
+            1.0 + (row["cost"] - 1.0) / row["hostile"] for row in labelled_all
+        ),
+        "few_labels_moved_points_most": abs(moved["moved_points"]),
+        "few_labels_moved_points_error": moved["moved_points_error"],
+        "few_labels_cost_most": dearest["cost"],
+        "few_labels_cost_error": dearest["cost_error"],
+        "cases": [*honest, *labelled_all, *few],
     }
 
 
@@ -280,23 +289,34 @@ def _serve(run: tuple[Case, int, int]) -> Outcome:
     return serve(*run)
 
 
-def _row(case: Case, found: Outcome, base: Outcome) -> dict[str, Any]:
-    row = {"case": case.name, "hostile": case.hostile, "honest_counted": found.counted}
+def compare(case: Case, found: Sequence[Outcome], base: Sequence[Outcome]) -> dict[str, Any]:
+    """Compare a hostile case with honest keys, seed by seed; tell what counts of an honest one."""
+    mean_found, mean_base = Outcome.mean(found), Outcome.mean(base)
+    told = {"case": case.name, "hostile": case.hostile, "honest_counted": mean_found.counted}
     if not case.hostile:
-        return row
-    moved = 100.0 * (found.satisfied - base.satisfied)
-    return {**row, "moved_points": moved, "cost": found.cost / base.cost}
+        return told
+    cost = mean_found.cost / mean_base.cost
+    pairs = list(zip(found, base, strict=True))
+    return {
+        **told,
+        "moved_points": 100.0 * (mean_found.satisfied - mean_base.satisfied),
+        "moved_points_error": _error([100.0 * (a.satisfied - b.satisfied) for a, b in pairs]),
+        "cost": cost,
+        "cost_error": _error([(a.cost - cost * b.cost) / mean_base.cost for a, b in pairs]),
+    }
+
+
+def _error(differences: Sequence[float]) -> float:
+    """Compute the standard error of a mean over the seeds."""
+    return stdev(differences) / math.sqrt(len(differences))
 
 
 def is_good(found: Mapping[str, Any]) -> bool:
-    """Tell whether all bounds hold; two keys may move twice what one may."""
+    """Tell whether all bounds hold."""
     return bool(
         found["honest_counted_least"] >= COUNTED
         and found["hostile_moved_points_most"] <= MOVED
         and found["hostile_cost_most"] <= COST
-        and found["together_moved_points_most"] <= 2.0 * MOVED
-        and found["together_cost_most"] <= 2.0 * COST - 1.0
-        and found["few_labels_moved_points_most"] <= MOVED
     )
 
 
@@ -307,10 +327,8 @@ def markdown(found: Mapping[str, Any]) -> Iterator[str]:
     for row in found["cases"]:
         moved, cost = "", ""
         if row["hostile"]:
-            moved, cost = (
-                f"{row['moved_points']:+.1f} points",
-                f"{100.0 * (row['cost'] - 1.0):+.0f} %",
-            )
+            moved = f"{row['moved_points']:+.1f} ± {row['moved_points_error']:.1f} points"
+            cost = f"{100.0 * (row['cost'] - 1.0):+.0f} ± {100.0 * row['cost_error']:.0f} %"
         yield f"| {row['case']} | {100.0 * row['honest_counted']:.0f} % | {moved} | {cost} |"
 
 
@@ -321,8 +339,8 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if given.seeds < 1 or given.requests <= WARM_UP:
-        parser.error(f"--seeds: 1 or more; --requests: more than {WARM_UP}")
+    if given.seeds < 2 or given.requests <= WARM_UP:
+        parser.error(f"--seeds: 2 or more; --requests: more than {WARM_UP}")
     found = measure(given.seeds, given.requests)
     if given.json:
         print(json.dumps(found))

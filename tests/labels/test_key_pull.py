@@ -8,7 +8,7 @@ from hypothesis import given as holds_for
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from benchmarks.keys import ALONE, HONEST, Case, Outcome, equal, serve
+from benchmarks.keys import ALONE, HONEST, Case, Outcome, compare, equal, serve
 from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
 from litellm_messplus.labels.key_pull import (
     FAULT_FINDERS,
@@ -295,3 +295,13 @@ def test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most(case: Case) 
 
 def test_the_benchmark_has_honest_keys_of_every_kind() -> None:
     assert {len(case.shares) for case in HONEST} >= {1, 2, 3, 5, 10, 20}
+
+
+def test_the_benchmark_compares_seed_by_seed() -> None:
+    """What differs between the seeds, but not between the cases, is no error."""
+    base = [Outcome(1.0, 0.70, cost) for cost in (2.0, 3.0, 4.0)]
+    found = [Outcome(1.0, each.satisfied + 0.01, 1.1 * each.cost) for each in base]
+    told = compare(ALONE[0], found, base)
+    assert (told["moved_points"], told["cost"]) == pytest.approx((1.0, 1.1))
+    assert (told["moved_points_error"], told["cost_error"]) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert compare(ALONE[0], found[::-1], base)["cost_error"] == pytest.approx(2.2 / 3 / 3**0.5)
