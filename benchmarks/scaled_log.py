@@ -15,6 +15,7 @@ from sqlalchemy import RowMapping, Table, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import (
+    Asker,
     CallRecord,
     GradingRecord,
     LabelRecord,
@@ -159,11 +160,9 @@ def _request(zoo: str, number: int, at: datetime, random: Random) -> RequestReco
         expected_t=number + 1,
         alpha=0.8,
         policy="adaptive",
-        litellm_call_id=f"litellm-r{number:05}",
-        key_hash=f"key-{random.randrange(KEYS)}",
-        team_id=None,
-        call_type="acompletion",
-        is_stream=False,
+        asker=Asker(
+            f"litellm-r{number:05}", f"key-{random.randrange(KEYS)}", None, "acompletion", False
+        ),
         encoder="hashed-ngrams-3",
         features=None,
         prompt_characters=random.randrange(4000),

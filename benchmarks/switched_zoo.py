@@ -16,6 +16,7 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy.asides import beside
 from litellm_messplus.proxy.modes import observed_log
 from litellm_messplus.records import (
+    Asker,
     CallRecord,
     LabelRecord,
     Record,
@@ -30,6 +31,7 @@ from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Arm
+from litellm_messplus.switching.trial import Trial
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from litellm_messplus.zoo import Zoo
 
@@ -138,11 +140,7 @@ class SwitchedZoo:
             expected_t=situation.t,
             alpha=ALPHA,
             policy="adaptive",
-            litellm_call_id=question.request_id,
-            key_hash=None,
-            team_id=None,
-            call_type="acompletion",
-            is_stream=False,
+            asker=Asker(question.request_id, None, None, "acompletion", False),
             encoder=GivenFeatures.name,
             features=features,
             prompt_characters=question.prompt_characters,
@@ -159,10 +157,12 @@ class SwitchedZoo:
             expected_satisfaction=decision.expected_satisfaction,
             propensity=decision.propensity,
             exploration_calls=len(called) - 1,
-            arm=arm,
-            would_choose=None if is_routed else decision.chosen,
-            would_cost=None if is_routed else sum(costs[name] for name in names),
-            sample_probability=self._sample if is_sampled else None,
+            trial=Trial(
+                arm,
+                would_choose=None if is_routed else decision.chosen,
+                would_cost=None if is_routed else sum(costs[name] for name in names),
+                sample_probability=self._sample if is_sampled else None,
+            ),
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from litellm_messplus.errors import TooOftenError
 from litellm_messplus.records import CallRecord, Record, RequestRecord
-from litellm_messplus.store.log import storable
+from litellm_messplus.store.rows import storable
 
 MOST_WAITING = 1024
 """Look-ups that wait at once, of all keys."""
@@ -76,6 +76,6 @@ def _ids(records: Iterable[Record]) -> Iterator[str]:
         match record:
             case RequestRecord():
                 yield record.request_id
-                yield storable(record.litellm_call_id)
+                yield storable(record.asker.litellm_call_id)
             case CallRecord(response_id=str(response_id)):
                 yield storable(response_id)

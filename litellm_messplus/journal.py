@@ -15,8 +15,9 @@ from litellm_messplus.backlog import LONGEST, Backlog, Waiting
 from litellm_messplus.engine import Engine, fold
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.following import Following
-from litellm_messplus.records import Record, RequestRecord, without_text
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
+from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import base, log
@@ -156,7 +157,7 @@ class Journal:
 
     def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> Waiting:
         """Queue a record, as it may be kept. Whoever hands over a future waits for the disk."""
-        kept, is_full = record if self._store_text else without_text(record), self._backlog.is_full
+        kept, is_full = record if self._store_text else without_words(record), self._backlog.is_full
         waiting = self._backlog.add(kept, written)
         if is_full:
             self._drop(waiting, JournalFullError(f"{LONGEST} records are waiting"))

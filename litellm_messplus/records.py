@@ -1,19 +1,21 @@
-"""What is logged: requests, calls and labels. Everyone's words, nobody's code.
+"""The records of the log, each column declared once.
 
 The log is ordered: each record gets a position when it becomes durable, and the state of the
 router is the fold of the records in that order."""
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any
 
+from litellm_messplus.conversations.logged import CountedAs, LinePlace
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.switching.modes import Arm
+from litellm_messplus.routing.gates import Gated
+from litellm_messplus.rows import FOREIGN, UNBOUNDED, always, column, public, record
+from litellm_messplus.switching.trial import ROUTED, Trial
 from litellm_messplus.vocabulary import (
     CallRole,
     CallStatus,
@@ -55,123 +57,215 @@ def _random_tail() -> bytes:
 os.register_at_fork(after_in_child=_tails.clear)  # or two processes would give the same ones out
 
 
-@dataclass(frozen=True, slots=True)
+# The facets of a request that are of no feature: who asked.
+
+
+@record
+class Asker:
+    """The caller of a request, and the form of the call."""
+
+    litellm_call_id: str = public(
+        "LiteLLM's id (`x-litellm-call-id`). A client may set it, so it may repeat.",
+        size=FOREIGN,
+        index=True,
+    )
+    key_hash: str | None = column("Hash of the key that asked.")
+    team_id: str | None = public("The key's team.")
+    call_type: str = public("LiteLLM's call type, such as `acompletion`.", size=64)
+    is_stream: bool = public("Whether the answer was streamed.")
+
+
+@record
+class Names:
+    """The names of the caller and of its request that people know."""
+
+    key_alias: str | None = public("The key's alias, where `store_identities` is on.", default=None)
+    user_id: str | None = public("The key's user, where `store_identities` is on.", default=None)
+    end_user: str | None = public(
+        "The end user that the client named, where `store_identities` is on.", default=None
+    )
+    tags: tuple[str, ...] | None = public(
+        "Tags of the request, its key and team, where `store_identities` is on.", default=None
+    )
+
+
+@record
 class RequestRecord:
-    """One user call and the decision that was made for it.
+    """One user call and the decision that was made for it. ``t`` is 0 until the commit, which gives
+    it the next number of its level."""
 
-    ``expected_t`` is the number that the decision was made with: the log gives the request its
-    ``t`` at the commit, which is another one where several workers decide at once. ``features`` is
-    None where they did not come in time; ``encode_seconds`` is how long they took, from asking to
-    having them, ``encode_joules`` their energy above idle, where it is measured.
-    ``label_probability`` is that of the draw that bought labels of its answers; None where none are
-    bought. ``eligible`` are the healthy candidates that could take it, ``gated_by`` what told them
-    apart; None where all could. Where it was served as ``before``, ``would_choose`` is what the
-    router decided aside, at an expected ``would_cost``; ``sample_probability`` is there where
-    another model was called unseen. ``key_alias`` to ``tags`` say who asked, where that is kept.
-    ``conversation`` and ``line`` are the ids of the requests that began them, ``turn`` is its
-    number in the line, and ``prefix`` the digest of its whole prompt; all None where conversations
-    are not held. ``hold`` says why it was held, or why no longer. ``limits`` is where its level
-    stood against the limits beside alpha, None where it has none. ``counted_with`` is the first
-    request of its conversation, where the promise counts conversations and that one stands for it;
-    ``session`` is there the digest of the session that the client named.
-    """
+    _: KW_ONLY
+    request_id: str = public("Our own id of the request.", size=64)
+    created_at: datetime = public("When it was decided, UTC.")
+    zoo: str = public("The `model_name` that was asked for.")
+    service_level: str = public(
+        "The promise that it counts towards; with `:before` behind it, the stream of those "
+        "served as before, which count towards none."
+    )
+    t: int = public(
+        "Its number within the service level, from 1, without gaps.",
+        is_large=True,
+        init=False,
+        default=0,
+    )
+    alpha: float = public("The share promised at that time.")
+    policy: str = public("The policy that decided.", size=64)
+    asker: Asker
+    encoder: str = public("The encoder that made the features.")
+    features: Features | None = column(
+        "Features of the prompt: little-endian float32; NULL where they came too late.",
+        default=None,
+    )
+    prompt_characters: int = public("Length of the prompt's text.", default=0)
+    estimated_cost: dict[str, float] = public(
+        "Expected cost per healthy candidate that could take it, in the zoo's unit.",
+        default_factory=dict,
+    )
+    estimated_satisfaction: dict[str, float] = public(
+        "Predicted probability of satisfaction per healthy candidate that could take it.",
+        default_factory=dict,
+    )
+    estimated_cost_largest: float | None = public(
+        "Expected cost of `largest`, for savings.", init=False, default=None
+    )
+    queue: float = public("The virtual queue at the decision.")
+    chosen: str = public(
+        "The candidate that was to serve; `litellm` where that was LiteLLM's own choice."
+    )
+    largest: str = public(
+        "What savings compare with: the zoo's largest candidate, or the most expensive that "
+        "could take the request where that one could not."
+    )
+    is_exploration: bool = public(
+        "Whether something else than the best choice was tried: beside the served candidate, "
+        "or (policy `adaptive`) in its place.",
+        default=False,
+    )
+    exploration_probability: float = public(
+        "p_t: how likely an exploration was; under `adaptive`, one in the place of the best "
+        "choice.",
+        default=0.0,
+    )
+    reason: Reason = public("Why this candidate, in one of a few words.", size=UNBOUNDED)
+    is_within_reach: bool = public(
+        "Whether a candidate was expected to be able to hold alpha, as far as the policy tells.",
+        earlier=True,
+        default=True,
+    )
+    label_probability: float | None = public(
+        "The probability of the draw that bought labels of its answers; NULL where none are "
+        "bought.",
+        default=None,
+    )
+    decision_seconds: float = public("How long the decision took.", default=0.0)
+    prompt: str | None = public(
+        "The prompt's text, where `store_text` is on.", size=UNBOUNDED, words=always, default=None
+    )
+    aim: float | None = public(
+        "What the queue aimed at: alpha, a margin, and label noise corrected.", default=None
+    )
+    expected_satisfaction: float | None = public(
+        "Predicted for the chosen candidate: what the queue carries until a label comes.",
+        default=None,
+    )
+    price: float | None = public(
+        "What one more satisfied request might cost; NULL under `paper`, which has V.", default=None
+    )
+    propensity: float | None = public(
+        "The probability with which the chosen candidate was chosen.", default=None
+    )
+    exploration_calls: int = public(
+        "Candidates that were to be called beside the chosen one.", is_nullable=True, default=0
+    )
+    encode_seconds: float | None = public(
+        "How long the features took, waiting included; NULL where they came too late.", default=None
+    )
+    encode_joules: float | None = public(
+        "Energy above idle that the features took; NULL where not measured.", default=None
+    )
+    surface: Surface | None = column(
+        "What is seen of the prompt at once (length, numbers, code, turns, ...): little-endian "
+        "float32, read by the heads beside the features.",
+        default=None,
+    )
+    surface_version: str | None = public(
+        "What the numbers of the surface mean.", size=64, default=None
+    )
+    expected_t: int | None = public(
+        "The number that it was decided with, of which its draws are: another one than `t` "
+        "where several workers decided at once; NULL where it was `t`.",
+        is_large=True,
+    )
+    gated: Gated | None = None
+    trial: Trial = ROUTED
+    names: Names | None = None
+    place: LinePlace | None = None
+    limits: dict[str, Any] | None = public(
+        "Where its service level stood against the limits beside alpha, what they cost it, and "
+        "how likely each candidate was to be late; NULL where it has none.",
+        default=None,
+    )
+    counted: CountedAs | None = None
 
-    request_id: str
-    created_at: datetime
-    zoo: str
-    service_level: str
-    expected_t: int
-    alpha: float
-    policy: str
-    litellm_call_id: str
-    key_hash: str | None
-    team_id: str | None
-    call_type: str
-    is_stream: bool
-    encoder: str
-    features: Features | None
-    prompt_characters: int
-    estimated_cost: dict[str, float]
-    estimated_satisfaction: dict[str, float]
-    queue: float
-    chosen: str
-    largest: str
-    is_exploration: bool
-    exploration_probability: float
-    reason: Reason
-    decision_seconds: float
-    aim: float | None = None
-    expected_satisfaction: float | None = None
-    price: float | None = None
-    propensity: float | None = None
-    exploration_calls: int = 0
-    encode_seconds: float | None = None
-    encode_joules: float | None = None
-    prompt: str | None = None
-    surface: Surface | None = None
-    surface_version: str | None = None
-    is_within_reach: bool = True
-    label_probability: float | None = None
-    eligible: tuple[str, ...] | None = None
-    gated_by: tuple[str, ...] | None = None
-    arm: Arm = Arm.ROUTED
-    would_choose: str | None = None
-    would_cost: float | None = None
-    sample_probability: float | None = None
-    conversation_draw: float | None = None
-    key_alias: str | None = None
-    user_id: str | None = None
-    end_user: str | None = None
-    tags: tuple[str, ...] | None = None
-    conversation: str | None = None
-    line: str | None = None
-    prefix: str | None = None
-    turn: int | None = None
-    hold: str | None = None
-    counted_with: str | None = None
-    session: str | None = None
-    limits: dict[str, Any] | None = None
+    def __post_init__(self) -> None:
+        cost = self.estimated_cost.get(self.largest)
+        object.__setattr__(self, "estimated_cost_largest", cost)
 
     @property
     def is_forced(self) -> bool:
         """Whether a single candidate could take it."""
-        return is_forced(self.eligible)
+        return self.gated is not None and self.gated.is_forced
+
+    @property
+    def counted_with(self) -> str | None:
+        """The request that stands for its conversation; None where it counts itself."""
+        return None if self.counted is None else self.counted.counted_with
 
 
-def is_forced(eligible: Sequence[str] | None) -> bool:
-    """Return whether these candidates leave no choice, as a record or a row has them."""
-    return eligible is not None and len(eligible) == 1
-
-
-@dataclass(frozen=True, slots=True)
+@record
 class CallRecord:
-    """One model invoked for a request, when it has ended.
+    """One model invoked for a request, when it has ended."""
 
-    ``candidate`` is None where a fallback outside the zoo served. Tokens are None where the
-    endpoint reported none. ``failure`` says who failed, None where an answer came.
-    """
-
-    call_id: str
-    request_id: str
-    ended_at: datetime
-    role: CallRole
-    status: CallStatus
-    candidate: str | None
-    deployment_id: str | None = None
-    model: str | None = None
-    response_id: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    written_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost: float | None = None
-    cost_source: CostSource = CostSource.UNKNOWN
-    seconds: float | None = None
-    is_cache_hit: bool = False
-    error: str | None = None
-    answer: str | None = None
-    failure: Failure | None = None
+    call_id: str = public("The request's id, a dot, a number.", size=80)
+    request_id: str = public("The request it was made for.", size=64, index=True)
+    ended_at: datetime = public("When it ended, UTC.")
+    role: CallRole = public("`served` (the user saw it) or `exploration`.", size=16)
+    status: CallStatus = public("`success` or `failure`.", size=16)
+    candidate: str | None = public("The candidate; NULL where a fallback outside served.")
+    deployment_id: str | None = public("LiteLLM's id of the deployment.", default=None)
+    model: str | None = public("The model as LiteLLM names it.", default=None)
+    response_id: str | None = public(
+        "The `id` in the answer.", size=FOREIGN, index=True, default=None
+    )
+    prompt_tokens: int | None = public("Tokens read; NULL where nobody knows.", default=None)
+    completion_tokens: int | None = public("Tokens written; NULL where nobody knows.", default=None)
+    cached_tokens: int | None = public(
+        "Those of the prompt that the endpoint had in its cache.", default=None
+    )
+    written_tokens: int | None = public(
+        "Those of the prompt that it wrote to its cache.", default=None
+    )
+    reasoning_tokens: int | None = public(
+        "Those of the answer that were spent on reasoning.", default=None
+    )
+    cost: float | None = public(
+        "In the zoo's unit; NULL where unknown, which is not zero.", default=None
+    )
+    cost_source: CostSource = public(
+        "`measured`, `counted`, `estimated` or `unknown`.", size=16, default=CostSource.UNKNOWN
+    )
+    seconds: float | None = public("From the start of the call to its end.", default=None)
+    is_cache_hit: bool = public("Whether LiteLLM's cache answered.", default=False)
+    error: str | None = public("What went wrong.", size=UNBOUNDED, default=None)
+    failure: Failure | None = public(
+        "Who failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, or `refused` where "
+        "the request itself was at fault; NULL where an answer came.",
+        size=16,
+        default=None,
+    )
+    answer: str | None = public(
+        "The answer's text, where `store_text` is on.", size=UNBOUNDED, words=always, default=None
+    )
 
 
 LONGEST_ERROR = 2000
@@ -194,81 +288,93 @@ def is_refusal(words: str | None) -> bool:
     return words is not None and words.startswith(REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
+def _is_by_judge(label: Any) -> bool:
+    """Tell whether a comment is a judge's, who may quote; that of feedback was sent to be kept."""
+    return label.kind is LabelKind.JUDGE
+
+
+@record
 class LabelRecord:
-    """A source's word on one call; a later label of the same source replaces it. ``weight`` 0
-    keeps it in the log alone. ``probability`` is that of the draw that bought it; None of one that
-    nobody drew."""
+    """A source's label on one call; a later one of the same source replaces it."""
 
-    label_id: str
-    call_id: str
-    request_id: str
-    created_at: datetime
-    kind: LabelKind
-    source: str
-    value: float
-    weight: float = 1.0
-    comment: str | None = None
-    probability: float | None = None
+    label_id: str = public("Our own id of the verdict.", size=64)
+    call_id: str = public("The call that it judges.", size=80)
+    request_id: str = public("The request of that call.", size=64, index=True)
+    created_at: datetime = public("When it was given, UTC.", index=True)
+    kind: LabelKind = public(
+        "`feedback`, `check`, `judge` or `implicit`.", size=16, earlier=LabelKind.FEEDBACK
+    )
+    source: str = public("Who judged: its kind, for a check a colon and its name.", size=64)
+    value: float = public("Satisfaction from 0 to 1.")
+    weight: float = public("How much it counts; 0 is in the log alone.", default=1.0)
+    comment: str | None = public(
+        "The user's words, or why it was judged so.",
+        size=UNBOUNDED,
+        words=_is_by_judge,
+        default=None,
+    )
+    probability: float | None = public(
+        "The probability of the draw that bought it: it stands for one divided by that many "
+        "requests. NULL where no draw did.",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GradingRecord:
-    """A judge was asked to grade the answers to one request; what it said of them are labels.
+    """A judge was asked to grade the answers to one request; its verdicts on them are labels."""
 
-    ``cost`` is in dollars whatever the zoo counts in, and None where nobody knows it. ``preferred``
-    is of a comparison of two answers, and None of a grading of each on its own.
-    """
+    grading_id: str = column("Our own id of the grading.", size=64)
+    request_id: str = column("The request whose answers were graded.", size=64, index=True)
+    created_at: datetime = column("When it ended, UTC.", index=True)
+    judge: str = column("The model group that graded.")
+    status: GradingStatus = column("`graded`, `nonsense` or `failure`.", size=16)
+    answers: int = column("How many answers were shown.")
+    cost: float | None = column(
+        "In dollars, as LiteLLM priced it; NULL where unknown.", default=None
+    )
+    prompt_tokens: int | None = column("Tokens read; NULL where none were reported.", default=None)
+    completion_tokens: int | None = column(
+        "Tokens written; NULL where none were reported.", default=None
+    )
+    seconds: float | None = column("How long the judge took.", default=None)
+    error: str | None = column("What went wrong.", size=UNBOUNDED, default=None)
+    preferred: Preferred | None = column(
+        "Of a comparison, the place of the better answer: `first`, `second` or `neither`; NULL "
+        "of a grading.",
+        size=16,
+        default=None,
+    )
 
-    grading_id: str
-    request_id: str
-    created_at: datetime
-    judge: str
-    status: GradingStatus
-    answers: int
-    cost: float | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    seconds: float | None = None
-    error: str | None = None
-    preferred: Preferred | None = None
 
-
-@dataclass(frozen=True, slots=True)
+@record
 class EnergyRecord:
-    """The energy of a call, measured above idle, known some time after its end.
+    """The energy of a call, measured above idle, known some time after its end."""
 
-    ``cost`` is in the zoo's unit; None where the deployment's price is not one of energy.
-    """
-
-    call_id: str
-    request_id: str
-    measured_at: datetime
-    joules: float
-    cost: float | None
+    call_id: str = column("The call that was measured.", size=80)
+    request_id: str = column("The request of that call.", size=64, index=True)
+    measured_at: datetime = column("When it was known, UTC: a minute after its end.")
+    joules: float = column("Its share of what was measured above idle.")
+    cost: float | None = column("In the zoo's unit; NULL where the price is not one of energy.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LessonRecord:
-    """A lesson: what a model made of a prompt, known from elsewhere. It teaches, and counts as no
-    request.
+    """A label on a model's answer that is known from elsewhere: it teaches, and counts as no
+    request. ``completion_tokens`` need not be whole: a recording knows only the cost."""
 
-    ``batch`` names where it comes from. ``completion_tokens`` need not be whole: of a recording
-    they are told by its cost; None where nobody knows.
-    """
-
-    lesson_id: str
-    batch: str
-    zoo: str
-    created_at: datetime
-    candidate: str
-    encoder: str
-    features: Features | None
-    surface: Surface | None
-    surface_version: str | None
-    prompt_characters: int
-    completion_tokens: float | None
-    value: float
+    lesson_id: str = column("The prompt's id, a dot, a number.", size=80)
+    batch: str = column("Where it comes from; what is forgotten together.", index=True)
+    zoo: str = column("The zoo that was taught.")
+    created_at: datetime = column("When it was taught, UTC.")
+    candidate: str = column("The candidate that it tells of.")
+    encoder: str = column("The encoder that made the features.")
+    features: Features | None = column("Features of the prompt: little-endian float32.")
+    surface: Surface | None = column("What is seen of the prompt at once: little-endian float32.")
+    surface_version: str | None = column("What the numbers of the surface mean.", size=64)
+    prompt_characters: int = column("Length of the prompt's text.")
+    completion_tokens: float | None = column("Length of the answer; NULL where nobody knows.")
+    value: float = column("Satisfaction from 0 to 1.")
 
     @property
     def request_id(self) -> str:
@@ -276,18 +382,19 @@ class LessonRecord:
         return request_of(self.lesson_id)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CandidateRecord:
-    """A candidate came, changed its price, or went. ``price`` is as JSON has it, None where it
-    went; ``number`` counts the changes of this candidate from 1."""
+    """A candidate came, changed its price, or went."""
 
-    event_id: str
-    zoo: str
-    candidate: str
-    created_at: datetime
-    change: Change
-    price: dict[str, Any] | None = None
-    number: int = 1
+    event_id: str = column("Our own id of the change.", size=64)
+    zoo: str = column("The zoo that the candidate is one of.")
+    candidate: str = column("The candidate.")
+    created_at: datetime = column("When a worker saw it, UTC.")
+    change: Change = column("`appeared`, `priced` or `gone`.", size=16)
+    price: dict[str, Any] | None = column(
+        "What it costs, by part; NULL where it is gone.", default=None
+    )
+    number: int = column("Number of the change among those of the candidate, from 1.", default=1)
 
 
 Record = (
@@ -299,26 +406,6 @@ Record = (
     | LessonRecord
     | CandidateRecord
 )
-
-
-def without_text(record: Record) -> Record:
-    """Drop what may quote a user: the prompt, the answer, and what a judge says of them.
-
-    What a user writes as the comment of feedback is sent to be kept, and stays.
-    """
-    match record:
-        case RequestRecord():
-            return without_prompt(record)
-        case CallRecord(answer=str()):
-            return replace(record, answer=None)
-        case LabelRecord(kind=LabelKind.JUDGE, comment=str()):
-            return replace(record, comment=None)
-    return record
-
-
-def without_prompt(record: RequestRecord) -> RequestRecord:
-    """Drop the text of the prompt."""
-    return record if record.prompt is None else replace(record, prompt=None)
 
 
 def served_call_id(request_id: str) -> str:

@@ -29,8 +29,8 @@ from litellm_messplus.settings.load import load_settings, read_config
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, explained
-from litellm_messplus.store.log import storable
 from litellm_messplus.store.reading import reading
+from litellm_messplus.store.rows import storable
 from litellm_messplus.store.verdicts import Target, known_labels, labels_on, targets
 from litellm_messplus.vocabulary import LabelKind
 

@@ -18,8 +18,8 @@ from litellm_messplus.inspecting.public import (
 )
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.store.history import History, find, history
-from litellm_messplus.store.log import logged_surface
 from litellm_messplus.store.reading import reading
+from litellm_messplus.store.rows import logged_surface
 
 
 def plain(text: str | None, longest: int = 1000) -> str:

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.records import LabelRecord, new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.vocabulary import Failure, LabelKind
 
@@ -116,6 +117,21 @@ class Finding:
     comment: str | None = None
     probability: float | None = None
     cause: Cause | None = None
+
+    def label(self) -> LabelRecord:
+        """Make the label of it that is logged, now."""
+        return LabelRecord(
+            label_id=new_id(),
+            call_id=self.call_id,
+            request_id=self.request_id,
+            created_at=datetime.now(UTC),
+            kind=self.kind,
+            source=self.source,
+            value=self.value,
+            weight=self.weight,
+            comment=self.comment,
+            probability=self.probability,
+        )
 
 
 ReportFinding = Callable[[Finding], None]

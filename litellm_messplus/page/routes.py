@@ -17,8 +17,8 @@ from litellm_messplus.page.listing import Given, Wanted
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
 from litellm_messplus.page.span import LONGEST_DAYS
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.log import STORABLE
 from litellm_messplus.store.reading import ReadingTakesTooLongError
+from litellm_messplus.store.rows import STORABLE
 
 PATH = "/messplus/ui"
 COOKIE = "messplus_session"

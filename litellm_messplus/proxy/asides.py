@@ -25,13 +25,15 @@ from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, service_level
 from litellm_messplus.proxy.samples import SamplePurses
-from litellm_messplus.proxy.surfaces.askers import asked, conversation_of
+from litellm_messplus.proxy.surfaces.askers import asker_of, conversation_of, names_of
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
-from litellm_messplus.records import RequestRecord, new_id, without_prompt
+from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.switching.modes import LITELLM, Arm, Pace, group_of, level_before
+from litellm_messplus.switching.trial import Trial
 from litellm_messplus.zoo import Zoo
 
 MOST_WAITING = 256
@@ -173,21 +175,14 @@ class Asides:
             expected_t=engine.state.requests[stream] + 1,
             alpha=level.alpha,
             policy=engine.zoo.settings.policy,
+            asker=asker_of(request),
             encoder=engine.encoder.name,
-            features=None,
-            prompt_characters=0,
-            estimated_cost={},
-            estimated_satisfaction={},
             queue=engine.state.policy.queue(stream),
             chosen=serves,
             largest=engine.zoo.largest,
-            is_exploration=False,
-            exploration_probability=0.0,
             reason=Reason.UNDECIDED,
-            decision_seconds=0.0,
-            arm=Arm.BEFORE,
-            conversation_draw=draw,
-            **asked(request, are_named=self._store_identities),
+            trial=Trial(Arm.BEFORE, conversation_draw=draw),
+            names=names_of(request.metadata, are_kept=self._store_identities),
         )
 
     async def close(self) -> None:
@@ -228,7 +223,7 @@ class Asides:
         if self._desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
         opened.needs, opened.barred = aside.read.needs, aside.read.admission.barred
-        opened.record, opened.unlogged = without_prompt(record), None
+        opened.record, opened.unlogged = without_words(record), None
         self._journal.write(record)
         self._explorer.start(opened, called, request)
 
@@ -249,7 +244,7 @@ class Asides:
         if aside.read.question.is_alone or not self._is_sampled(zoo, opened.request_id):
             return ()
         cost = aside.record.estimated_cost[others[0]]
-        if not self._purses.pay(zoo.name, opened.key_hash, cost):
+        if not self._purses.pay(zoo.name, opened.asker.key_hash, cost):
             self._counters.add("samples_over_budget")
             return ()
         return (others[0],)
@@ -269,14 +264,15 @@ def _decided(
     names = (decision.chosen, *decision.explored)
     return replace(
         record,
-        arm=Arm.BEFORE,
         chosen=opened.chosen,
-        would_choose=None if is_refused else decision.chosen,
-        would_cost=None if is_refused else sum(costs.get(name, 0.0) for name in names),
         is_exploration=bool(called),
         exploration_calls=len(called),
-        sample_probability=probability if called else None,
-        conversation_draw=opened.conversation_draw,
+        trial=replace(
+            opened.trial,
+            would_choose=None if is_refused else decision.chosen,
+            would_cost=None if is_refused else sum(costs.get(name, 0.0) for name in names),
+            sample_probability=probability if called else None,
+        ),
     )
 
 

@@ -22,16 +22,16 @@ from litellm_messplus.errors import (
 )
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import Said
-from litellm_messplus.labels.source import Cause
+from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
-from litellm_messplus.records import LabelRecord, new_id, served_call_id
+from litellm_messplus.records import LabelRecord, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
 from litellm_messplus.store.key_activity import SPAN
-from litellm_messplus.store.log import STORABLE
+from litellm_messplus.store.rows import STORABLE
 from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
 from litellm_messplus.vocabulary import LabelKind
 
@@ -264,17 +264,16 @@ class FeedbackDesk:
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
         counts = accepted.outcome is Outcome.COUNTED
-        return LabelRecord(
-            label_id=new_id(),
+        finding = Finding(
             call_id=accepted.call_id,
             request_id=accepted.request_id,
-            created_at=datetime.now(UTC),
             kind=LabelKind.FEEDBACK,
             source=LabelKind.FEEDBACK,
             value=feedback.value,
             weight=self._said(found, feedback.value).weight if counts else 0.0,
             comment=feedback.comment,
         )
+        return finding.label()
 
 
 # Feedback that comes with the next request, in its metadata: the same form, and as durable.

@@ -86,7 +86,7 @@ class RequestFinder:
         self, given: str, caller: Caller, session: str | None = None
     ) -> history.Found | None:
         for opened in self._open.find(given):
-            if caller.owns(opened.record.key_hash):
+            if caller.owns(opened.record.asker.key_hash):
                 opened.ensure_logged()
                 return _found(opened.record)
         if caller.is_admin:
@@ -98,6 +98,6 @@ class RequestFinder:
 
 def _found(record: RequestRecord) -> history.Found:
     return history.Found(
-        *(record.request_id, record.key_hash, record.zoo, record.service_level),
+        *(record.request_id, record.asker.key_hash, record.zoo, record.service_level),
         record.counted_with,
     )

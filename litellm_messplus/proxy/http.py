@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.errors import (
@@ -22,7 +23,7 @@ from litellm_messplus.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
-from litellm_messplus.inspecting.public import PublicHistory
+from litellm_messplus.inspecting.public import PublicHistory, public_history
 from litellm_messplus.proxy.authentication import (
     Caller,
     administrator,
@@ -82,11 +83,11 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         with _refusals(counters):
             return await desk.accept(body, asking)
 
-    @router.get("/messplus/requests/{given}")
-    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> PublicHistory:
+    @router.get("/messplus/requests/{given}", response_model=PublicHistory)
+    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> BaseModel:
         """Show the decision for a request: estimates, costs, queue, probability and reason."""
         with _refusals(counters):
-            return PublicHistory.of_history(await desk.look_up(given, asking))
+            return public_history(await desk.look_up(given, asking))
 
     @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
     async def status(

@@ -5,7 +5,6 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.journal import Journal
@@ -31,7 +30,6 @@ from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
     RequestRecord,
-    new_id,
     served_call_id,
 )
 from litellm_messplus.runtime import Counters
@@ -48,7 +46,7 @@ def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
         zoo=record.zoo,
         service_level=record.service_level,
         asked_at=record.created_at,
-        key_hash=record.key_hash,
+        key_hash=record.asker.key_hash,
         user=_user(request),
         conversation=request.conversation,
         parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
@@ -62,7 +60,7 @@ def judged_call(
     asked: Asked, record: RequestRecord, call: CallRecord, response: Any
 ) -> AnsweredCall:
     """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
-    said = SURFACES[record.call_type].said
+    said = SURFACES[record.asker.call_type].said
     is_turn = record.counted_with is not None and call.role is CallRole.SERVED
     return AnsweredCall(
         asked=asked,
@@ -103,11 +101,11 @@ class LabelWriter:
         for told in self._told:
             told(finding)
         if finding.cause is None:
-            self._journal.write(_label(finding))
+            self._journal.write(finding.label())
         elif len(self._waiting) >= MOST_WAITING:
             self._counters.failure("labels_left_out", "too many labels wait to be weighed")
         else:
-            self._waiting.append((finding.cause, _label(finding)))
+            self._waiting.append((finding.cause, finding.label()))
             if self._weighing is None or self._weighing.done():
                 self._weighing = asyncio.create_task(self._weigh(), name="messplus-weighing")
 
@@ -135,21 +133,6 @@ class LabelWriter:
                 continue
             self._waiting.popleft()
             self._journal.write(label if counts else replace(label, weight=0.0))
-
-
-def _label(finding: Finding) -> LabelRecord:
-    return LabelRecord(
-        label_id=new_id(),
-        call_id=finding.call_id,
-        request_id=finding.request_id,
-        created_at=datetime.now(UTC),
-        kind=finding.kind,
-        source=finding.source,
-        value=finding.value,
-        weight=finding.weight,
-        comment=finding.comment,
-        probability=finding.probability,
-    )
 
 
 def _user(request: IncomingRequest) -> str | None:

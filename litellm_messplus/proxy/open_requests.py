@@ -12,7 +12,8 @@ from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
 from litellm_messplus.proxy.holding.standing import Pin
-from litellm_messplus.records import CallRecord, RequestRecord, new_id, without_prompt
+from litellm_messplus.records import CallRecord, RequestRecord, new_id
+from litellm_messplus.rows import without_words
 from litellm_messplus.store.history import author
 from litellm_messplus.vocabulary import CallStatus
 
@@ -134,7 +135,7 @@ class OpenRequests:
 
         The prompt's text is not remembered: thousands of them would fill the memory.
         """
-        opened.record = without_prompt(opened.record)
+        opened.record = without_words(opened.record)
         metadata[METADATA_KEY] = {
             "request_id": opened.record.request_id,
             "secret": opened.secret,
@@ -155,7 +156,7 @@ class OpenRequests:
             return None
         request_id = mark.get("request_id")
         found = self._by_id.get(request_id) if isinstance(request_id, str) else None
-        if found is None or found.record.litellm_call_id != litellm_call_id:
+        if found is None or found.record.asker.litellm_call_id != litellm_call_id:
             return None
         return found if mark.get("secret") == found.secret else None
 
@@ -165,5 +166,5 @@ class OpenRequests:
         if direct is not None:
             yield direct
         for opened in reversed(self._by_id.values()):
-            if given in (opened.record.litellm_call_id, opened.response_id):
+            if given in (opened.record.asker.litellm_call_id, opened.response_id):
                 yield opened

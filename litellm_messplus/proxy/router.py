@@ -21,14 +21,14 @@ from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
 from litellm_messplus.proxy.holding.holds import Holds
-from litellm_messplus.proxy.holding.standing import Columns, Pin, Standing
+from litellm_messplus.proxy.holding.standing import Pin, Standing
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.askers import asked
+from litellm_messplus.proxy.surfaces.askers import asker_of, names_of
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -36,11 +36,12 @@ from litellm_messplus.proxy.surfaces.request import (
 )
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason, Situation
-from litellm_messplus.routing.gates import baseline
+from litellm_messplus.routing.gates import Gated, baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.state.limits import unfollowed
 from litellm_messplus.switching.modes import LITELLM, Arm
+from litellm_messplus.switching.trial import Trial
 from litellm_messplus.switching.way_back import Mark, is_huge
 
 
@@ -136,7 +137,7 @@ class RequestRouter:
             opened = self._begin_aside(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        if opened is not None and opened.record.arm is Arm.BEFORE:
+        if opened is not None and opened.record.trial.arm is Arm.BEFORE:
             return served_before(deployments, opened, target_order(request.kwargs))
         if opened is None:
             opened = await self._decide_once(engine, deployments, request)
@@ -272,6 +273,7 @@ class RequestRouter:
             expected_t=situation.t,
             alpha=question.level.alpha,
             policy=engine.zoo.settings.policy,
+            asker=asker_of(request),
             encoder=engine.encoder.name,
             features=read.features,
             prompt_characters=question.prompt_characters,
@@ -297,12 +299,12 @@ class RequestRouter:
             surface_version=VERSION,
             is_within_reach=decision.is_within_reach,
             label_probability=decided.bought,
-            eligible=question.candidates if question.is_gated else None,
-            gated_by=read.admission.why if question.is_gated else None,
-            conversation_draw=self._draw(engine.zoo.name, request),
+            gated=Gated(question.candidates, read.admission.why) if question.is_gated else None,
+            trial=Trial(conversation_draw=self._draw(engine.zoo.name, request)),
+            names=names_of(request.metadata, are_kept=self._settings.store_identities),
+            place=None if standing is None else standing.logged(decided.reason),
             limits=logged_limits(decided.choice),
-            **asked(request, are_named=self._settings.store_identities),
-            **(Columns() if standing is None else standing.columns(decided.reason)),
+            counted=None if standing is None else standing.counted,
         )
         return record if decided.dropped is None else _unclaimed(record, decided.pin)
 

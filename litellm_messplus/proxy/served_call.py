@@ -148,10 +148,10 @@ def answered_end(
     record, seconds = opened.record, _seconds(payload)
     reading = ReportedCall(
         _usage(payload),
-        SURFACES[record.call_type].text(response),
+        SURFACES[record.asker.call_type].text(response),
         payload.get("response_cost"),
         seconds,
-        is_stream=record.is_stream,
+        is_stream=record.asker.is_stream,
     )
     response_id = opened.response_id or _response_id(payload, response)
     return CallEnd(

@@ -25,8 +25,8 @@ from litellm_messplus.proxy.modes import (
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.store import zoo_modes
-from litellm_messplus.store.log import STORABLE
 from litellm_messplus.store.observed import ObservedLog
+from litellm_messplus.store.rows import STORABLE
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 

@@ -19,8 +19,8 @@ from sqlalchemy import Row, Select, and_, column, func, select, table
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Features
 from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.recording import Order, Prompts, Recording, ReplayError
-from litellm_messplus.store.log import features_from_bytes, logged_surface
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
+from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import call_energy, calls, requests
 
 # What nobody saw, drawn from what was seen of the same model on alike prompts.

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from litellm_messplus.routing.decision import Decision, Reason, Situation
+from litellm_messplus.rows import public, record
 
 
 class Answer(IntEnum):
@@ -30,6 +31,24 @@ LEAST_FREE = 0.02
 """Share of free requests that the correction counts on at least: fewer could be asked anything."""
 HIGHEST, LOWEST = 0.995, 0.0
 """What free requests may be asked to aim at."""
+
+
+@record
+class Gated:
+    """The candidates that could take a request, where not all could, for the log."""
+
+    eligible: tuple[str, ...] = public(
+        "The healthy candidates that could take the request, where not all could: the others "
+        "were ranked last. With one of them alone the request was forced."
+    )
+    gated_by: tuple[str, ...] | None = public(
+        "What told them apart, in words, such as `images`; NULL where all could.", default=None
+    )
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a single candidate could take it."""
+        return len(self.eligible) == 1
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:

@@ -13,6 +13,7 @@ from litellm_messplus.records import CandidateRecord
 from litellm_messplus.state.catalog import price_of
 from litellm_messplus.state.entries import CandidateChanged
 from litellm_messplus.store import log
+from litellm_messplus.store.rows import row_of
 from litellm_messplus.store.tables import candidate_events
 from litellm_messplus.vocabulary import Change
 
@@ -38,7 +39,7 @@ async def report(engine: AsyncEngine, record: CandidateRecord, after: int | None
         if after is not None and number != after:
             return None
         head = (await log.advance(connection, 1)).head
-        row = log.row(replace(record, number=number + 1), head)
+        row = row_of(replace(record, number=number + 1), head)
         await connection.execute(insert(candidate_events), [row])
         return head
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, Select, and_, func, select
+from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.conversations.account import Shares
@@ -23,10 +23,11 @@ from litellm_messplus.records import (
     LessonRecord,
     Record,
     RequestRecord,
-    is_forced,
     request_of,
 )
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.routing.gates import Gated
+from litellm_messplus.rows import columns_of, facet, rebuilt
 from litellm_messplus.state.entries import (
     Decided,
     Entry,
@@ -41,10 +42,10 @@ from litellm_messplus.state.entries import (
 from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.store.candidates import changes_in
 from litellm_messplus.store.conversations import Courses
-from litellm_messplus.store.log import features_from_bytes, logged_surface
+from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
-from litellm_messplus.switching.modes import Arm
+from litellm_messplus.switching.trial import Trial
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
 PAGE = 500
@@ -111,20 +112,24 @@ async def _judged(
     return entries
 
 
+def _of(table: Table, *names: str) -> list[Column[Any]]:
+    return [table.c[name] for name in names]
+
+
+def _facet(kind: type) -> list[Column[Any]]:
+    """Return the columns of a facet of requests."""
+    return _of(requests, *(each.name for each in columns_of(kind)))
+
+
+PROMPT = ("encoder", "features", "surface", "surface_version", "is_exploration")
+"""The columns of a request that make an example, beside the facet of its gates."""
+
+
 def _decided_query(after: int, upto: int) -> Select[Any]:
     return select(
-        requests.c.position,
-        requests.c.zoo,
-        requests.c.service_level,
-        requests.c.request_id,
-        requests.c.created_at,
-        requests.c.exploration_calls,
-        requests.c.aim,
-        requests.c.expected_satisfaction,
-        requests.c.label_probability,
-        requests.c.counted_with,
-        requests.c.reason,
-        requests.c.limits,
+        *_of(requests, "position", "zoo", "service_level", "request_id", "created_at", "reason"),
+        *_of(requests, "exploration_calls", "aim", "expected_satisfaction", "label_probability"),
+        *_of(requests, "counted_with", "limits"),
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
@@ -151,31 +156,11 @@ def decided(request: Any, position: int) -> Decided:
 def _settled_query(after: int, upto: int) -> Select[Any]:
     return (
         select(
-            calls.c.position,
-            calls.c.call_id,
-            calls.c.request_id,
-            calls.c.role,
-            calls.c.status,
-            calls.c.is_cache_hit,
-            calls.c.candidate,
-            calls.c.prompt_tokens,
-            calls.c.completion_tokens,
-            calls.c.seconds,
-            calls.c.cost,
-            requests.c.zoo,
-            requests.c.service_level,
-            requests.c.alpha,
-            requests.c.aim,
-            requests.c.label_probability,
-            requests.c.created_at,
-            requests.c.limits,
-            requests.c.prompt_characters,
-            requests.c.encoder,
-            requests.c.features,
-            requests.c.surface,
-            requests.c.surface_version,
-            requests.c.is_exploration,
-            requests.c.eligible,
+            *_of(calls, "position", "call_id", "request_id", "role", "status", "is_cache_hit"),
+            *_of(calls, "candidate", "prompt_tokens", "completion_tokens", "seconds", "cost"),
+            *_of(requests, "zoo", "service_level", "created_at", "limits", "prompt_characters"),
+            *_of(requests, "alpha", "aim", "label_probability", *PROMPT),
+            *_facet(Gated),
         )
         .join(requests, requests.c.request_id == calls.c.request_id)
         .where(calls.c.position > after, calls.c.position <= upto)
@@ -183,13 +168,15 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
 
 
 def _settled(found: Row[Any], earlier: tuple[Given, ...]) -> Settled:
-    return settled(found, found, _features(found), found.position, earlier)
+    gated = facet(Gated, found._mapping)
+    return settled(found, found, _features(found), gated, found.position, earlier)
 
 
 def settled(
     call: Any,
     request: Any,
     features: Features | None,
+    gated: Gated | None,
     position: int,
     earlier: tuple[Given, ...] = (),
 ) -> Settled:
@@ -203,7 +190,7 @@ def settled(
         prompt_characters=request.prompt_characters,
         prompt_tokens=call.prompt_tokens if used else None,
         completion_tokens=call.completion_tokens if used else None,
-        example=_example(call.candidate, request, features) if used else None,
+        example=_example(call.candidate, request, features, gated) if used else None,
         given=earlier,
         seconds=call.seconds if used else None,
         limited=None if request.limits is None else _limited(call, request),
@@ -248,32 +235,13 @@ def _label_query(after: int, upto: int) -> Select[Any]:
     ended = and_(calls.c.call_id == labels.c.call_id, calls.c.position < labels.c.position)
     return (
         select(
-            labels.c.position,
-            labels.c.kind,
-            labels.c.source,
-            labels.c.value,
-            labels.c.weight,
-            labels.c.probability,
-            labels.c.call_id,
-            labels.c.request_id,
-            calls.c.role,
-            calls.c.status,
-            calls.c.is_cache_hit,
-            calls.c.candidate,
-            requests.c.zoo,
-            requests.c.service_level,
+            *_of(labels, "position", "kind", "source", "value", "weight", "probability"),
+            *_of(labels, "call_id", "request_id"),
+            *_of(calls, "role", "status", "is_cache_hit", "candidate"),
             func.coalesce(requests.c.aim, requests.c.alpha).label("alpha"),
-            requests.c.encoder,
-            requests.c.features,
-            requests.c.surface,
-            requests.c.surface_version,
-            requests.c.is_exploration,
-            requests.c.label_probability,
-            requests.c.eligible,
-            requests.c.arm,
-            requests.c.chosen,
-            requests.c.would_choose,
-            requests.c.sample_probability,
+            *_of(requests, "zoo", "service_level", "label_probability", "chosen", *PROMPT),
+            *_facet(Gated),
+            *_facet(Trial),
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .outerjoin(calls, ended)
@@ -284,8 +252,8 @@ def _label_query(after: int, upto: int) -> Select[Any]:
 def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
-    is_sampled = found.arm == Arm.BEFORE and not is_served
-    sampled = partial(_sampled, probability=found.sample_probability if is_sampled else None)
+    trial, gated = rebuilt(Trial, found._mapping), facet(Gated, found._mapping)
+    sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
     if author is None and shares:  # the first turn failed, and the conversation went on
         author = shares[0][0]
@@ -299,10 +267,10 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(author, found, _features(found)) if author is not None else None,
+        example=_example(author, found, _features(found), gated) if author is not None else None,
         is_bought=found.label_probability is not None,
-        is_forced=is_forced(found.eligible),
-        of_choice=_of_choice(found, is_served) if found.arm == Arm.BEFORE else None,
+        is_forced=gated is not None and gated.is_forced,
+        of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
         shares=shares,
         is_failed=found.status == CallStatus.FAILURE and not shares,
     )
@@ -313,16 +281,6 @@ def _sampled(label: Given, probability: float | None) -> Given:
     if probability is None:
         return label
     return label._replace(probability=(label.probability or 1.0) * probability)
-
-
-def _of_choice(found: Row[Any], is_served: bool) -> bool:
-    """Tell of a request that was served as before whether the label is on an answer of the model
-    that the router would have chosen. Where that was called unseen, the served one does not count
-    too."""
-    candidate = found.candidate or (found.chosen if is_served else None)
-    if candidate is None or candidate != found.would_choose:
-        return False
-    return not is_served or found.sample_probability is None or found.chosen == candidate
 
 
 def _taught(found: Row[Any]) -> Taught:
@@ -357,7 +315,9 @@ def _surface(found: Any) -> Surface | None:
     return logged_surface(found.surface, found.surface_version)
 
 
-def _example(candidate: str | None, request: Any, features: Features | None) -> Example | None:
+def _example(
+    candidate: str | None, request: Any, features: Features | None, gated: Gated | None
+) -> Example | None:
     if candidate is None:
         return None
     return Example(
@@ -367,5 +327,5 @@ def _example(candidate: str | None, request: Any, features: Features | None) -> 
         candidate=candidate,
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
-        is_forced=is_forced(request.eligible),
+        is_forced=gated is not None and gated.is_forced,
     )

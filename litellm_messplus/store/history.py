@@ -8,7 +8,7 @@ from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true, un
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import CallRecord
-from litellm_messplus.store.log import storable
+from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, labels, log_head, requests
 from litellm_messplus.vocabulary import CallStatus
 

@@ -3,16 +3,13 @@ its service level, in one transaction a batch. The sums over the log change with
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -25,13 +22,10 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.store import database, notices, summaries, tables
 from litellm_messplus.store.database import DatabaseFile
+from litellm_messplus.store.rows import Row, row_of
 from litellm_messplus.store.side_tables import log_base
 from litellm_messplus.store.summaries import remembered
 from litellm_messplus.store.tables import candidate_events, log_head, requests
-
-# Records to table rows.
-
-Row = dict[str, Any]
 
 TABLE_OF = {
     RequestRecord: tables.requests,
@@ -42,57 +36,6 @@ TABLE_OF = {
     LessonRecord: tables.lessons,
     CandidateRecord: candidate_events,
 }
-
-COLUMNS_OF = {record: [field.name for field in fields(record)] for record in TABLE_OF}
-
-
-def row(record: Record, position: int) -> Row:
-    """Make the row of any record. Unpaired surrogates, which no database takes, become marks."""
-    values = {
-        name: storable(value) if isinstance(value := getattr(record, name), str) else value
-        for name in COLUMNS_OF[type(record)]
-    }
-    if isinstance(record, RequestRecord | LessonRecord):
-        if record.features is not None:
-            values["features"] = features_to_bytes(record.features)
-        if record.surface is not None:
-            values["surface"] = features_to_bytes(record.surface)
-    if isinstance(record, RequestRecord):
-        values["estimated_cost_largest"] = record.estimated_cost.get(record.largest)
-    values["position"] = position
-    return values
-
-
-def features_to_bytes(features: Features) -> bytes:
-    """Encode features as little-endian float32."""
-    return features.astype("<f4").tobytes()
-
-
-def features_from_bytes(data: bytes) -> Features:
-    """Decode the vector that ``features_to_bytes`` wrote."""
-    return np.frombuffer(data, dtype="<f4")
-
-
-def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
-    """Decode the numbers of a prompt that were logged; None where there are none, or not those of
-    this version."""
-    if data is None or version != VERSION:
-        return None
-    numbers = features_from_bytes(data)
-    return numbers if numbers.shape == (len(NUMBERS),) else None
-
-
-def storable(text: str) -> str:
-    """Return the text as every database keeps it: zero characters and unpaired surrogates are
-    marked."""
-    if text.isascii() and "\0" not in text:
-        return str(text)
-    return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
-
-
-STORABLE = r"^[^\x00]*$"
-"""The pattern of a text that every database takes as it is: Postgres takes no zero characters."""
-
 
 # The numbers of requests within their service levels: given at the commit, in the log's order.
 
@@ -337,5 +280,5 @@ def _known(found: Any) -> Ends:
 def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[Row]]:
     grouped: dict[Table, list[Row]] = defaultdict(list)
     for position, record in enumerate(records, start=before + 1):
-        grouped[TABLE_OF[type(record)]].append(row(record, position))
+        grouped[TABLE_OF[type(record)]].append(row_of(record, position))
     return grouped

@@ -37,7 +37,9 @@ class RecentRequests:
                     request = self._requests.get(record.request_id)
                     if request is None or record.call_id in self._labelled_early:
                         return None
-                    found.append(settled(record, request, request.features, position))
+                    found.append(
+                        settled(record, request, request.features, request.gated, position)
+                    )
                 case GradingRecord() | EnergyRecord():  # no part of the fold
                     continue
                 case _:

@@ -32,8 +32,8 @@ from litellm_messplus.state.entries import Given
 from litellm_messplus.store import summaries
 from litellm_messplus.store.contribution import DEFAULT_RANKS, Ranks, Sums, contribution
 from litellm_messplus.store.history import KEPT
-from litellm_messplus.store.log import storable
 from litellm_messplus.store.logged_requests import AT_ONCE, logged_requests, ranks_of
+from litellm_messplus.store.rows import storable
 from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.store.tables import calls, labels, log_head, requests
 from litellm_messplus.vocabulary import CallRole, LabelKind

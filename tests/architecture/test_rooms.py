@@ -11,10 +11,10 @@ PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
 PURE = ("routing", "prediction", "costs", "conversations", "state", "switching")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
-    "routing": set(),
+    "routing": {"rows"},
     "prediction": set(),
     "costs": set(),
-    "conversations": {"costs", "prediction"},
+    "conversations": {"costs", "prediction", "rows"},
     "state": {
         *("routing", "prediction", "costs", "settings", "zoo", "errors", "vocabulary"),
         *("conversations", "switching"),
@@ -22,10 +22,10 @@ ALLOWED = {
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
-    "switching": {"certificate", "routing"},
+    "switching": {"certificate", "routing", "rows"},
     "store": {
         *("state", "labels", "prediction", "records", "errors", "runtime", "vocabulary"),
-        *("conversations", "routing", "switching"),
+        *("conversations", "routing", "rows", "switching"),
     },
     "labels": {
         *("settings", "prediction", "costs", "records", "errors", "runtime", "vocabulary", "draws"),
@@ -59,6 +59,7 @@ ALLOWED = {
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {
+        *("records", "rows"),
         *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
     },
     "page": {"certificate", "inspecting", "records", "runtime", "status", "store", "vocabulary"},
@@ -86,14 +87,15 @@ SPINE = {
     "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {
-        *("arrivals", "backlog", "engine", "errors", "following", "records", "restore", "runtime"),
-        *("state", "store"),
+        *("arrivals", "backlog", "engine", "errors", "following", "records", "restore", "rows"),
+        *("runtime", "state", "store"),
     },
     "limiting": {"routing", "settings", "state", "switching"},
     "parquet": {"errors"},
     "plugin": {"proxy"},
-    "records": {"prediction", "routing", "switching", "vocabulary"},
+    "records": {"conversations", "prediction", "routing", "rows", "switching", "vocabulary"},
     "restore": {"engine", "errors", "state", "store"},
+    "rows": set(),
     "runtime": set(),
     "terminal": set(),
     "vocabulary": set(),

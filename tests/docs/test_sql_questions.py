@@ -201,7 +201,7 @@ def test_which_keys_cause_what(database: sqlite3.Connection, recorded: History) 
     of_day = [each for each in recorded.requests if each.created_at.date() == last_day]
     checks = recorded.said("check:reference")
     for row in rows:
-        own = [each for each in of_day if each.key_hash == row["key_hash"]]
+        own = [each for each in of_day if each.asker.key_hash == row["key_hash"]]
         served = [recorded.served(each) for each in own]
         assert row["requests"] == len(own)
         assert row["failed"] == sum(call.status is CallStatus.FAILURE for call in served)

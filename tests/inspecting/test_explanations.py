@@ -18,7 +18,7 @@ from rich.console import Console
 from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.inspecting.explain import Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in
-from litellm_messplus.inspecting.public import PublicHistory
+from litellm_messplus.inspecting.public import public_history
 from litellm_messplus.inspecting.render import HOLDS, WORDS, render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
 from litellm_messplus.routing.decision import Reason
@@ -219,7 +219,7 @@ def test_any_id_of_a_request_finds_it(database: Path, recorded: History) -> None
     call = recorded.calls[5]
     request = next(each for each in recorded.requests if each.request_id == call.request_id)
 
-    found = asyncio.run(logged_in(str(database), request.litellm_call_id))
+    found = asyncio.run(logged_in(str(database), request.asker.litellm_call_id))
 
     assert found.request["request_id"] == request.request_id
 
@@ -231,7 +231,7 @@ async def answer_of(database: Path, request_id: str) -> Any:
         assert found is not None
         told = await history(engine, found.request_id)
         assert told is not None
-    return PublicHistory.of_history(told).model_dump(mode="json")
+    return public_history(told).model_dump(mode="json")
 
 
 def test_every_reason_has_a_sentence() -> None:

@@ -5,20 +5,25 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, pi, sin
 from random import Random
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.conversations.logged import LinePlace
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.records import (
+    Asker,
     CallRecord,
     GradingRecord,
     LabelRecord,
+    Names,
     Record,
     RequestRecord,
     exploration_call_id,
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.routing.gates import Gated
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
@@ -116,11 +121,13 @@ def _request(
         expected_t=number + 1,
         alpha=ALPHA[level],
         policy="adaptive",
-        litellm_call_id=hostile or f"call-{number}",
-        key_hash=f"{random.randrange(5):x}" * 12 + "e3b0c44298fc",
-        team_id=None,
-        call_type="acompletion",
-        is_stream=False,
+        asker=Asker(
+            litellm_call_id=hostile or f"call-{number}",
+            key_hash=f"{random.randrange(5):x}" * 12 + "e3b0c44298fc",
+            team_id=None,
+            call_type="acompletion",
+            is_stream=False,
+        ),
         encoder="hashed-ngrams-3",
         features=None,
         prompt_characters=400,
@@ -136,15 +143,13 @@ def _request(
         decision_seconds=0.0006,
         encode_seconds=0.0002,
         price=price,
-        key_alias=hostile,
-        tags=(hostile,) if hostile else None,
-        eligible=(chosen, LARGE) if hostile else None,
-        gated_by=(hostile,) if hostile else None,
+        names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
+        gated=Gated((chosen, LARGE), (hostile,)) if hostile else None,
         prompt=hostile or "Which of these two clauses ends the contract first, and why?",
         propensity=0.95,
         exploration_calls=0,
         limits=LIMITS if level == "gold" else None,
-        **_turn(number, level),
+        place=_place(number, level),
     )
     yield request
     call = _call(request, chosen, hostile, random)
@@ -166,13 +171,12 @@ def _name(number: int) -> str:
     return f"{number:08x}{'seeded' * 4}"[:32]
 
 
-def _turn(number: int, level: str) -> dict[str, Any]:
+def _place(number: int, level: str) -> LinePlace | None:
     """A conversation is two requests of the default level: the second is held."""
     if level != "default":
-        return {}
+        return None
     line, turn = _name(number - number % 2), number % 2 + 1
-    prefix, hold = f"{number:032x}", "warm" if turn == 2 else None
-    return {"conversation": line, "line": line, "prefix": prefix, "turn": turn, "hold": hold}
+    return LinePlace(line, line, f"{number:032x}", turn, Hold.WARM if turn == 2 else None)
 
 
 def _chance(mean: float, difficulty: float) -> float:

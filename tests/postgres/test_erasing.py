@@ -1,7 +1,5 @@
 """One key's requests are erased on Postgres as on SQLite."""
 
-from dataclasses import replace
-
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,7 +9,7 @@ from litellm_messplus.retention import prune as pruning
 from litellm_messplus.retention.erase import Owner, dry_run, erase
 from litellm_messplus.store import log
 from litellm_messplus.upkeep.sums import check_sums
-from tests.support.builders import build_engine, traffic
+from tests.support.builders import build_engine, traffic, with_columns
 from tests.support.folding import bits, only_zoo
 
 
@@ -27,7 +25,9 @@ async def test_no_row_of_the_key_is_found_and_a_start_goes_on_exactly(
 ) -> None:
     monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     records = [
-        replace(each, key_hash="hers", tags=("hers",)) if isinstance(each, RequestRecord) else each
+        with_columns(each, key_hash="hers", tags=("hers",))
+        if isinstance(each, RequestRecord)
+        else each
         for each in traffic(20)
     ]
     await log.append(database, records)

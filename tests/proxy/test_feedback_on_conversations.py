@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -13,7 +12,7 @@ from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import Accepted, Feedback
 from litellm_messplus.store import log
 from tests.proxy.test_feedback_desk import OWNER, Desk, labels_in
-from tests.support.builders import served_call
+from tests.support.builders import served_call, with_columns
 from tests.support.folding import bits, fold_all
 from tests.support.patience import PATIENT, until_it_holds
 from tests.support.whole_conversations import begun, turn
@@ -48,7 +47,7 @@ async def test_a_session_means_its_newest_conversation(
 ) -> None:
     monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
     session = "digest of my task"
-    named = replace(turn("t1"), session=session)
+    named = with_columns(turn("t1"), session=session)
     await log.append(database, [begun(), named, served_call("c")])
     found = await say(desk, 1.0, {"conversation": "my task"})
     assert (found.request_id, found.conversation) == ("c", "c")
@@ -58,7 +57,7 @@ async def test_a_session_means_its_newest_conversation(
             await say(desk, 1.0, not_one)
     with pytest.raises(UnknownRequestError):
         await say(desk, 1.0, {"conversation": "my task"}, Caller("other", is_admin=False))
-    await log.append(database, [replace(begun("d"), session=session), served_call("d")])
+    await log.append(database, [with_columns(begun("d"), session=session), served_call("d")])
     assert (await say(desk, 0.0, {"conversation": "my task"})).conversation == "d"
 
 

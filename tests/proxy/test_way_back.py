@@ -43,7 +43,7 @@ async def serve(
         await plugin.parts._asides.close()
         opened = plugin.parts.served._opened(arguments, arguments)
         assert opened is not None
-        if opened.record.arm == "routed" and error is not None:
+        if opened.record.trial.arm == "routed" and error is not None:
             await plugin.async_post_call_failure_hook(arguments, error, None)
         else:
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")

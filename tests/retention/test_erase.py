@@ -23,7 +23,7 @@ from litellm_messplus.store.side_tables import snapshots
 from litellm_messplus.store.tables import requests
 from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
-from tests.support.builders import build_engine, label, request, served_call
+from tests.support.builders import build_engine, label, request, served_call, with_columns
 from tests.support.folding import bits, fold_all
 from tests.support.summing import assert_sums_are_the_logs
 
@@ -40,7 +40,7 @@ def hers(records: Sequence[Record], every: int = 3) -> list[Record]:
     for record in records:
         match record:
             case RequestRecord(request_id=request_id) if request_id in own:
-                record = replace(
+                record = with_columns(
                     record,
                     key_hash=HASH,
                     key_alias=ALIAS,

@@ -330,7 +330,8 @@ async def test_a_value_that_postgres_refuses_is_the_records_fault(
     async def postgres(
         database: AsyncEngine, records: Sequence[Record], **how: Any
     ) -> log.Appended:
-        if any(isinstance(r, RequestRecord) and len(r.litellm_call_id) > 255 for r in records):
+        requests = (each for each in records if isinstance(each, RequestRecord))
+        if any(len(each.asker.litellm_call_id) > 255 for each in requests):
             raise DBAPIError("INSERT", {}, AsyncpgError("22001"))
         return await append(database, records, **how)
 

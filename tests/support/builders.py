@@ -16,6 +16,7 @@ from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
+    Asker,
     CallRecord,
     EnergyRecord,
     LabelRecord,
@@ -25,6 +26,7 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
+from litellm_messplus.rows import flat, rebuilt
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import (
@@ -154,11 +156,7 @@ def request(request_id: str = "r1", **changed: Any) -> RequestRecord:
         expected_t=1,
         alpha=0.6,
         policy="paper",
-        litellm_call_id=f"litellm-{request_id}",
-        key_hash="key",
-        team_id=None,
-        call_type="acompletion",
-        is_stream=False,
+        asker=Asker(f"litellm-{request_id}", "key", None, "acompletion", False),
         encoder=PairEncoder.name,
         features=pair(1.0, 0.0),
         prompt_characters=40,
@@ -172,7 +170,12 @@ def request(request_id: str = "r1", **changed: Any) -> RequestRecord:
         reason=Reason.FIRST_REQUEST,
         decision_seconds=0.0001,
     )
-    return replace(record, **changed)
+    return with_columns(record, **changed)
+
+
+def with_columns(record: RequestRecord, **changed: Any) -> RequestRecord:
+    """The record with other values in some columns, in whichever facet they are."""
+    return rebuilt(RequestRecord, flat(record) | changed)
 
 
 def served_call(request_id: str = "r1", **changed: Any) -> CallRecord:

@@ -10,6 +10,7 @@ import numpy as np
 
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import (
+    Asker,
     CallRecord,
     GradingRecord,
     LabelRecord,
@@ -149,11 +150,13 @@ def _request(number: int) -> RequestRecord:
         expected_t=number + 1,
         alpha=ALPHA[level],
         policy="paper",
-        litellm_call_id=f"call-{number}",
-        key_hash="key-a" if number % 4 else "key-b",
-        team_id="team" if number % 4 else None,
-        call_type="acompletion",
-        is_stream=number % 5 == 0,
+        asker=Asker(
+            litellm_call_id=f"call-{number}",
+            key_hash="key-a" if number % 4 else "key-b",
+            team_id="team" if number % 4 else None,
+            call_type="acompletion",
+            is_stream=number % 5 == 0,
+        ),
         encoder="hashed-ngrams-3",
         features=None if number in LATE else np.full(4, number, dtype=np.float32),
         prompt_characters=10 + number,

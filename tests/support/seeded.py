@@ -54,7 +54,7 @@ def add(history: History, case: Case) -> None:
     request = replace(
         REQUEST,
         request_id=f"r{number:05}",
-        litellm_call_id=f"c{number:05}",
+        asker=replace(REQUEST.asker, litellm_call_id=f"c{number:05}"),
         service_level=case.level,
         alpha=case.alpha,
         expected_t=number + 1,

@@ -342,7 +342,7 @@ def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | No
     if call.prompt_tokens is None:
         return None
     if call.written_tokens:  # for five minutes, or for an hour: the log does not say
-        return read_usage(SURFACES[record.call_type].used(response))
+        return read_usage(SURFACES[record.asker.call_type].used(response))
     return Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
 
 

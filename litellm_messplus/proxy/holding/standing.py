@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.conversations.logged import CountedAs, LinePlace
 from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.engine import Choice, Engine, Question
 from litellm_messplus.proxy.deployments.deployment import Deployment, led_by, only, pinned
@@ -37,18 +37,6 @@ class Pin:
         return led_by(ranked, self.deployment)
 
 
-class Columns(TypedDict, total=False):
-    """The columns of `requests` that say where a request stands."""
-
-    conversation: str
-    line: str
-    prefix: str
-    turn: int
-    hold: str | None
-    counted_with: str | None
-    session: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of a request: its place, the question with what it finds in the caches, and why
@@ -74,19 +62,20 @@ class Standing:
                 return better
         return engine.hold(self.question, self.pin.candidate)
 
-    def columns(self, reason: Reason) -> Columns:
-        """Say for the log where the request stands, which was decided for that reason."""
+    def logged(self, reason: Reason) -> LinePlace:
+        """Return what the log keeps of the place of a request, which was decided for that
+        reason."""
         line = self.place.line
         hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
-        return {
-            "conversation": line.conversation,
-            "line": line.name,
-            "prefix": self.place.prompt.hex(),
-            "turn": self.place.turn,
-            "hold": None if hold is None else hold.value,
-            "counted_with": self.question.counted_with,
-            "session": self.session,
-        }
+        prefix = self.place.prompt.hex()
+        return LinePlace(line.conversation, line.name, prefix, self.place.turn, hold)
+
+    @property
+    def counted(self) -> CountedAs | None:
+        """The count of a request; None where it stands for itself and named no session."""
+        if self.question.counted_with is None and self.session is None:
+            return None
+        return CountedAs(self.question.counted_with, self.session)
 
     def followed(self, choice: Choice) -> Pin | None:
         """Note that the choice is followed; returns the pin, where the choice follows that."""

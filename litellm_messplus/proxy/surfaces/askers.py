@@ -7,12 +7,13 @@ as many as it likes. A conversation is told from others by its session, else by 
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, TypedDict
+from typing import Any
 
 from litellm_messplus.proxy.surfaces.conversation import read_conversation
 from litellm_messplus.proxy.surfaces.identity import session_named
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
-from litellm_messplus.store.log import storable
+from litellm_messplus.records import Asker, Names
+from litellm_messplus.store.rows import storable
 
 LONGEST = 255
 """Characters of a name that are kept."""
@@ -22,48 +23,27 @@ MOST_TAGS = 16
 """Tags that are kept, the first."""
 
 
-class Identities(TypedDict, total=False):
-    """The columns of `requests` that say who asked; what nobody told is None."""
-
-    key_alias: str | None
-    user_id: str | None
-    end_user: str | None
-    tags: tuple[str, ...] | None
-
-
-class Asked(Identities):
-    """The columns of `requests` that LiteLLM tells, whoever serves it."""
-
-    litellm_call_id: str
-    key_hash: str | None
-    team_id: str | None
-    call_type: str
-    is_stream: bool
+def asker_of(request: IncomingRequest) -> Asker:
+    """Read who asks, and how."""
+    return Asker(
+        request.litellm_call_id,
+        request.key_hash,
+        request.team_id,
+        request.call_type,
+        request.is_stream,
+    )
 
 
-def asked(request: IncomingRequest, *, are_named: bool) -> Asked:
-    """Read what a request's row says of who asked, and how; no names where the operator does not
-    want them kept."""
-    return {
-        "litellm_call_id": request.litellm_call_id,
-        "key_hash": request.key_hash,
-        "team_id": request.team_id,
-        "call_type": request.call_type,
-        "is_stream": request.is_stream,
-        **identities(request.metadata, are_kept=are_named),
-    }
-
-
-def identities(metadata: Mapping[str, Any], *, are_kept: bool) -> Identities:
-    """Read who asks; nothing of it where the operator does not want it kept."""
+def names_of(metadata: Mapping[str, Any], *, are_kept: bool) -> Names | None:
+    """Read the names of who asks; None where the operator does not want them kept."""
     if not are_kept:
-        return {}
-    return {
-        "key_alias": _name(metadata.get("user_api_key_alias")),
-        "user_id": _name(metadata.get("user_api_key_user_id")),
-        "end_user": _name(metadata.get("user_api_key_end_user_id")),
-        "tags": _tags(metadata.get("tags")),
-    }
+        return None
+    return Names(
+        key_alias=_name(metadata.get("user_api_key_alias")),
+        user_id=_name(metadata.get("user_api_key_user_id")),
+        end_user=_name(metadata.get("user_api_key_end_user_id")),
+        tags=_tags(metadata.get("tags")),
+    )
 
 
 def _name(found: object) -> str | None:

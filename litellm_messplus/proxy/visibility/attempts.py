@@ -49,7 +49,7 @@ class Visibility:
                 metadata = kwargs.get(name)
                 opened = self._open.get(metadata, kwargs.get("litellm_call_id"))
                 if opened is not None and isinstance(metadata, dict):
-                    if opened.record.arm is Arm.ROUTED and opened.record.chosen != LITELLM:
+                    if opened.record.trial.arm is Arm.ROUTED and opened.record.chosen != LITELLM:
                         self._tell(opened, ranking, metadata, span)
                     return
         except Exception:

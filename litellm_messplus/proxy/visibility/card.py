@@ -74,5 +74,6 @@ def _signals(record: RequestRecord) -> list[str]:
         ("queue", record.queue),
         ("price", record.price),
     )
+    gates = (record.gated and record.gated.gated_by) or ()
     told = [f"{name} {value:.{DIGITS}g}" for name, value in named if value is not None]
-    return [*told, *(f"asks for {each}" for each in record.gated_by or ())]
+    return [*told, *(f"asks for {each}" for each in gates)]

@@ -7,8 +7,9 @@ from litellm_messplus.proxy.surfaces.askers import (
     LONGEST,
     LONGEST_TAG,
     MOST_TAGS,
-    identities,
+    names_of,
 )
+from litellm_messplus.records import Names
 from litellm_messplus.store.tables import requests
 from tests.support.in_process import DEPLOYMENTS, call, running, written
 
@@ -29,6 +30,12 @@ async def logged(folder: Path, **settings: Any) -> Any:
         await plugin.async_filter_deployments("zoo", DEPLOYMENTS, messages, arguments)
     [row] = await written(folder, requests)
     return row
+
+
+def names(metadata: dict[str, Any]) -> Names:
+    found = names_of(metadata, are_kept=True)
+    assert found is not None
+    return found
 
 
 async def test_the_log_says_who_asked(tmp_path: Path) -> None:
@@ -53,10 +60,10 @@ def test_long_names_and_many_tags_are_cut() -> None:
         "tags": ["y" * 10_000, *(f"tag-{number}" for number in range(1000))],
     }
 
-    found = identities(given, are_kept=True)
+    found = names(given)
 
-    assert len(found["end_user"] or "") == LONGEST
-    tags = found["tags"] or ()
+    assert len(found.end_user or "") == LONGEST
+    tags = found.tags or ()
     assert len(tags) == MOST_TAGS
     assert max(map(len, tags)) == LONGEST_TAG
 
@@ -69,14 +76,13 @@ def test_what_a_client_sends_in_place_of_names_names_nobody() -> None:
         "tags": "a tag",
     }
 
-    assert set(identities(given, are_kept=True).values()) == {None}
-    assert identities({"tags": [None, 3, ""]}, are_kept=True)["tags"] is None
+    assert names(given) == names({"tags": [None, 3, ""]}) == Names()
 
 
 def test_names_are_such_as_every_database_takes() -> None:
     given = {"user_api_key_end_user_id": "a\0b", "tags": ["c\ud800d", "e\0f"]}
 
-    found = identities(given, are_kept=True)
+    found = names(given)
 
-    assert found["end_user"] == "a�b"
-    assert found["tags"] == ("c?d", "e�f")
+    assert found.end_user == "a�b"
+    assert found.tags == ("c?d", "e�f")

@@ -1,0 +1,209 @@
+"""One definition of a row of the log.
+
+A record is a frozen dataclass. Each field is a `column`, or a facet: a dataclass of two columns or
+more that belong together and stand with their feature. A facet that is None has NULL in all its
+columns. From this follow the table and the row to insert (`store/rows.py`), what the route shows
+(`inspecting/public.py`), what is dropped without `store_text`, and `docs/sql.md`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache, partial
+from itertools import chain
+from operator import attrgetter, itemgetter
+from types import UnionType
+from typing import (
+    Any,
+    NamedTuple,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+Facet = TypeVar("Facet")
+Found = TypeVar("Found")
+UNBOUNDED = 0
+"""Size of a text of any length."""
+COLUMN = "column"
+"""Key of what is declared, in the metadata of a field."""
+FOREIGN = -1
+"""Size of an id that others make, as long as they like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its documentation, in the database too, and its properties.
+
+    ``size`` is the most characters of a text. The route shows it where it ``is_public``. A text of
+    the records for which ``words`` holds may quote a user: it is kept with `store_text` alone.
+    ``earlier`` is what rows of earlier versions have; where they have nothing, it ``is_nullable``
+    though every record has a value.
+    """
+
+    doc: str
+    size: int | None = None
+    is_public: bool = False
+    words: Callable[[Any], bool] | None = None
+    index: bool = False
+    is_large: bool = False
+    is_nullable: bool = False
+    earlier: bool | str | None = None
+
+
+def column(
+    doc: str,
+    *,
+    init: bool = True,
+    default: Any = MISSING,
+    default_factory: Any = MISSING,
+    **properties: Any,
+) -> Any:
+    """Make a field that is a column, by the properties of `Column`."""
+    plain = {"init": init, "default": default, "default_factory": default_factory}
+    return field(metadata={COLUMN: Column(doc, **properties)}, **plain)
+
+
+def public(doc: str, **given: Any) -> Any:
+    """Make a column that the route shows."""
+    return column(doc, is_public=True, **given)
+
+
+@dataclass_transform(field_specifiers=(column, public), frozen_default=True)
+def record(kind: type[Facet]) -> type[Facet]:
+    """Make a record or a facet of a class."""
+    return dataclass(frozen=True, slots=True)(kind)
+
+
+class Declared(NamedTuple):
+    """A column of a record: its name, the type of its values, and whether it may be NULL."""
+
+    name: str
+    kind: Any
+    is_optional: bool
+    column: Column
+
+    @property
+    def base(self) -> type:
+        """The class of the values, without what they hold."""
+        found: type = get_origin(self.kind) or self.kind
+        return found
+
+
+def by_type(make: Callable[[Any], Found]) -> Callable[[Any], Found]:
+    """Cache what is worked out of a class, of which there are few."""
+    return cache(make)
+
+
+@by_type
+def columns_of(record: Any) -> list[Declared]:
+    """Return the columns of a record or a facet, in order, those of facets in their place."""
+    found: list[Declared] = []
+    for each in fields(record):
+        kind, is_optional = _plain(_hints(record)[each.name])
+        if is_dataclass(kind):
+            inner = columns_of(kind)
+            found += (one._replace(is_optional=is_optional or one.is_optional) for one in inner)
+        else:
+            found.append(Declared(each.name, kind, is_optional, each.metadata[COLUMN]))
+    return found
+
+
+def flat(record: Any) -> dict[str, Any]:
+    """Return the values of all columns by name."""
+    layout = _layout(type(record))
+    values = [*layout.own(record)]
+    for name, read, nothing in layout.facets:
+        found = getattr(record, name)
+        values += nothing if found is None else read(found)
+    return dict(zip(layout.names, values))  # noqa: B905 -- strict took a tenth of it
+
+
+def facet(kind: type[Facet], row: Mapping[Any, Any]) -> Facet | None:
+    """Read a facet from a row that has its columns; None where all of them are NULL."""
+    if all(row[each.name] is None for each in columns_of(kind)):
+        return None
+    return rebuilt(kind, row)
+
+
+def rebuilt(kind: type[Facet], row: Mapping[Any, Any]) -> Facet:
+    """Read a record or a facet from a row that has its columns."""
+    return kind(**{name: read(row) for name, read in _from_row(kind)})
+
+
+def always(record: Any) -> bool:
+    """Say of any record that a text of it may quote a user."""
+    return True
+
+
+def without_words(record: Facet) -> Facet:
+    """Drop the texts that may quote a user."""
+    dropped = {
+        name: None
+        for name, may_quote in _words(type(record))
+        if getattr(record, name) is not None and may_quote(record)
+    }
+    return replace(record, **dropped) if dropped else record  # type: ignore[type-var]
+
+
+Read = Callable[[Any], tuple[Any, ...]]
+
+
+class _Layout(NamedTuple):
+    """The columns of a record and their readers: its own, then those of its facets, each with the
+    values of one that is None."""
+
+    names: tuple[str, ...]
+    own: Read
+    facets: tuple[tuple[str, Read, tuple[None, ...]], ...]
+
+
+@by_type
+def _layout(record: Any) -> _Layout:
+    kinds = {name: _plain(hint)[0] for name, hint in _hints(record).items()}
+    facets = {name: list(_hints(kind)) for name, kind in kinds.items() if is_dataclass(kind)}
+    own = [name for name in kinds if name not in facets]
+    return _Layout(
+        (*own, *chain.from_iterable(facets.values())),
+        attrgetter(*own),
+        tuple((name, attrgetter(*each), (None,) * len(each)) for name, each in facets.items()),
+    )
+
+
+@by_type
+def _hints(record: Any) -> dict[str, Any]:
+    hints = get_type_hints(record)
+    return {each.name: hints[each.name] for each in fields(record)}
+
+
+@by_type
+def _words(record: Any) -> list[tuple[str, Callable[[Any], bool]]]:
+    declared = [(each.name, each.column.words) for each in columns_of(record)]
+    return [(name, words) for name, words in declared if words is not None]
+
+
+def _plain(hint: Any) -> tuple[Any, bool]:
+    """Return the type of the values, and whether None is one."""
+    is_optional = isinstance(hint, UnionType)
+    if is_optional:
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
+    return hint, is_optional
+
+
+@by_type
+def _from_row(record: Any) -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return the reader of each field from a row."""
+    given = [each.name for each in fields(record) if each.init]
+    return [(name, _reading(name, *_plain(_hints(record)[name]))) for name in given]
+
+
+def _reading(name: str, kind: Any, is_optional: bool) -> Callable[[Any], Any]:
+    if is_dataclass(kind):
+        return partial(facet if is_optional else rebuilt, cast(type, kind))
+    base = get_origin(kind) or kind
+    if issubclass(base, Enum | tuple):  # a database has their text, and a list
+        return lambda row: None if row[name] is None else base(row[name])
+    return itemgetter(name)
