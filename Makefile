@@ -21,7 +21,7 @@ LONG := \
 	tests/routing/test_adaptive_holds_alpha.py \
 	tests/routing/test_newcomers.py::test_the_cheapest_that_holds_is_adopted_within_300_requests \
 	tests/routing/test_newcomers.py::test_one_that_holds_nothing_stays_within_the_bound_and_the_promise_is_kept \
-	tests/demo/test_agent.py::test_the_larger_model_solves_more_and_none_does_without_the_calculator \
+	tests/examples/test_agent.py::test_the_larger_model_solves_more_and_none_does_without_the_calculator \
 	tests/retention/test_command.py \
 	tests/conversations/test_lines.py::test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten \
 	tests/labels/test_key_pull.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
@@ -40,10 +40,10 @@ FAULTS := tests/faults
 .PHONY: run demo test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
-	$(VENV)/bin/messplus up
+	$(VENV)/bin/python -m examples.up
 
 demo: $(INSTALLED) ## Send a few hundred requests through the running proxy, and ask every model aside.
-	$(VENV)/bin/messplus demo --ask-all
+	$(VENV)/bin/python -m examples.tiny_zoo.demo --ask-all
 
 test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real proxy: what every change needs.
 	$(UNIT) $(COVERAGE) -m 'not end_to_end and not faults and not vllm' $(LONG:%=--deselect=%)

@@ -41,9 +41,10 @@ PAGES: Mapping[str, Screen] = {
 
 def take_demo(url: str, key: str, path: Path) -> None:
     """Do `make demo` with the proxy there, and draw what it says."""
-    command = [str(Path(sys.executable).parent / "messplus"), "demo", "--ask-all"]
+    command = [sys.executable, "-m", "examples.tiny_zoo.demo", "--ask-all"]
     environment = {**os.environ, "LITELLM_MASTER_KEY": key, "COLUMNS": "80"}
-    subprocess.run([*command, "--url", url, "--svg", str(path)], env=environment, check=True)
+    command += ["--url", url, "--svg", str(path)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def take_pages(browser: "Browser", url: str, key: str, folder: Path) -> None:

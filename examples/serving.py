@@ -30,7 +30,7 @@ def own_proxy(example: Path) -> Iterator[tuple[str, str]]:
     """
     port, zoo_port = _free_ports()
     key = f"sk-{secrets.token_urlsafe(32)}"
-    command = [str(Path(sys.executable).parent / "messplus"), "up", "--folder", str(example)]
+    command = [sys.executable, "-m", "examples.up", "--folder", str(example)]
     command += ["--port", str(port), "--zoo-port", str(zoo_port)]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {

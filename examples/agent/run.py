@@ -17,7 +17,7 @@ from examples.agent.report import Report, table
 from examples.agent.session import Session, Work
 from examples.agent.tasks import Task, generate
 from examples.serving import own_proxy
-from litellm_messplus.demo.session import refusal, refusal_of_route
+from examples.tiny_zoo.demo.session import refusal, refusal_of_route
 
 FOLDER = Path(__file__).parent
 ZOOS = ("agent-tasks", "agent-held", "agent-unheld")

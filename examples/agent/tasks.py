@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from litellm_messplus.demo.tasks import is_held_out
+from examples.tiny_zoo.tasks import is_held_out
 
 GOODS = ("beans", "dates", "figs", "kiwis", "leeks", "limes", "nuts", "pears", "plums", "sprouts")
 KINDS = range(1, 4)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from litellm_messplus.demo.tasks import FAMILIES, Task, is_satisfactory
+from examples.tiny_zoo.tasks import FAMILIES, Task, is_satisfactory
 
 MODELS_DIRECTORY = Path(__file__).parent / "models"
 LONGEST_ANSWER = 32  # tokens

@@ -19,7 +19,7 @@ from examples.tiny_zoo.generation import (
     TinyModel,
     bad_request,
 )
-from litellm_messplus.demo.tasks import solve
+from examples.tiny_zoo.tasks import solve
 
 FALSE_SATISFIED = 0.10
 """How often the scripted judge calls a wrong answer satisfactory."""

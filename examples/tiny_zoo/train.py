@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 
 from examples.tiny_zoo.evaluate import MODELS_DIRECTORY, evaluate, table
+from examples.tiny_zoo.tasks import generate, generate_training
 from examples.tiny_zoo.training import END, Example, Recipe, Segment, build_tokenizer, save, train
-from litellm_messplus.demo.tasks import generate, generate_training
 
 CHARACTERS = " +:=0123456789abcdefghijklmnopqrstuvwxyz"
 CHAT_TEMPLATE = (

@@ -1,5 +1,4 @@
-"""`messplus explain`, `messplus requests`, `messplus feedback`: what became of a request. And how
-Datasette shows them all."""
+"""`messplus explain`, `messplus requests`, `messplus feedback`: what became of a request."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,22 +139,5 @@ def feedback(
         raise SystemExit("messplus: no verdict given; allowed: --satisfied or --unsatisfied")
     try:
         print(send_feedback(url, key or keys.find(), given, satisfied, comment))
-    except MessplusError as error:
-        raise SystemExit(f"messplus: {error}") from error
-
-
-# `messplus datasette-metadata`: its options.
-
-
-def datasette_metadata(database: HistoryDatabase = None) -> None:
-    """Print what `datasette` needs to describe the history of a SQLite file."""
-    import json
-
-    from litellm_messplus.errors import MessplusError
-    from litellm_messplus.inspecting.datasette import datasette_metadata as described
-    from litellm_messplus.status.build import default_database
-
-    try:
-        print(json.dumps(described(database or default_database()), indent=2))
     except MessplusError as error:
         raise SystemExit(f"messplus: {error}") from error

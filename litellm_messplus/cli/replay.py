@@ -2,12 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def replay(
@@ -113,29 +110,6 @@ def replay(
             "confidence, and report in how many runs it does."
         ),
     ] = None,
-    watch: Annotated[
-        int | None,
-        typer.Option(
-            metavar="REQUESTS",
-            help="Watch so many requests first, forecast what routing will come to, then route the "
-            "others, and hold the forecast against that.",
-        ),
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="What serves under --watch. Default: the most expensive model."
-        ),
-    ] = None,
-    sample: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="The share of watched requests of which another model is called, unseen. Default: "
-            "0.5.",
-        ),
-    ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Whether to run the baselines too.")
     ] = True,
@@ -145,12 +119,9 @@ def replay(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from litellm_messplus.errors import MessplusError
     from litellm_messplus.replay.command import run
-    from litellm_messplus.replay.command import watch as watch_first
     from litellm_messplus.replay.experiment import Plan
     from litellm_messplus.replay.files import Joining
-    from litellm_messplus.replay.held import Watching
     from litellm_messplus.replay.stress import Stress
-    from litellm_messplus.replay.watching import SAMPLE
 
     if mix and (concatenate or in_order):
         raise typer.BadParameter("given with --concatenate or --in-order; allowed: --mix alone")
@@ -158,10 +129,6 @@ def replay(
         raise typer.BadParameter(
             "given with --policy paper; allowed: with adaptive", param_hint="--confidence"
         )
-    if watch is None:
-        _check_unwatched({"--before": before, "--sample": sample})
-    else:
-        _check_watched({"--policy": policy == "paper", "--plot": plot, "--window": window})
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     try:
         plan = Plan(
@@ -173,32 +140,14 @@ def replay(
             degrade=degrade,
             in_order=in_order,
             window=window,
-            with_baselines=baselines and watch is None,
+            with_baselines=baselines,
             confidence=confidence,
             lessons=teach,
         )
-        if watch is None:
-            status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
-        else:
-            watching = Watching(watch, before, SAMPLE if sample is None else sample)
-            status = watch_first(files, alpha, plan, watching, joining=joining, as_json=as_json)
+        status = run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
     except MessplusError as error:
         raise SystemExit(f"messplus: {error}") from error
     raise typer.Exit(status)
-
-
-def _check_unwatched(given: "Mapping[str, Any]") -> None:
-    """Refuse what says how to watch, where nothing is watched."""
-    for name, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(f"given {value}; allowed: with --watch", param_hint=name)
-
-
-def _check_watched(given: "Mapping[str, Any]") -> None:
-    """Refuse what a watched run has no use for."""
-    for name, value in given.items():
-        if value:
-            raise typer.BadParameter("given with --watch; allowed: without it", param_hint=name)
 
 
 # `messplus encoders`: its options.

@@ -1,22 +1,18 @@
 """`messplus replay`: load, run, and show."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.database import is_database, read_database
 from litellm_messplus.replay.experiment import Experiment, Plan
 from litellm_messplus.replay.files import Joining, one_each, read_file, streams
-from litellm_messplus.replay.held import WatchedExperiment, Watching, WatchReport
-from litellm_messplus.replay.held import table as held_table
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.show import draw, table
 from litellm_messplus.replay.summary import ReplayReport
@@ -69,31 +65,10 @@ def run(
         for stream, alpha in _streams(sources, alphas, joining, encoder)
     ]
     reports = _go(experiments)
-    _print(reports, table, as_json=as_json)
+    _print(reports, as_json=as_json)
     if plot is not None:
         outcomes = [experiment.outcomes for experiment in experiments]
         draw(plot, list(zip(reports, outcomes, strict=True)))
-    return 0
-
-
-def watch(
-    sources: Sequence[str],
-    alphas: Sequence[float],
-    plan: Plan,
-    watching: Watching,
-    *,
-    joining: Joining,
-    as_json: bool,
-) -> int:
-    """Watch every stream first, then switch it on, and print how the forecast held; see ``run``."""
-    encoder = HashedNgrams()
-    reports = []
-    with progress() as bar:
-        for stream, alpha in _streams(sources, alphas, joining, encoder):
-            experiment = WatchedExperiment(stream, alpha, plan, encoder, watching)
-            task = bar.add_task(experiment.whole.name, total=plan.seeds)
-            reports.append(experiment.hold(partial(bar.advance, task)))
-    _print(reports, held_table, as_json=as_json)
     return 0
 
 
@@ -114,16 +89,11 @@ def _go(experiments: Sequence[Experiment]) -> list[ReplayReport]:
     return reports
 
 
-Report = TypeVar("Report", ReplayReport, WatchReport)
-
-
-def _print(
-    reports: Sequence[Report], rendered: Callable[[Report], Table], *, as_json: bool
-) -> None:
+def _print(reports: Sequence[ReplayReport], *, as_json: bool) -> None:
     if as_json:
         found = [report.as_dict() for report in reports]
         print(json.dumps(found[0] if len(found) == 1 else found))
         return
     console = Console()
     for report in reports:
-        console.print(rendered(report))
+        console.print(table(report))

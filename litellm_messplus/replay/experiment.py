@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import ValidationError
 
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.replay import litellm_router
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.driver import Run, build_engine, teach
 from litellm_messplus.replay.files import read_file
@@ -141,20 +140,13 @@ class Experiment:
 
     def _baselines(self) -> dict[str, Baseline]:
         paper = self.plan.settings("paper", self.alpha)
-        kinds = [litellm_router.request_type(text) for text in self.whole.prompts.texts]
         found: dict[str, Baseline] = {
             "paper": lambda session: self._replay(session, paper),
-            "litellm_adaptive_router": lambda session: self._bandit(session, kinds),
             "educated_guessing": self._guess,
         }
         if self.plan.policy == "paper":
             del found["paper"]
         return found
-
-    def _bandit(self, session: Session, kinds: list[Any]) -> Outcome:
-        return litellm_router.run(
-            session.recording, session.answers, kinds, self.stress.delay, session.seed
-        )
 
     def _guess(self, session: Session) -> Outcome | None:
         truth, cost = session.answers.truth, session.recording.cost

@@ -14,7 +14,6 @@ from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, Series
 
 TITLES = {
     "paper": "policy paper",
-    "litellm_adaptive_router": "LiteLLM's bandit",
     "educated_guessing": "educated guessing",
 }
 PREFIXES = {"M": 1e6, "k": 1e3}
@@ -41,10 +40,11 @@ def table(report: ReplayReport) -> Table:
     shown.add_row(*_scored(f"[bold]policy {report.policy}[/bold]", score, report, factor))
     shown.add_section()
     for name, baseline in report.baselines.items():
+        title = TITLES.get(name, name)
         if baseline is None:
-            shown.add_row(TITLES[name], "out of reach")
+            shown.add_row(title, "out of reach")
         else:
-            shown.add_row(*_scored(TITLES[name], baseline, report, factor))
+            shown.add_row(*_scored(title, baseline, report, factor))
     shown.add_section()
     shown.add_row("[dim]always the same:[/dim]")
     for row in _known_beforehand(report, factor):

@@ -318,7 +318,7 @@ def _is_within_reach(key: Key, rows: Rows, live: LiveLevel | None) -> bool:
 # Reading the status from a database that somebody else keeps.
 
 DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
-"""Where `messplus up` and a proxy without `messplus.database` keep theirs; the first is taken."""
+"""Where `make run` and a proxy without `messplus.database` keep theirs; the first is taken."""
 
 
 def default_database() -> str:

@@ -42,10 +42,6 @@ ALLOWED = {
         *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
-    "simulation": {
-        *("conversations", "costs", "engine", "vocabulary", "prediction", "routing", "settings"),
-        *("state", "zoo"),
-    },
     "teaching": {
         *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
         *("settings", "store", "zoo"),
@@ -64,12 +60,11 @@ ALLOWED = {
     },
     "page": {"certificate", "inspecting", "records", "runtime", "status", "store", "vocabulary"},
     "cli": {
-        *("certificate", "demo", "encoders", "inspecting", "proxy", "settings", "replay"),
+        *("certificate", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
         *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
-        *("simulation", "figures", "terminal"),
+        *("figures", "terminal"),
     },
-    "demo": {"replay", "figures", "inspecting", "status"},
 }
 """Rooms that each room may import beside itself; `proxy`, above all of them, may import any."""
 
@@ -135,13 +130,12 @@ def test_imports_run_one_way(room: str) -> None:
 
 
 def test_only_the_proxy_knows_litellm() -> None:
-    """And the replay's one module that drives LiteLLM's own router as a baseline."""
     rooms = [path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "proxy"]
     found = [
         (path.name, name)
         for room in rooms
         for path, name in imports(room)
-        if name.split(".")[0] == "litellm" and path.name != "litellm_router.py"
+        if name.split(".")[0] == "litellm"
     ]
 
     assert found == []

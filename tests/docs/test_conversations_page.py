@@ -6,7 +6,8 @@ import pytest
 import typer
 import yaml
 
-from litellm_messplus.cli.simulate import app
+from benchmarks.simulation.__main__ import agents
+from benchmarks.simulation.policies import POLICIES
 from litellm_messplus.conversations.holding import Turn, now
 from litellm_messplus.conversations.lines import LINES, UNUSED_SECONDS
 from litellm_messplus.conversations.points import POINTS
@@ -15,7 +16,6 @@ from litellm_messplus.conversations.warmth import CACHE_SECONDS, HOUR_SECONDS, V
 from litellm_messplus.costs.rates import CACHED, CACHED_FROM, HOUR, WRITTEN
 from litellm_messplus.proxy.checking import check_affinity
 from litellm_messplus.proxy.deployments.prices import public_dollars
-from litellm_messplus.simulation.policies import POLICIES
 from tests.support.markdown import ROOT, Document, code_of
 
 PAGE = Document(ROOT / "docs" / "conversations.md")
@@ -23,8 +23,10 @@ TEXT = PAGE.path.read_text()
 
 
 def test_every_option_of_the_simulation_is_on_the_page_with_its_default() -> None:
+    app = typer.Typer(add_completion=False)
+    app.command()(agents)
     command: Any = typer.main.get_command(app)
-    for parameter in command.commands["agents"].params:
+    for parameter in command.params:
         if parameter.name == "help":
             continue
         default = "" if parameter.is_flag else str(parameter.default)

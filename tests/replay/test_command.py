@@ -98,7 +98,6 @@ def test_the_table_has_every_baseline(files: list[str]) -> None:
     for row in (
         "policy adaptive",
         "policy paper",
-        "LiteLLM's bandit",
         "educated guessing",
         "small",
         "large",

@@ -59,8 +59,8 @@ def test_the_report_has_the_keys_that_are_promised() -> None:
 @pytest.mark.parametrize(
     ("policy", "baselines"),
     [
-        ("adaptive", {"paper", "litellm_adaptive_router", "educated_guessing"}),
-        ("paper", {"litellm_adaptive_router", "educated_guessing"}),
+        ("adaptive", {"paper", "educated_guessing"}),
+        ("paper", {"educated_guessing"}),
     ],
 )
 def test_baselines_are_reported_like_the_policy(policy: str, baselines: set[str]) -> None:

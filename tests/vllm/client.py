@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from litellm_messplus.demo.tasks import Task, generate, is_satisfactory
+from examples.tiny_zoo.tasks import Task, generate, is_satisfactory
 from tests.vllm.operator_config import ZOO
 
 MANY = 10_000

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from litellm_messplus.demo.tasks import generate, is_satisfactory
+from examples.tiny_zoo.tasks import generate, is_satisfactory
 from tests.support.proxy import Config, Proxy, history_of
 from tests.support.vllm_counters import Work
 from tests.vllm.client import Client, question, served_by

@@ -1,0 +1,140 @@
+"""LiteLLM's own `adaptive_router`, the bandit of the installed package, beside the policies.
+
+    python -m benchmarks.litellm_router FILE... --alpha 0.75 [--policy adaptive] [--seeds 20]
+
+What chooses in it are four functions, and these are driven here as they stand: `classify_prompt`
+sorts a prompt into one of seven request types by regular expressions, `initial_cell` starts a Beta
+posterior for every type and model, `pick_best` draws from the posteriors and weighs the draw (0.7)
+against the model's normalised cost (0.3), and `apply_delta` adds a verdict, up to LiteLLM's cap of
+200 samples a cell. The class around them cannot be given a label: it guesses satisfaction from
+phrases in a conversation's later turns. So here a label is one success or one failure, which is
+what it books for a turn that it takes for satisfied or not.
+"""
+
+import argparse
+import os
+import random
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.replay.command import load, progress
+from litellm_messplus.replay.experiment import Baseline, Experiment, Plan, Session
+from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.show import table
+from litellm_messplus.replay.stress import Answers, Late
+from litellm_messplus.replay.summary import Outcome
+
+
+class LiteLLMBandit:
+    """The bandit of LiteLLM's adaptive router. ``costs`` stands for the prices that an operator
+    writes into `model_info`: one a model."""
+
+    def __init__(self, costs: dict[str, float], seed: int) -> None:
+        from litellm.router_strategy.adaptive_router import bandit
+        from litellm.types.router import (
+            AdaptiveRouterPreferences,
+            AdaptiveRouterWeights,
+            RequestType,
+        )
+
+        self._bandit = bandit
+        self._costs = costs
+        self._weights = AdaptiveRouterWeights()
+        self._random = random.Random(seed)
+        undeclared = AdaptiveRouterPreferences(quality_tier=2, strengths=[])
+        self._cells: dict[Any, dict[str, Any]] = {
+            kind: {model: bandit.initial_cell(undeclared, kind) for model in costs}
+            for kind in RequestType
+        }
+
+    def pick(self, kind: Any) -> str:
+        """Pick the model for a prompt of that request type."""
+        chosen: str = self._bandit.pick_best(
+            self._cells[kind],
+            self._costs,
+            quality_weight=self._weights.quality,
+            cost_weight=self._weights.cost,
+            rng=self._random,
+        )
+        return chosen
+
+    def learn(self, kind: Any, model: str, label: float) -> None:
+        """Learn a verdict in [0, 1] on an answer of ``model``."""
+        cells = self._cells[kind]
+        cells[model] = self._bandit.apply_delta(cells[model], label, 1.0 - label)
+
+
+def request_type(prompt: str) -> Any:
+    """Return LiteLLM's request type of a prompt."""
+    return _classifier()(prompt)
+
+
+@cache
+def _classifier() -> Any:
+    """Import the classifier on first use: it takes seconds, for it brings all of LiteLLM along.
+    LiteLLM would also fetch its price list, which is not needed here."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    from litellm.router_strategy.adaptive_router.classifier import classify_prompt
+
+    return classify_prompt
+
+
+def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, seed: int) -> Outcome:
+    """Run one pass in the recording's order; ``kinds`` holds the request type of each distinct
+    prompt.
+
+    The bandit is given each model's mean recorded cost as its price.
+    """
+    models = recording.models
+    costs = dict(zip(models, recording.cost.mean(axis=0).tolist(), strict=True))
+    bandit = LiteLLMBandit(costs, seed)
+    late: Late[tuple[Any, str, float]] = Late(delay)
+    served = np.zeros(len(recording), dtype=np.intp)
+    for request, prompt in enumerate(recording.prompt.tolist()):
+        for arrived in late.due(request):
+            bandit.learn(*arrived)
+        chosen = bandit.pick(kinds[prompt])
+        model = models.index(chosen)
+        served[request] = model
+        if answers.is_given[request, model]:
+            late.add(request, (kinds[prompt], chosen, float(answers.label[request, model])))
+    return Outcome.of_served(served, answers.truth, recording.cost)
+
+
+class WithBandit(Experiment):
+    """An experiment with LiteLLM's bandit among its baselines."""
+
+    def _baselines(self) -> dict[str, Baseline]:
+        kinds = [request_type(text) for text in self.whole.prompts.texts]
+
+        def bandit(session: Session) -> Outcome:
+            delay = self.stress.delay
+            return run(session.recording, session.answers, kinds, delay, session.seed)
+
+        return {**super()._baselines(), "LiteLLM's bandit": bandit}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Replay every recording with all baselines, and print a table each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--alpha", type=float, required=True)
+    parser.add_argument("--policy", default="adaptive")
+    parser.add_argument("--seeds", type=int, default=20)
+    options = parser.parse_args(arguments)
+    encoder, plan = HashedNgrams(), Plan(policy=options.policy, seeds=options.seeds)
+    for recording in (each for file in options.files for each in load(file, encoder)):
+        experiment = WithBandit([recording], options.alpha, plan, encoder)
+        with progress() as bar:
+            task = bar.add_task(recording.name, total=experiment.runs)
+            report = experiment.go(partial(bar.advance, task))
+        Console().print(table(report))
+
+
+if __name__ == "__main__":
+    main()

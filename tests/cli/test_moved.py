@@ -1,0 +1,25 @@
+"""Commands of earlier versions: refused in one line, with what to type instead."""
+
+import pytest
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.main import MOVED, app
+from tests.support.markdown import ROOT
+
+
+@pytest.mark.parametrize("command", MOVED)
+def test_a_command_that_has_moved_says_what_to_type(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--port", "4001"])
+
+    assert (
+        str(result.exception) == f"messplus: no command {command} any more: type {MOVED[command]}"
+    )
+    modules = [each.removeprefix("python -m ") for each in MOVED[command].split("`")[1::2]]
+    for module in modules:
+        if "." in module:
+            path = ROOT / module.replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+
+
+def test_another_name_is_no_command() -> None:
+    assert CliRunner().invoke(app, ["nosuch"]).exit_code == 2

@@ -1,0 +1,34 @@
+"""Asking every model aside: of whom, and whose answer is taken."""
+
+from typing import Any
+
+import httpx
+import pytest
+from openai import OpenAI
+
+from examples.tiny_zoo.demo.asides import Deployment, Models
+from examples.tiny_zoo.tasks import Task
+from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
+
+
+@pytest.mark.parametrize("info", [{}, {"messplus": {"candidate": "openai/large"}}])
+def test_candidates_are_those_of_the_plugin(info: dict[str, Any]) -> None:
+    entry = {
+        "model_name": "zoo",
+        "litellm_params": {"model": "openai/small"},
+        "model_info": {"id": "d1", **info},
+    }
+    found = Deployment.of(entry)
+
+    assert (found.candidate, found.identity) == (candidate_of(entry), deployment_id(entry))
+
+
+@pytest.mark.parametrize("header", ["x-messplus-request-id", "x-litellm-model-id"])
+def test_an_answer_that_was_routed_is_not_taken(header: str) -> None:
+    answer = httpx.Response(200, headers={"x-litellm-model-id": "d1", header: "another"})
+    http = httpx.Client(transport=httpx.MockTransport(lambda request: answer))
+    client = OpenAI(base_url="http://proxy/v1", api_key="k", http_client=http)
+    models = Models(client, [Deployment("zoo", "small", "d1")], "zoo")
+
+    with pytest.raises(SystemExit, match="small cannot be asked aside"):
+        models.ask("small", Task("sort", 1, "sort: 52 11", "11 52"))
