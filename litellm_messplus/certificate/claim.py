@@ -19,7 +19,7 @@ from litellm_messplus.certificate.reading import (
     heard_since,
     span_of,
 )
-from litellm_messplus.status.interval import (
+from litellm_messplus.figures.interval import (
     Interval,
     Verdict,
     points_below,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from litellm_messplus.certificate.claim import Certificate, Claim, Promise
 from litellm_messplus.certificate.evidence import Sampling
-from litellm_messplus.figures import percent
+from litellm_messplus.figures.words import percent
 
 IN_WORDS = {
     Sampling.JUDGE: "a judge's grades of a random sample, beside what users and checks said",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from litellm_messplus.cli import keys
-from litellm_messplus.figures import around, figure, percent, percent_around
+from litellm_messplus.figures.words import around, figure, percent, percent_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from litellm_messplus.figures import figure, percent
+from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.inspecting.logged import Logged
 from litellm_messplus.prediction.surface import NUMBERS, Number
 

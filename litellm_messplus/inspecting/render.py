@@ -6,7 +6,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from litellm_messplus.figures import UNKNOWN, figure, moment
+from litellm_messplus.figures.words import UNKNOWN, figure, moment
 from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain

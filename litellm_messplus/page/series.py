@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Row, Select, Table, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures.interval import effective
 from litellm_messplus.page.span import Span
-from litellm_messplus.status.interval import effective
 from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.sum_tables import (
     call_sums,

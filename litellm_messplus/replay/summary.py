@@ -9,10 +9,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from litellm_messplus.certificate.evidence import Heard, bounds
+from litellm_messplus.figures.interval import Interval, Verdict
+from litellm_messplus.figures.interval import verdict as interval_verdict
 from litellm_messplus.replay.hindsight import Hindsight, Vector
 from litellm_messplus.replay.recording import Matrix, ReplayError
-from litellm_messplus.status.interval import Interval, Verdict
-from litellm_messplus.status.interval import verdict as interval_verdict
 
 # What one run came to.
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
 
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Z, effective, wilson
 from litellm_messplus.prediction.rates import FadingRate, rates
-from litellm_messplus.status.interval import ENOUGH_ANSWERED, Z, effective, wilson
 
 BINS = 10
 EDGE = 0.01

@@ -3,9 +3,9 @@ raise."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from litellm_messplus.figures import percent, percent_range
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Verdict
+from litellm_messplus.figures.words import percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.interval import ENOUGH_ANSWERED, Verdict
 from litellm_messplus.status.limits import limit_alerts
 from litellm_messplus.status.report import (
     KeyStatus,

@@ -8,7 +8,7 @@ from sqlalchemy import case, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
-from litellm_messplus.figures import figure, percent
+from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.status.queries import window_start, within
 from litellm_messplus.store.tables import requests
 from litellm_messplus.terminal import Rows, numbers, whole

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures import percent
+from litellm_messplus.figures.words import percent
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.store.tables import calls, requests
 from litellm_messplus.vocabulary import SERVING, CallRole, Failure

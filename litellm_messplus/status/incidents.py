@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures import figure
+from litellm_messplus.figures.words import figure
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.terminal import Rows, numbers, whole

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures.interval import is_thin
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
 from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.interval import is_thin
 from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
 from litellm_messplus.status.windows import interval_of, share

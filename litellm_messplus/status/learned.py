@@ -18,7 +18,7 @@ from rich.text import Text
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures import percent, percent_around
+from litellm_messplus.figures.words import percent, percent_around
 from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull

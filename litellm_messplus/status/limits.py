@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import case, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures import figure, percent, percent_around
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Interval, wilson
+from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.routing.limits import LATE_SHARE, allowed_share
 from litellm_messplus.status.alerts import AlertKind
-from litellm_messplus.status.interval import ENOUGH_ANSWERED, Interval, wilson
 from litellm_messplus.status.queries import (
     RECENT_DECISIONS,
     Key,

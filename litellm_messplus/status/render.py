@@ -6,11 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures import UNKNOWN, figure, percent, percent_around, percent_range
+from litellm_messplus.figures.interval import Verdict
+from litellm_messplus.figures.words import UNKNOWN, figure, percent, percent_around, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.incidents import incident_tables, short_key
-from litellm_messplus.status.interval import Verdict
 from litellm_messplus.status.limits import limit_rows, limit_words
 from litellm_messplus.status.report import (
     BestSingleState,

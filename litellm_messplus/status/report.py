@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from litellm_messplus.figures.interval import Verdict, verdict_in_words
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
-from litellm_messplus.status.interval import Verdict, verdict_in_words
 from litellm_messplus.status.limits import LimitsStatus
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.vocabulary import Change, LabelKind

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures import UNKNOWN, figure, moment, percent, percent_around
+from litellm_messplus.figures.words import UNKNOWN, figure, moment, percent, percent_around
 from litellm_messplus.status.calibration import (
     PromptGain,
     ReadingPays,

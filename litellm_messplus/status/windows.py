@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.status.interval import Interval, is_thin, points_below, verdict, wilson
+from litellm_messplus.figures.interval import Interval, is_thin, points_below, verdict, wilson
 from litellm_messplus.status.queries import Calls, Key, Start, Totals, within
 from litellm_messplus.status.report import (
     BestSingle,

@@ -34,9 +34,10 @@ ALLOWED = {
         *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
         *("conversations", "switching", "figures", "terminal"),
     },
+    "figures": set(),
     "certificate": {"figures", "errors", "labels", "vocabulary", "status", "store"},
     "replay": {
-        *("certificate", "status"),
+        *("certificate", "figures"),
         *("engine", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
         *("errors", "records", "encoders", "vocabulary", "parquet"),
         *("draws", "switching"),
@@ -58,7 +59,16 @@ ALLOWED = {
         *("records", "rows"),
         *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
     },
-    "page": {"certificate", "inspecting", "records", "runtime", "status", "store", "vocabulary"},
+    "page": {
+        "certificate",
+        "figures",
+        "inspecting",
+        "records",
+        "runtime",
+        "status",
+        "store",
+        "vocabulary",
+    },
     "cli": {
         *("certificate", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
@@ -78,7 +88,6 @@ SPINE = {
         *("limiting", "settings", "zoo"),
     },
     "errors": set(),
-    "figures": set(),
     "expectations": {"conversations", "costs", "prediction", "routing", "state", "zoo"},
     "following": {"runtime", "store"},
     "journal": {

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.figures import figure, moment
+from litellm_messplus.figures.words import figure, moment
 from tests.inspecting.test_explanations import answer_of
 from tests.support.builders import NOW, request
 from tests.support.history import LARGEST, SMALL, ZOO, History, migrated

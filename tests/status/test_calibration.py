@@ -5,6 +5,7 @@ from math import log
 import numpy as np
 import pytest
 
+from litellm_messplus.figures.interval import wilson
 from litellm_messplus.status.calibration import (
     Losses,
     PromptGain,
@@ -13,7 +14,6 @@ from litellm_messplus.status.calibration import (
     log_loss,
     together,
 )
-from litellm_messplus.status.interval import wilson
 
 
 def reading(calls: list[tuple[float, float, float]]) -> PromptGain:

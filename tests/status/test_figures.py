@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.figures.interval import Verdict, wilson
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
-from litellm_messplus.status.interval import Verdict, wilson
 from litellm_messplus.status.report import (
     BestSingleState,
     LevelStatus,

@@ -11,15 +11,15 @@ from rich.text import Text
 
 from examples.tiny_zoo.demo.asides import Aside
 from examples.tiny_zoo.demo.session import Outcome, Reported, Sent
-from litellm_messplus.figures import figure, percent, percent_around
-from litellm_messplus.replay.hindsight import Hindsight
-from litellm_messplus.status.interval import (
+from litellm_messplus.figures.interval import (
     Verdict,
     points_below,
     verdict,
     verdict_in_words,
     wilson,
 )
+from litellm_messplus.figures.words import figure, percent, percent_around
+from litellm_messplus.replay.hindsight import Hindsight
 from litellm_messplus.status.render import STYLES
 
 # What could have been had, known only once every model has answered every task.

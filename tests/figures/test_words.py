@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.figures import figure, moment, percent, percent_around
+from litellm_messplus.figures.words import figure, moment, percent, percent_around
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from litellm_messplus.status.interval import (
+from litellm_messplus.figures.interval import (
     NARROW,
     Interval,
     Verdict,
