@@ -37,7 +37,7 @@ WHEEL_VENV := dist/venv
 DATABASE :=
 FAULTS := tests/faults
 
-.PHONY: run demo test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
+.PHONY: run demo docs test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/python -m examples.up
@@ -85,6 +85,9 @@ wheel: $(INSTALLED) ## Build a wheel into dist/, and try it in a fresh environme
 bench: $(INSTALLED) ## What routing costs: decision time, and throughput with and without.
 	$(VENV)/bin/python -m benchmarks.decision_time
 	$(VENV)/bin/python -m benchmarks.throughput
+
+docs: $(INSTALLED) ## Write the tables of the docs that the code declares.
+	$(VENV)/bin/python -m benchmarks.docs_tables
 
 pictures: $(INSTALLED) ## Take the pictures of the docs anew, of a run and a demo: needs Debian's chromium; minutes.
 	$(VENV)/bin/python -m benchmarks.pictures

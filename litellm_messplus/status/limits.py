@@ -9,6 +9,7 @@ from sqlalchemy import case, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Interval, wilson
+from litellm_messplus.figures.shown import LEVEL, described
 from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.routing.limits import LATE_SHARE, allowed_share
 from litellm_messplus.status.alerts import AlertKind
@@ -128,11 +129,10 @@ async def _spent(connection: AsyncConnection, now: datetime) -> dict[Key, float]
 # What is shown of it.
 
 
+@described(LEVEL, "limits.latency.")
 @dataclass(frozen=True, slots=True)
 class LatencyStatus:
-    """The limit of latency: of the ``ended`` requests of the last window, the share ``late_share``
-    took longer than ``seconds``, with its interval of 95 %; ``allowed_share`` may. ``late_owed``
-    and ``late_price``, in the zoo's unit, are those of the newest request."""
+    """The limit of latency: how many of the last window took longer than ``seconds``."""
 
     seconds: float
     ended: int
@@ -145,10 +145,10 @@ class LatencyStatus:
     late_price: float
 
 
+@described(LEVEL, "limits.budget.")
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """The budget of the day (UTC), in the zoo's unit: what is ``spent`` of it, and what was
-    ``allowed`` to be by now. ``strain`` is that of the newest request."""
+    """The budget of the day (UTC), in the zoo's unit."""
 
     per_day: float
     spent: float
@@ -156,6 +156,7 @@ class BudgetStatus:
     strain: float
 
 
+@described(LEVEL, "limits.")
 @dataclass(frozen=True, slots=True)
 class LimitsStatus:
     """The limits of a service level; None for one that is not set. ``binding`` is the one that

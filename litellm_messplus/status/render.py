@@ -1,13 +1,14 @@
 """The tables of the status, for people: one for each promise, then those of the zoos."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.figures.interval import Verdict
-from litellm_messplus.figures.words import UNKNOWN, figure, percent, percent_around, percent_range
+from litellm_messplus.figures.shown import KEY, LABEL_COSTS, LEVEL, cells, titles
+from litellm_messplus.figures.words import figure, percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.incidents import incident_tables, short_key
@@ -17,7 +18,6 @@ from litellm_messplus.status.report import (
     KeyStatus,
     LabelCostStatus,
     LevelStatus,
-    Overhead,
     Satisfaction,
     Source,
     Status,
@@ -26,6 +26,7 @@ from litellm_messplus.status.report import (
 from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.status.tables import (
     bias_rows,
+    both_windows,
     calibration_tables,
     candidate_tables,
     judge_tables,
@@ -76,29 +77,20 @@ def _more_verdicts(level: LevelStatus, status: Status) -> str:
     return "to do: send feedback, or switch a judge on"
 
 
-# The keys with the most labels, for people.
+# Tables of a row for each key, and for each zoo.
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
     """Yield one table of all keys; none where nobody said anything in the last day."""
     if not keys:
         return
-    figures = numbers("requests", "labels", "counting", "unsatisfied", "held back")
-    rows = Rows(
-        "keys with the most labels, last day", (*whole("key", "zoo, service level"), *figures)
-    )
+    columns = (*whole("key", "zoo, service level"), *numbers(*titles(KEY)))
+    rows = Rows("keys with the most labels, last day", columns)
     for key in keys:
-        rows.add(
-            short_key(key.key_hash),
-            f"{key.zoo}, {key.service_level}",
-            *map(figure, (key.requests, key.verdicts, key.counting)),
-            percent(key.unsatisfied),
-            Text(figure(key.held), style="yellow" if key.held else ""),
-        )
+        *found, held = (cell.text for cell in cells(KEY, key))
+        styled = Text(held, style="yellow" if key.held else "")
+        rows.add(short_key(key.key_hash), f"{key.zoo}, {key.service_level}", *found, styled)
     yield rows
-
-
-# What labels cost beside what is saved, for people.
 
 
 def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
@@ -106,58 +98,13 @@ def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableTy
     paid = [each for each in costs if each.unseen or each.judging]
     if not paid:
         return
-    figures = ("saved before labels", "unseen calls", "judging", "unseen today", "judging today")
     rows = Rows(
         "what labels cost, whole time and today, in the zoo's unit",
-        (*whole("zoo"), *numbers(*figures)),
+        (*whole("zoo"), *numbers(*titles(LABEL_COSTS))),
     )
     for each in paid:
-        rows.add(
-            each.zoo,
-            figure(each.saved),
-            figure(each.unseen),
-            figure(each.judging, "usd"),
-            figure(each.unseen_today),
-            figure(each.judging_today, "usd"),
-        )
+        rows.add(each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
     yield rows
-
-
-# The overhead for people: what a request takes before its call, beside the call.
-
-
-def overhead_rows(level: LevelStatus) -> Iterator[tuple[str, str, str]]:
-    """Yield what it is, of the whole time, and of the last window."""
-    for name, cell in _CELLS.items():
-        yield name, _of(level.overall.overhead, cell), _of(level.last.overhead, cell)
-
-
-def _of(found: Overhead | None, cell: Callable[[Overhead], str]) -> str:
-    return UNKNOWN if found is None else cell(found)
-
-
-def _time(seconds: float, share: float) -> str:
-    return f"{figure(1000.0 * seconds, 'ms')}, {percent(share, 2)} of all time"
-
-
-def _joules(joules: float | None) -> str:
-    return "not measured" if joules is None else figure(joules, "joule a request")
-
-
-_CELLS: dict[str, Callable[[Overhead], str]] = {
-    "predicting": lambda found: _time(found.predicting_seconds, found.predicting_share),
-    "deciding": lambda found: _time(found.deciding_seconds, found.deciding_share),
-    "the call": lambda found: _time(found.call_seconds, found.call_share),
-    "joules of predicting": lambda found: _joules(found.predicting_joules),
-}
-
-
-STYLES = {
-    Verdict.KEPT: "green",
-    Verdict.KEPT_WITHIN: "green",
-    Verdict.NOT_KEPT: "red",
-    Verdict.CANNOT_SAY: "yellow",
-}
 
 
 def render(status: Status) -> RenderableType:
@@ -174,21 +121,23 @@ def render(status: Status) -> RenderableType:
     )
 
 
+FIRST = ("satisfaction.", "cost.", "exploration.", "savings.")
+"""The figures at the top of a promise's table."""
+
+
 def _level(level: LevelStatus, window: int) -> Table:
     unit = "" if level.cost_unit else "; costs in the zoo's unit"
     table = Table(title=Text(f"{level.zoo}, service level {level.service_level}{unit}"))
     table.add_column(f"alpha {level.alpha:g}")
     table.add_column("whole time", justify="right", overflow="fold")
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
-    for name, cell in _ROWS.items():
-        table.add_row(name, cell(level.overall, level), cell(level.last, level))
-    savings = (percent(_saved(each)) for each in (level.overall, level.last))
-    table.add_row(Text(f"saved against {level.baseline}"), *savings)
+    for title, overall, last in both_windows(level, FIRST):
+        table.add_row(title, overall, last)
     limits = limit_rows(level.limits, level.cost_unit)
-    for section in (limits, label_rows(level), overhead_rows(level)):
+    for section in (limits, label_rows(level), both_windows(level, "overhead.")):
         table.add_section()
         for name, overall, last in section:
-            table.add_row(Text(name), overall, last)
+            table.add_row(name, overall, last)
     table.add_section()
     for label, value in bias_rows(level.response_bias):
         table.add_row(label, Text(value), "")
@@ -199,53 +148,10 @@ def _level(level: LevelStatus, window: int) -> Table:
     return table
 
 
-def _verdict(window: WindowStatus, level: LevelStatus) -> Text:
-    found = window.satisfaction
-    return Text(found.verdict_in_words, style=STYLES[found.verdict])
-
-
-def _rate(window: WindowStatus, level: LevelStatus) -> str:
-    found = window.satisfaction
-    shown = percent_around(found.rate, found.low, found.high)
-    return (
-        shown if found.promised == level.alpha else f"{shown}, promised {percent(found.promised)}"
-    )
-
-
-def _evidence(window: WindowStatus, level: LevelStatus) -> Text:
-    found: Satisfaction = window.satisfaction
-    return Text(found.evidence, style="yellow" if found.is_thin else "")
-
-
-def _cost(window: WindowStatus, level: LevelStatus) -> str:
-    shown = figure(window.cost.per_request, level.cost_unit)
-    missing = window.cost.calls_without_cost
-    return f"{shown} ({missing} calls of unknown cost)" if missing else shown
-
-
-def _explored(window: WindowStatus, level: LevelStatus) -> str:
-    found = window.exploration
-    return f"{percent(found.share)} of requests, {percent(found.cost_share)} of cost"
-
-
-def _saved(window: WindowStatus) -> float | None:
-    return window.savings.saved_share if window.savings else None
-
-
-_ROWS: dict[str, Callable[[WindowStatus, LevelStatus], RenderableType]] = {
-    "promise (95 %)": _verdict,
-    "satisfied, interval": _rate,
-    "evidence": _evidence,
-    "with a verdict": lambda window, level: percent(window.satisfaction.answered_share),
-    "cost per request": _cost,
-    "explored": _explored,
-}
-
-
 def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
     when = "now" if level.source is Source.ENGINE else "at the newest request"
-    yield f"queue {when}", figure(level.queue, "requests")
-    yield f"price {when}", figure(level.price, level.cost_unit)
+    for cell in cells(LEVEL, level, level.cost_unit):
+        yield f"{cell.title} {when}", cell.text
     if not level.is_within_reach:
         yield "within reach", "no candidate can hold alpha"
 

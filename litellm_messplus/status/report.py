@@ -1,6 +1,7 @@
 """The status as data: what the command prints and the route answers, one meaning for both.
 
-Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero."""
+Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero. What each figure
+means is declared in `figures/shown.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,15 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from litellm_messplus.figures.interval import Verdict, verdict_in_words
+from litellm_messplus.figures.shown import (
+    JUDGE,
+    KEY,
+    LABEL_COSTS,
+    LEVEL,
+    SOURCE,
+    WINDOW,
+    described,
+)
 from litellm_messplus.status.alerts import Alert
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
@@ -48,13 +58,10 @@ LiveLevels = Mapping[tuple[str, str], LiveLevel]
 # The shape of what the status says of labels: source by source, and of the judge.
 
 
+@described(SOURCE)
 @dataclass(frozen=True, slots=True)
 class SourceRate:
-    """The labels of one source on the requests that it labelled.
-
-    ``rate`` is the mean of its labels with Wilson's interval of 95 %; ``counting`` is how many of
-    them count as the verdict of their request.
-    """
+    """The labels of one source on the requests that it labelled."""
 
     kind: LabelKind
     source: str
@@ -66,26 +73,21 @@ class SourceRate:
     is_thin: bool
 
 
+@described(WINDOW, "labels.")
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Requests with a label of any source, whether it counts or not; and each source that has given
-    one, the strongest kind first."""
+    """Requests with a label of any source, and each source that has given one."""
 
     labelled: int
     labelled_share: float | None
     sources: tuple[SourceRate, ...]
 
 
+@described(LEVEL, "response_bias.")
 @dataclass(frozen=True, slots=True)
 class ResponseBias:
-    """The response bias: how many times as often unsatisfied users answer as satisfied ones, with
-    its interval of 95 %, from ``graded`` requests that the judge graded, ``answered`` of them with
-    feedback too.
-
-    ``feedback_rate`` is the mean of the feedback as it was given, ``corrected_rate`` what it would
-    be if all had answered; both over the whole time. With ``is_corrected`` false the judge's own
-    errors are still in ``ratio``.
-    """
+    """The response bias: how many times as often unsatisfied users answer as satisfied ones. Both
+    rates are over the whole time."""
 
     graded: int
     answered: int
@@ -98,14 +100,10 @@ class ResponseBias:
     corrected_rate: float | None
 
 
+@described(JUDGE)
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
-    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo.
-
-    Of the calls that users judged too, the four counts are what both said; ``kappa`` is Cohen's
-    with its interval of 95 %. ``counts`` is None before its first label. Of a judge that compares,
-    ``position_bias`` is by how much more often it prefers the answer shown first, from -1 to 1.
-    """
+    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo."""
 
     zoo: str
     judge: str
@@ -140,16 +138,10 @@ class BestSingleState(StrEnum):
     UNKNOWN = "cannot say yet"
 
 
+@described(WINDOW, "satisfaction.")
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
-    """The share satisfied of the requests with a verdict (``answered``), each by the weight of its
-    verdict, against what they were promised. ``unit`` is `conversations` where the promise counts
-    those: ``requests`` are then so many conversations.
-
-    ``effective`` is how many equal verdicts say as much. ``promised`` is alpha; where it was
-    changed, its mean over the answered requests. ``kept_within_points`` is how far below it the
-    true share may be, where the verdict is that it is kept within points.
-    """
+    """The share satisfied of the requests with a verdict, against what they were promised."""
 
     requests: int
     answered: int
@@ -171,20 +163,20 @@ class Satisfaction:
         return verdict_in_words(self.verdict, self.kept_within_points)
 
 
+@described(WINDOW, "cost.")
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of the requests, explorations included. ``per_request`` is over requests whose cost
-    is known; ``calls_without_cost`` counts the answered calls whose cost nobody stated."""
+    """The cost of the requests, explorations included."""
 
     total: float | None
     per_request: float | None
     calls_without_cost: int
 
 
+@described(WINDOW, "exploration.")
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """Requests on which something else than the best choice was tried, and what extra calls cost;
-    ``cost_share`` is of all cost."""
+    """Requests on which something else than the best choice was tried, and the extra cost."""
 
     requests: int
     share: float | None
@@ -206,15 +198,10 @@ class Savings:
     saved_share: float | None
 
 
+@described(WINDOW, "overhead.")
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Seconds of a request, the mean over ``requests`` whose served call has ended at a known time.
-
-    ``predicting_seconds`` is reading the prompt, waiting for a batch included; ``late`` requests
-    were decided without. ``deciding_seconds`` is all the rest before the call, ``call_seconds`` the
-    served call. The shares are of the three together. ``predicting_joules`` is the mean energy of
-    reading the prompt, above idle, over the requests where it is measured; None without any.
-    """
+    """Seconds of a request, the mean over those whose served call has ended at a known time."""
 
     requests: int
     late: int
@@ -261,11 +248,10 @@ class BestSingle:
     saved_share: float | None = None
 
 
+@described(LEVEL)
 @dataclass(frozen=True, slots=True)
 class LevelStatus:
-    """One promise of one zoo. ``is_within_reach`` says whether a candidate can hold alpha;
-    ``largest`` is the largest candidate at the newest request; ``limits`` are those beside
-    alpha."""
+    """One promise of one zoo."""
 
     zoo: str
     service_level: str
@@ -294,15 +280,11 @@ class LevelStatus:
         return None if found.rate is None else found.promised - found.rate
 
 
+@described(KEY)
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
     """One of the keys with the most labels in the last day, at one service level, those of judges
-    left out.
-
-    ``key_hash`` is None where no key was given. Of its ``verdicts``, the labels on its
-    ``requests``, some are ``counting``, of which ``unsatisfied`` is the share (None without any);
-    others are replaced, or ``held``: beyond what one key may say.
-    """
+    left out."""
 
     zoo: str
     service_level: str
@@ -314,14 +296,10 @@ class KeyStatus:
     held: int
 
 
+@described(LABEL_COSTS)
 @dataclass(frozen=True, slots=True)
 class LabelCostStatus:
-    """The cost of a zoo's labels beside what it saved, over the whole time.
-
-    ``unseen`` is what calls cost that no user saw, made to be labelled, in the zoo's unit;
-    ``judging`` is in dollars. ``saved`` is against always calling the largest, as if labels had
-    cost nothing. Those ``_today`` are of the day (UTC).
-    """
+    """The cost of a zoo's labels beside what it saved, over the whole time and today (UTC)."""
 
     zoo: str
     unseen: float

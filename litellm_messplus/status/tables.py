@@ -1,4 +1,4 @@
-"""Tables of the status for people: the labels, and the calibration."""
+"""Tables of the status for people: the figures of both windows, the labels, the calibration."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures.words import UNKNOWN, figure, moment, percent, percent_around
+from litellm_messplus.figures.interval import Verdict
+from litellm_messplus.figures.shown import JUDGE, WINDOW, Cell, cells
+from litellm_messplus.figures.words import figure, moment, percent, percent_around
 from litellm_messplus.status.calibration import (
     PromptGain,
     ReadingPays,
@@ -15,26 +17,59 @@ from litellm_messplus.status.calibration import (
 from litellm_messplus.status.report import (
     CandidateStatus,
     JudgeStatus,
-    Labels,
     LevelStatus,
     ResponseBias,
     SourceRate,
+    WindowStatus,
 )
 from litellm_messplus.terminal import Rows, numbers, whole
 
-# The labels for people: what each source says, who answers, and what the judge did.
+# The figures of a promise, of the whole time and of the last window.
 
-Row = tuple[str, str, str]
+STYLES = {
+    Verdict.KEPT: "green",
+    Verdict.KEPT_WITHIN: "green",
+    Verdict.NOT_KEPT: "red",
+    Verdict.CANNOT_SAY: "yellow",
+}
+
+Row = tuple[Text, str | Text, str | Text]
 """What it is, of the whole time, and of the last window."""
+
+
+def both_windows(level: LevelStatus, within: str | tuple[str, ...]) -> Iterator[Row]:
+    """Yield the rows of both windows, of the figures at the paths ``within``."""
+    overall, last = (
+        cells(WINDOW, window, level.cost_unit, within) for window in (level.overall, level.last)
+    )
+    for one, other in zip(overall, last, strict=True):
+        is_saving = one.path == "savings.saved_share"
+        title = f"{one.title} against {level.baseline}" if is_saving else one.title
+        yield Text(title), _styled(one, level.overall, level), _styled(other, level.last, level)
+
+
+def _styled(cell: Cell, window: WindowStatus, level: LevelStatus) -> Text:
+    found = window.satisfaction
+    match cell.path:
+        case "satisfaction.verdict":
+            return Text(cell.text, style=STYLES[found.verdict])
+        case "satisfaction.evidence" if found.is_thin:
+            return Text(cell.text, style="yellow")
+        case "satisfaction.rate" if found.promised != level.alpha:
+            return Text(f"{cell.text}, promised {percent(found.promised)}")
+    return Text(cell.text)
+
+
+# The labels for people: what each source says, who answers, and what the judge did.
 
 
 def label_rows(level: LevelStatus) -> Iterator[Row]:
     """Yield the requests with any label, then each source that has given one."""
-    overall, last = level.overall.labels, level.last.labels
-    yield "with any label", _share(overall), _share(last)
-    recent = {each.source: each for each in last.sources}
-    for source in overall.sources:
-        yield f"{source.source} says", _source(source), _source(recent.get(source.source))
+    yield from both_windows(level, "labels.")
+    recent = {each.source: each for each in level.last.labels.sources}
+    for source in level.overall.labels.sources:
+        said = Text(f"{source.source} says")
+        yield said, _source(source), _source(recent.get(source.source))
 
 
 def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
@@ -55,35 +90,20 @@ def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
         )
 
 
+OF_BOTH = ("kappa", "both_satisfied")
+"""The rows of calls that users judged too."""
+
+
 def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
     """Yield a table for each judge."""
     for judge in judges:
         table = Table(title=Text(f"{judge.zoo}, judge {judge.judge}"), show_header=False)
-        for label, value in _judge(judge):
-            style = "yellow" if label == "labels" and judge.counts is False else ""
-            table.add_row(label, Text(value, style=style))
+        for cell in cells(JUDGE, judge):
+            if judge.kappa is None and cell.path in OF_BOTH:
+                continue
+            style = "yellow" if cell.path == "note" and judge.counts is False else ""
+            table.add_row(cell.title, Text(cell.text, style=style))
         yield table
-
-
-def _judge(judge: JudgeStatus) -> Iterator[tuple[str, str]]:
-    yield "gradings", f"{judge.gradings}, {judge.graded} of them graded"
-    missing = judge.gradings_without_cost
-    cost = UNKNOWN if judge.cost is None else f"{figure(judge.cost, 'usd')}, in no cost above"
-    yield "cost", f"{cost} ({missing} of unknown cost)" if missing else cost
-    yield "labels", judge.note
-    if judge.kappa is not None:
-        low, high = judge.kappa_low, judge.kappa_high
-        yield "agreement with users (kappa)", f"{judge.kappa:.2f} ({low:.2f} to {high:.2f})"
-        yield (
-            "on calls that both judged",
-            f"both satisfied {judge.both_satisfied}, neither {judge.neither}, "
-            f"only the judge {judge.only_judge_satisfied}, only the user "
-            f"{judge.only_user_satisfied}",
-        )
-
-
-def _share(labels: Labels) -> str:
-    return percent(labels.labelled_share)
 
 
 def _source(found: SourceRate | None) -> str:
@@ -96,7 +116,7 @@ def _source(found: SourceRate | None) -> str:
 
 # The calibration for people: what was predicted against what came, and whether reading pays.
 
-STYLES = {ReadingPays.YES: "green", ReadingPays.NO: "yellow", ReadingPays.TOO_EARLY: "yellow"}
+PAYS = {ReadingPays.YES: "green", ReadingPays.NO: "yellow", ReadingPays.TOO_EARLY: "yellow"}
 
 
 def calibration_tables(calibration: ZooCalibration) -> Iterator[RenderableType]:
@@ -138,7 +158,7 @@ def _reading(found: PromptGain) -> Iterator[str | Text]:
     yield figure(found.log_loss)
     yield figure(found.log_loss_mean)
     yield _gain(found)
-    yield Text(found.reading_pays.value, style=STYLES[found.reading_pays])
+    yield Text(found.reading_pays.value, style=PAYS[found.reading_pays])
 
 
 def _gain(found: PromptGain) -> str:

@@ -1,6 +1,5 @@
 """The SQL of `docs/status.md` gives what the status says."""
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import fields
@@ -17,14 +16,7 @@ from litellm_messplus.status.calibration import (
     PromptGain,
     ZooCalibration,
 )
-from litellm_messplus.status.report import (
-    JudgeStatus,
-    Labels,
-    Overhead,
-    ResponseBias,
-    SourceRate,
-    Status,
-)
+from litellm_messplus.status.report import Status
 from tests.status.conftest import WINDOW
 from tests.support.markdown import ROOT, Document
 
@@ -180,30 +172,3 @@ def test_every_figure_of_the_calibration_is_described() -> None:
     names = {field.name for kind in kinds for field in fields(kind)}
 
     assert [name for name in sorted(names) if f"`{name}`" not in described] == []
-
-
-@pytest.mark.parametrize(
-    ("heading", "kinds"),
-    [
-        ("Labels, source by source", (Labels, SourceRate)),
-        ("The judge", (JudgeStatus,)),
-        ("Who answers", (ResponseBias,)),
-        ("The overhead", (Overhead,)),
-    ],
-)
-def test_every_figure_of_a_section_is_described(heading: str, kinds: tuple[Any, ...]) -> None:
-    described = " ".join(row.cells["Figure"] for row in PAGE.under(heading))
-    names = {field.name for kind in kinds for field in fields(kind)}
-
-    assert [name for name in sorted(names) if f"`{name}`" not in described] == []
-
-
-def test_every_figure_is_described(status: Status) -> None:
-    level = status.levels[0]
-    described = " ".join(row.cells["Figure"] for row in PAGE.under("What each figure means"))
-    parts = (level.overall.satisfaction, level.overall.cost, level.overall.exploration)
-    names = {field.name for part in parts for field in fields(part)} - {"is_thin", "evidence"}
-    names |= {"alpha", "queue", "price", "is_within_reach", "savings", "best_single"}
-    names |= {"labels", "overhead", "response_bias", "largest"}
-
-    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", described)] == []

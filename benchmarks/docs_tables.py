@@ -1,0 +1,87 @@
+"""The tables of docs/status.md, printed from what the code declares: `make docs`.
+
+Each replaces the table of that first column under that heading. A test says that nothing is to
+write.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from litellm_messplus.figures.shown import (
+    ALERT,
+    JUDGE,
+    KEY,
+    LABEL_COSTS,
+    LEVEL,
+    SOURCE,
+    WINDOW,
+    Shown,
+)
+from litellm_messplus.status.gauges import MEANINGS
+
+PAGE = Path(__file__).parents[1] / "docs" / "status.md"
+SECTIONS = {
+    "labels.": "Labels, source by source",
+    "limits.": "Limits",
+    "response_bias.": "Who answers",
+    "overhead.": "The overhead",
+}
+"""Figures at these paths have a table of their own, under that heading."""
+
+
+def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield each table: its heading, its first column, its rows."""
+    every = (*LEVEL, *WINDOW)
+    yield "What each figure means", "Figure", _figures(_without(every))
+    for prefix, heading in SECTIONS.items():
+        below = [each for each in every if each.path.startswith(prefix)]
+        inner = [each._replace(path=each.path.removeprefix(prefix)) for each in below]
+        yield heading, "Figure", _figures([*inner, *(SOURCE if prefix == "labels." else ())])
+    yield "The judge", "Figure", _figures(JUDGE)
+    yield "What labels cost", "Figure", _figures(LABEL_COSTS)
+    yield "The keys with the most labels", "Figure", _figures(KEY)
+    yield "Metrics", "Gauge", _gauges((*LEVEL, *JUDGE, *LABEL_COSTS, *ALERT))
+    yield "Metrics", "Gauge by window", _gauges((*WINDOW, *SOURCE))
+
+
+def printed(page: str) -> str:
+    """Return the page with its tables as they should be. Raises ValueError for one that it
+    lacks."""
+    for heading, column, rows in tables():
+        lines = [f"| {column} | Meaning |", "| --- | --- |"]
+        lines += [f"| {name} | {meaning} |" for name, meaning in rows]
+        pattern = rf"(^## {heading}\n(?:(?!^## )[\s\S])*?)^(\| {column} \|.*\n(?:\|.*\n)*)"
+        found = re.search(pattern, page, re.MULTILINE)
+        if found is None:
+            raise ValueError(f"{heading}: no table of the column {column}")
+        page = page[: found.start(2)] + "\n".join(lines) + "\n" + page[found.end(2) :]
+    return page
+
+
+def _without(figures: Iterable[Shown]) -> list[Shown]:
+    return [each for each in figures if not each.path.startswith(tuple(SECTIONS))]
+
+
+def _figures(group: Iterable[Shown]) -> list[tuple[str, str]]:
+    """Put figures that share a meaning into one row: those of the same part by their last name."""
+    rows: list[tuple[str, str]] = []
+    part = ""
+    for each in group:
+        above, _, last = each.path.rpartition(".")
+        if each.meaning:
+            rows.append((f"`{each.path}`", each.meaning))
+        else:
+            names, meaning = rows[-1]
+            rows[-1] = (f"{names}, `{last if above == part else each.path}`", meaning)
+        part = above
+    return rows
+
+
+def _gauges(group: Iterable[Shown]) -> list[tuple[str, str]]:
+    names = [f"messplus_{each.gauge}" for each in group if each.gauge]
+    return [(f"`{name}`", MEANINGS[name]) for name in names]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(printed(PAGE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,419 @@
+"""Each figure that an operator sees, declared once: where it stands in the JSON of the status, what
+it means, its gauge, and its row in `messplus status`.
+
+`make docs` prints the tables of `docs/status.md` from here. The order is that of the metrics.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from litellm_messplus.figures.cells import holder_of, value_at, written
+from litellm_messplus.figures.words import UNKNOWN
+
+T = TypeVar("T")
+LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+
+
+class Row(NamedTuple):
+    """A row, or a column, for people: its title, and the template of its cell (`:form` is that form
+    of the figure itself).
+
+    Where the figure is None, ``unknown`` stands for the template, if it is given; ``more`` is a
+    figure and a template that follows where that figure is not zero. ``place`` sorts rows that do
+    not stand in the order of the metrics.
+    """
+
+    title: str
+    cell: str
+    place: int = 9
+    unknown: str | None = None
+    more: tuple[str, str] | None = None
+
+
+class Shown(NamedTuple):
+    """A figure at a ``path`` of its part of the status; without a ``meaning`` the one before it is
+    of both. ``help`` is what its metric says of itself, where that is not the path."""
+
+    path: str
+    meaning: str = ""
+    gauge: str = ""
+    row: Row | None = None
+    help: str = ""
+
+
+class Cell(NamedTuple):
+    """The row of a figure, written for one part of the status."""
+
+    path: str
+    title: str
+    text: str
+
+
+def cells(
+    group: Iterable[Shown], found: Any, unit: str | None = None, within: str | tuple[str, ...] = ""
+) -> list[Cell]:
+    """Write the rows of a part, in their order: all of them, or those of the paths ``within``."""
+    return [
+        Cell(path, row.title, _text(path, row, found, unit))
+        for path, row in _rows(group)
+        if path.startswith(within)
+    ]
+
+
+def titles(group: Iterable[Shown]) -> list[str]:
+    """List the titles of the rows of a part, in their order."""
+    return [row.title for _, row in _rows(group)]
+
+
+def described(group: Iterable[Shown], within: str = "") -> Callable[[type[T]], type[T]]:
+    """Let the schema of a class of the status say what each figure means; a decorator."""
+    meanings: dict[str, str] = {}
+    meaning = ""
+    for each in group:
+        meaning = LINK.sub(r"\1", each.meaning) or meaning
+        meanings[each.path] = meaning
+
+    def describe(schema: dict[str, Any]) -> None:
+        for name, value in schema["properties"].items():
+            if within + name in meanings:
+                value["description"] = meanings[within + name]
+
+    def decorate(kind: type[T]) -> type[T]:
+        setattr(kind, "__pydantic_config__", {"json_schema_extra": describe})  # noqa: B010
+        return kind
+
+    return decorate
+
+
+def _rows(group: Iterable[Shown]) -> list[tuple[str, Row]]:
+    found = [(each.path, each.row) for each in group if each.row is not None]
+    return sorted(found, key=lambda each: each[1].place)
+
+
+def _text(path: str, row: Row, found: Any, unit: str | None) -> str:
+    if holder_of(found, path) is None:
+        return UNKNOWN
+    if row.unknown is not None and value_at(found, path) is None:
+        text = row.unknown
+    else:
+        template = f"{{{path}{row.cell}}}" if row.cell.startswith(":") else row.cell
+        text = written(template, found, unit)
+    if row.more is not None and value_at(found, row.more[0]):
+        text = f"{text} {written(row.more[1], found, unit)}"
+    return text
+
+
+def _of_all_time(name: str) -> str:
+    name = f"overhead.{name}"
+    return f"{{{name}_seconds:ms}}, {{{name}_share:percent 2}} of all time"
+
+
+LEVEL = (
+    Shown("zoo", "Whose promise it is."),
+    Shown("service_level"),
+    Shown("cost_unit", "`usd` or `joule`; `null` where a database was read."),
+    Shown("source", "Whose word the four below are: the `engine`'s, or the `newest request`'s."),
+    Shown("alpha", "The share promised now.", "alpha"),
+    Shown(
+        "queue",
+        "What is owed, in requests; under `adaptive`, below zero is credit.",
+        "queue",
+        Row("queue", ":figure requests"),
+    ),
+    Shown("price", "What one more satisfied request may cost.", "price", Row("price", ":figure $")),
+    Shown(
+        "is_within_reach",
+        "Whether a candidate can hold alpha: by the engine, else most of the newest 20 decisions.",
+        "within_reach",
+        help="1 where a candidate can hold alpha, else 0.",
+    ),
+    Shown("largest", "The largest candidate at the newest request, by which `savings` are named."),
+    Shown("best_single", "The cheapest single model that would have met `promised`: see below."),
+    Shown(
+        "best_single.saved_share",
+        "Saved against the best single model, an estimate.",
+        "saved_share_best_single",
+        help="Saved against the best single model, an estimate.",
+    ),
+    Shown("limits", "[The limits beside alpha](#limits); `null` of a level without."),
+    Shown("limits.binding", "`budget` or `latency`, which decided lately; `null`: alpha alone."),
+    Shown("limits.latency.seconds", "The limit, and the share of requests that may take longer."),
+    Shown("limits.latency.allowed_share"),
+    Shown("limits.latency.ended", "Requests of the last window that tell; those late, and share."),
+    Shown("limits.latency.late"),
+    Shown("limits.latency.late_share", gauge="late_share"),
+    Shown("limits.latency.low", "Wilson's interval around it, 95 %."),
+    Shown("limits.latency.high"),
+    Shown(
+        "limits.latency.late_owed", "The virtual queue, and what one late request less may cost."
+    ),
+    Shown("limits.latency.late_price"),
+    Shown(
+        "limits.budget.per_day",
+        "The budget, what today (UTC) cost, what is given out by now.",
+        "budget",
+    ),
+    Shown("limits.budget.spent", gauge="budget_spent"),
+    Shown("limits.budget.allowed"),
+    Shown(
+        "limits.budget.strain", "How many times as much cost counts as without.", "budget_strain"
+    ),
+    Shown("response_bias", "[How much more often](#who-answers) unsatisfied users answer."),
+    Shown("response_bias.graded", "Requests in the audit, and those of them with feedback."),
+    Shown("response_bias.answered"),
+    Shown(
+        "response_bias.ratio",
+        "P(feedback given unsatisfied) / P(feedback given satisfied); its interval of 95 %.",
+        "response_bias",
+    ),
+    Shown("response_bias.low", gauge="response_bias_low"),
+    Shown("response_bias.high", gauge="response_bias_high"),
+    Shown("response_bias.is_corrected", "Whether the judge's own errors are out of it."),
+    Shown(
+        "response_bias.is_thin", "`is_corrected` is false, or `high` more than three times `low`."
+    ),
+    Shown("response_bias.feedback_rate", "The mean of all feedback, given and had all answered."),
+    Shown("response_bias.corrected_rate", gauge="feedback_corrected"),
+)
+"""The figures of a promise."""
+
+WINDOW = (
+    Shown("satisfaction.requests", "Requests decided, and those with a verdict.", "requests"),
+    Shown("satisfaction.answered", gauge="answered"),
+    Shown(
+        "satisfaction.answered_share",
+        gauge="answered_share",
+        row=Row("with a verdict", ":percent", 4),
+    ),
+    Shown("labels", "[What each source of labels says](#labels-source-by-source)."),
+    Shown("labels.labelled", "Requests with any label, whether it counts or not."),
+    Shown("labels.labelled_share", gauge="labelled_share", row=Row("with any label", ":percent")),
+    Shown("labels.sources", "The sources, the strongest kind first."),
+    Shown("satisfaction.unit", "What `requests` counts: `requests`, or `conversations`."),
+    Shown("satisfaction.effective", "How many verdicts of one weight say as much as those."),
+    Shown(
+        "satisfaction.promised",
+        "alpha of the answered requests; where it was changed, their mean by weight.",
+        "promised",
+    ),
+    Shown(
+        "satisfaction.rate",
+        "The mean of the verdicts on the served calls, each by its weight.",
+        "satisfaction",
+        Row(
+            "satisfied, interval",
+            "{satisfaction.rate,satisfaction.low,satisfaction.high:around}",
+            2,
+        ),
+    ),
+    Shown(
+        "satisfaction.low", "Wilson's interval around it, 95 %, of `effective`.", "satisfaction_low"
+    ),
+    Shown("satisfaction.high", gauge="satisfaction_high"),
+    Shown(
+        "satisfaction.is_thin",
+        "Whether [evidence is thin](#when-evidence-is-thin), and the same in words.",
+        "evidence_thin",
+        help="1 where evidence is thin, else 0.",
+    ),
+    Shown("satisfaction.evidence", row=Row("evidence", ":", 3)),
+    Shown(
+        "satisfaction.verdict",
+        "One of [four words](#the-verdict).",
+        row=Row("promise (95 %)", "{satisfaction.verdict_in_words}", 1),
+    ),
+    Shown("satisfaction.kept_within_points", "How far `low` lies below `promised`, if so kept."),
+    Shown("cost.total", "What all requests cost, explorations included, as far as known.", "cost"),
+    Shown(
+        "cost.per_request",
+        "The mean over requests whose served call has a known cost.",
+        "cost_per_request",
+        Row(
+            "cost per request",
+            ":figure $",
+            more=("cost.calls_without_cost", "({cost.calls_without_cost} calls of unknown cost)"),
+        ),
+    ),
+    Shown("cost.calls_without_cost", "Successful calls of unknown cost: in no cost above."),
+    Shown("exploration.requests", "Requests on which something else than the best was tried."),
+    Shown(
+        "exploration.share",
+        gauge="exploration_share",
+        row=Row(
+            "explored",
+            "{exploration.share:percent} of requests, {exploration.cost_share:percent} of cost",
+        ),
+    ),
+    Shown("exploration.cost", "Calls that the user did not see, and their share of all cost."),
+    Shown("exploration.cost_share", gauge="exploration_cost_share"),
+    Shown(
+        "savings", "Against always calling the largest: measured, else estimated before the call."
+    ),
+    Shown(
+        "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
+    ),
+    Shown("overhead", "[What comes before the call](#the-overhead), beside the call."),
+    Shown("overhead.requests", "Requests in it, and those whose features came too late."),
+    Shown("overhead.late"),
+    Shown(
+        "overhead.predicting_seconds",
+        "Reading the prompt, waiting for others in a batch included; of the time of all three.",
+        "predicting_seconds",
+        Row("predicting", _of_all_time("predicting")),
+    ),
+    Shown("overhead.predicting_share", gauge="predicting_share"),
+    Shown(
+        "overhead.deciding_seconds",
+        "The rest before the call.",
+        "deciding_seconds",
+        Row("deciding", _of_all_time("deciding")),
+    ),
+    Shown("overhead.deciding_share", gauge="deciding_share"),
+    Shown(
+        "overhead.call_seconds",
+        "The served call.",
+        "call_seconds",
+        Row("the call", _of_all_time("call")),
+    ),
+    Shown("overhead.call_share"),
+    Shown(
+        "overhead.predicting_joules",
+        "The energy of reading the prompt, above idle; `null` where it is not measured.",
+        "predicting_joules",
+        Row("joules of predicting", ":figure joule a request", unknown="not measured"),
+    ),
+)
+"""The figures of a window: of all requests of a promise, and of its newest ones."""
+
+SOURCE = (
+    Shown("kind", "`feedback`, `judge`, `implicit`, or a check by its own name."),
+    Shown("source"),
+    Shown(
+        "labelled", "Requests that it labelled.", "source_labelled", help="`labelled` of a source."
+    ),
+    Shown(
+        "counting", "How many of these labels are the verdict of their request.", "source_counting"
+    ),
+    Shown(
+        "rate",
+        "The mean of its newest labels, and Wilson's interval of 95 %.",
+        "source_satisfaction",
+        help="`rate` of a source.",
+    ),
+    Shown("low", gauge="source_satisfaction_low", help="`low` of a source."),
+    Shown("high", gauge="source_satisfaction_high", help="`high` of a source."),
+    Shown("is_thin", "Whether evidence is thin, of its labels alone."),
+)
+"""The figures of a source of labels, in a window."""
+
+JUDGE = (
+    Shown("zoo", "Which model group graded whose answers."),
+    Shown("judge"),
+    Shown(
+        "gradings",
+        "Times that it was asked, and those that it answered as it should.",
+        "judge_gradings",
+        Row("gradings", "{gradings}, {graded} of them graded"),
+    ),
+    Shown("graded", gauge="judge_graded"),
+    Shown(
+        "cost",
+        "In dollars, as far as it is known; and how often nobody stated it.",
+        "judge_cost",
+        Row(
+            "cost",
+            "{cost:figure usd}, in no cost above",
+            unknown=UNKNOWN,
+            more=("gradings_without_cost", "({gradings_without_cost} of unknown cost)"),
+        ),
+        help="`cost`, in dollars.",
+    ),
+    Shown("gradings_without_cost"),
+    Shown("note", "Whether its labels count, in words.", row=Row("labels", ":")),
+    Shown(
+        "kappa",
+        "Cohen's kappa and its interval of 95 %: 1 is perfect agreement, 0 what chance gives.",
+        "judge_kappa",
+        Row(
+            "agreement with users (kappa)",
+            "{kappa:.2f} ({kappa_low:.2f} to {kappa_high:.2f})",
+            unknown=UNKNOWN,
+        ),
+    ),
+    Shown("kappa_low"),
+    Shown("kappa_high"),
+    Shown(
+        "both_satisfied",
+        "The newest 1,000 calls that users judged too, by what both said.",
+        row=Row(
+            "on calls that both judged",
+            "both satisfied {both_satisfied}, neither {neither}, only the judge "
+            "{only_judge_satisfied}, only the user {only_user_satisfied}",
+        ),
+    ),
+    Shown("only_judge_satisfied"),
+    Shown("only_user_satisfied"),
+    Shown("neither"),
+    Shown(
+        "position_bias",
+        "How much more often it preferred the answer shown first, from -1 to 1.",
+        "judge_position_bias",
+    ),
+    Shown(
+        "counts",
+        "Whether its labels count; `null` before the first.",
+        "judge_counts",
+        help="1 where its labels count, else 0.",
+    ),
+)
+"""The figures of a judge."""
+
+LABEL_COSTS = (
+    Shown("zoo", "Whose labels."),
+    Shown(
+        "unseen",
+        "What calls cost that are made to be labelled, in the zoo's unit: no user saw them.",
+        "labels_unseen_cost",
+        Row("unseen calls", ":figure", 2),
+        "`label_costs.unseen`; labelled with `zoo` alone.",
+    ),
+    Shown("unseen_today", row=Row("unseen today", ":figure", 4)),
+    Shown(
+        "judging",
+        "What the judge cost, in dollars.",
+        "labels_judging_dollars",
+        Row("judging", ":figure usd", 3),
+        "`label_costs.judging`; labelled with `zoo` alone.",
+    ),
+    Shown("judging_today", row=Row("judging today", ":figure usd", 5)),
+    Shown(
+        "saved",
+        "Saved against always calling the largest, had labels cost nothing.",
+        "labels_saved",
+        Row("saved before labels", ":figure", 1),
+        "`label_costs.saved`; labelled with `zoo` alone.",
+    ),
+)
+"""What the labels of a zoo cost."""
+
+KEY = (
+    Shown("zoo", "Whose; `key_hash` is LiteLLM's hash of the key, `null` where none was given."),
+    Shown("service_level"),
+    Shown("key_hash"),
+    Shown("requests", "Its requests of the last day.", row=Row("requests", ":figure")),
+    Shown("verdicts", "Its labels, on whatever request.", row=Row("labels", ":figure")),
+    Shown("counting", "Those that count.", row=Row("counting", ":figure")),
+    Shown("unsatisfied", "The unsatisfied share of these.", row=Row("unsatisfied", ":percent")),
+    Shown("held", "Those kept with weight 0.", row=Row("held back", ":figure")),
+)
+"""The figures of a key, in the last day."""
+
+ALERT = (
+    Shown("kind", gauge="alert", help="1 for each alert, labelled with its `kind` too."),
+    Shown("alerts", gauge="alerts", help="How many alerts there are; without labels."),
+)
+"""What needs attention: no figures of the status, so only their gauges stand here."""
+
+GROUPS = (LEVEL, WINDOW, SOURCE, JUDGE, LABEL_COSTS, ALERT)
+"""The parts of the status that have gauges."""
