@@ -14,6 +14,8 @@ from typing import Any
 from sqlalchemy import RowMapping, Table, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.learning.projections import add_sums
+from litellm_messplus.learning.sums import HIGHEST, SUMS, Figures
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -25,9 +27,8 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.store import log, summaries
-from litellm_messplus.store.contribution import Figures
-from litellm_messplus.store.summaries import HIGHEST, SUMS
+from litellm_messplus.store import log
+from litellm_messplus.store.sum_tables import outcomes, verdicts
 from litellm_messplus.store.tables import calls, gradings, labels, log_head, requests
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
@@ -46,6 +47,8 @@ OWN_IDS = {
     "calls": ("call_id", "request_id", "response_id"),
     "labels": ("label_id", "call_id", "request_id"),
     "gradings": ("grading_id", "request_id"),
+    "outcomes": ("request_id",),
+    "verdicts": ("call_id", "label_id", "request_id"),
 }
 """Columns that every copy has other values in."""
 TIMES = ("created_at", "ended_at")
@@ -87,11 +90,12 @@ def _prefix(copy: int) -> str:
 
 async def _copy(connection: AsyncConnection, copy: int, size: int, days: int) -> None:
     """Copy all rows of the block once more, so many days later."""
-    for table in (requests, calls, labels, gradings):
+    for table in (requests, calls, labels, gradings, outcomes, verdicts):
         changed = {name: f"'{_prefix(copy)}' || {name}" for name in OWN_IDS[table.name]}
         changed |= {"position": f"position + {copy * size}"}
         changed |= {"t": f"t + {copy * BLOCK}"} if table is requests else {}
         changed |= {name: _later(connection, name, days) for name in TIMES if name in table.c}
+        changed |= {"day": _later_day(connection, days)} if table is outcomes else {}
         names = [column.name for column in table.columns]
         values = ", ".join(changed.get(name, name) for name in names)
         await connection.exec_driver_sql(
@@ -106,6 +110,10 @@ def _later(connection: AsyncConnection, column: str, days: int) -> str:
     return f"{column} + INTERVAL '{days} days'"
 
 
+def _later_day(connection: AsyncConnection, days: int) -> str:
+    return f"date(day, '+{days} days')" if connection.dialect.name == "sqlite" else f"day + {days}"
+
+
 async def _copy_sums(connection: AsyncConnection, days: Sequence[int], size: int) -> None:
     """Write the sums of every copy but the block itself, whose sums the log has kept."""
     copies, last = Counter(days), {day: copy for copy, day in enumerate(days)}
@@ -113,7 +121,7 @@ async def _copy_sums(connection: AsyncConnection, days: Sequence[int], size: int
     for table in SUMS:
         rows = (await connection.execute(select(table))).mappings().all()
         for day, count in copies.items():
-            await summaries.add(
+            await add_sums(
                 connection,
                 dict(_multiplied(table, row, day, count, last[day] * size) for row in rows),
             )

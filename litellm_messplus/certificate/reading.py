@@ -33,24 +33,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.certificate.evidence import Heard
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.queries import window_start
-from litellm_messplus.store.sum_tables import request_sums
+from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
 from litellm_messplus.store.tables import calls, labels, log_head, requests
 from litellm_messplus.vocabulary import FAILED, CallRole, LabelKind
 
-VERDICTS = Table(
-    "verdicts",
-    MetaData(),
-    *(Column(name, String) for name in ("label_id", "call_id", "kind")),
-    *(Column(name, Float) for name in ("value", "weight")),
-)
 CURRENT = Table(
     "current_labels",
     MetaData(),
     *(Column(name, String) for name in ("label_id", "call_id", "kind")),
     Column("value", Float),
 )
-"""The views, as far as they are read here."""
+"""The view, as far as it is read here."""
 WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 """Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
 JUDGE = LabelKind.JUDGE.value
@@ -133,22 +128,29 @@ async def _known(connection: AsyncConnection) -> str:
 async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, Counted]:
     """Read a span, by service level; levels without a request are left out."""
     heard = await _heard(connection, heard_since(zoo, span))
-    newest = await _of_last_day(connection, zoo, span)
+    last, of = span.until.date(), request_sums.c
+    is_in = and_(of.zoo == zoo, of.day >= span.since, of.day < last)
+    counts = await tallies(connection, "service_level", source=request_sums, where=is_in)
+    # The last day may not be in the span as a whole, so it is read from the outcomes.
+    is_newest = outcomes.c.request_id.in_(_of_last_day(zoo, span))
+    newest = await tallies(connection, "service_level", source=outcomes, where=is_newest)
     asked = requests.c
     failed = await _failed(
         connection, zoo, asked.created_at >= span.start, asked.created_at < span.until
     )
     found = {}
-    for row in await connection.execute(_requests_since(zoo, span)):
-        counted = row.counted - row.of_last_day + newest.get(row.service_level, 0)
-        counted -= failed.apart(row.service_level)
-        if counted > 0:
-            said = heard.get(row.service_level, [])
-            unit = "requests" if row.counted == row.requests else "conversations"
-            found[row.service_level] = Counted(
-                counted, row.alpha, said, unit, *failed[row.service_level]
-            )
+    for key in sorted({*counts, *newest}):
+        (level,), tally = key, counts.get(key, Tally()) + newest.get(key, Tally())
+        if tally.counted > failed.apart(level):
+            found[level] = _counted(level, tally, heard, failed, tally.unit)
     return found
+
+
+def _counted(
+    level: str, tally: Tally, heard: Mapping[str, list[Heard]], failed: "Failed", unit: str
+) -> Counted:
+    answered = tally.counted - failed.apart(level)
+    return Counted(answered, tally.alpha or 0.0, heard.get(level, []), unit, *failed[level])
 
 
 async def counted_last(
@@ -161,18 +163,14 @@ async def counted_last(
         if name == zoo and level in whole
     }
     heard = await _heard(connection, heard_from(zoo, starts))
-    asked = requests.c
-    lowest, highest, mean = (each(asked.alpha) for each in (func.min, func.max, func.avg))
-    query = (
-        select(asked.service_level, func.count(), case((lowest == highest, lowest), else_=mean))
-        .where(asked.zoo == zoo, _from(starts), COUNTS)
-        .group_by(asked.service_level)
-    )
+    newest = select(requests.c.request_id).where(requests.c.zoo == zoo, _from(starts))
+    is_newest = outcomes.c.request_id.in_(newest)
+    found = await tallies(connection, "service_level", source=outcomes, where=is_newest)
     failed = await _failed(connection, zoo, _from(starts))
     return {
-        level: Counted(answered, alpha, heard.get(level, []), whole[level].unit, *failed[level])
-        for level, count, alpha in await connection.execute(query)
-        if (answered := count - failed.apart(level)) > 0
+        level: _counted(level, tally, heard, failed, whole[level].unit)
+        for (level,), tally in found.items()
+        if tally.counted > failed.apart(level)
     }
 
 
@@ -205,38 +203,13 @@ async def _failed(connection: AsyncConnection, zoo: str, *where: ColumnElement[b
     return found
 
 
-def _requests_since(zoo: str, span: Span) -> Select[Any]:
-    """Select the sums of the days of a span, the last of which may not be in it as a whole."""
-    found, last = request_sums.c, span.until.date()
-    mean = func.sum(found.requests * found.alpha) / func.sum(found.requests)
-    lowest = func.min(found.alpha)
-    return (
-        select(
-            found.service_level,
-            func.sum(found.requests).label("requests"),
-            func.sum(found.counted).label("counted"),
-            func.sum(case((found.day == last, found.counted), else_=0)).label("of_last_day"),
-            case((lowest == func.max(found.alpha), lowest), else_=mean).label("alpha"),
-        )
-        .where(found.zoo == zoo, found.day >= span.since, found.day <= last)
-        .group_by(found.service_level)
-        .order_by(found.service_level)
-    )
-
-
-async def _of_last_day(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, int]:
-    """Count the requests of the last day until its end, by service level."""
+def _of_last_day(zoo: str, span: Span) -> Select[Any]:
+    """Select the requests of the last day until its end."""
     asked = requests.c
-    midnight = datetime.combine(span.until.date(), time.min, tzinfo=UTC)
-    query = (
-        select(asked.service_level, func.count())
-        .where(
-            *(asked.zoo == zoo, asked.created_at >= midnight, asked.created_at < span.until),
-            COUNTS,
-        )
-        .group_by(asked.service_level)
+    begin = max(datetime.combine(span.until.date(), time.min, tzinfo=UTC), span.start)
+    return select(asked.request_id).where(
+        asked.zoo == zoo, asked.created_at >= begin, asked.created_at < span.until
     )
-    return {row[0]: row[1] for row in await connection.execute(query)}
 
 
 async def _heard(connection: AsyncConnection, query: Select[Any]) -> dict[str, list[Heard]]:
@@ -292,7 +265,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         .distinct()
         .cte("told")
     )
-    verdict, grade = VERDICTS.alias("verdict"), CURRENT.alias("grade")
+    verdict, grade = verdicts.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
     is_word = verdict.c.kind.in_(WORDS)
     groups = (

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, column, or_, select, table, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.store.history import OUTCOME
 from litellm_messplus.store.reading import reading
+from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import requests
 
 MOST = 1000
@@ -99,43 +99,25 @@ async def _newest(engine: AsyncEngine, wanted: Wanted) -> list[Listed]:
             if not page:
                 break
             before = page[-1].position
-            listed = await _listed(connection, page)
+            listed = [Listed(*row[1:]) for row in page]
             found += [each for each in listed if wanted.takes(each)]
     return found[: wanted.last]
 
 
 async def _page(connection: AsyncConnection, wanted: Wanted, before: int | None) -> Sequence[Any]:
-    columns = ("request_id", "position", "created_at", "zoo", "service_level", "chosen", "reason")
     is_before: ColumnElement[bool] = true() if before is None else requests.c.position < before
+    own, found = requests.c, outcomes.c
     query = (
-        select(*(requests.c[name] for name in columns))
+        select(
+            *(own.position, own.request_id, own.created_at, own.zoo, own.service_level, own.chosen),
+            *(found.served, found.satisfaction, found.cost, own.reason),
+        )
+        .join(outcomes, found.request_id == own.request_id)
         .where(is_before, *wanted.asked())
         .order_by(requests.c.position.desc())
         .limit(PAGE)
     )
     return (await connection.execute(query)).all()
-
-
-async def _listed(connection: AsyncConnection, page: Sequence[Any]) -> list[Listed]:
-    columns = ("request_id", "served", "satisfaction", "cost")
-    query = select(*(OUTCOME.c[name] for name in columns)).where(
-        OUTCOME.c.request_id.in_([row.request_id for row in page])
-    )
-    outcomes = {row.request_id: row for row in await connection.execute(query)}
-    return [
-        Listed(
-            row.request_id,
-            row.created_at,
-            row.zoo,
-            row.service_level,
-            row.chosen,
-            outcomes[row.request_id].served,
-            outcomes[row.request_id].satisfaction,
-            outcomes[row.request_id].cost,
-            row.reason,
-        )
-        for row in page
-    ]
 
 
 async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:

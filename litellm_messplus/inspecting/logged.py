@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import RowMapping, column, select, table
+from sqlalchemy import RowMapping, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
@@ -17,9 +18,11 @@ from litellm_messplus.inspecting.public import (
     PublicRow,
 )
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
+from litellm_messplus.store.sum_tables import verdicts
 
 
 def plain(text: str | None, longest: int = 1000) -> str:
@@ -30,7 +33,6 @@ def plain(text: str | None, longest: int = 1000) -> str:
 
 Row = Mapping[str, Any]
 NOT_SENT = "a proxy does not send the numbers of the prompt: ask the database for them"
-VERDICTS = table("verdicts", column("label_id"), column("request_id"))
 
 
 class NotFoundError(MessplusError):
@@ -127,27 +129,17 @@ def _surface(request: RowMapping) -> tuple[tuple[float, ...] | None, str | None]
 
 
 async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
-    query = select(VERDICTS.c.label_id).where(VERDICTS.c.request_id == request_id)
+    query = select(verdicts.c.label_id).where(verdicts.c.request_id == request_id)
     async with engine.connect() as connection:
         return frozenset((await connection.execute(query)).scalars())
 
 
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
-    """Find the label that the outcome is of: of its kind, among the newest of each source."""
-    served = f"{outcome['request_id']}.0"
-    newest = {
-        label["source"]: label
-        for label in labels
-        if label["call_id"] == served and label["weight"] > 0.0
-    }
-    matching = [
-        label["label_id"]
-        for label in newest.values()
-        if label["kind"] == outcome["satisfaction_kind"]
-        and label["value"] == outcome["satisfaction"]
-        and label["weight"] / (label["probability"] or 1.0) == outcome["satisfaction_weight"]
-    ]
-    return frozenset(matching[:1])
+    """Find the label that the outcome is of: by the rule, among those of its kind."""
+    served, kind = f"{outcome['request_id']}.0", outcome["satisfaction_kind"]
+    said = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
+    found = None if kind is None else counting(said, (kind,))
+    return frozenset() if found is None else frozenset({found.label_id})
 
 
 def _check(row: Row, shape: type[PublicRow]) -> None:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, column, func, or_, select, table
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.inspecting.listing import of_key
 from litellm_messplus.inspecting.render import reason_in_words
 from litellm_messplus.store.history import KEPT
+from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import log_head, requests
 
 SHOWN = 25
@@ -22,10 +23,6 @@ HALF = 0.5
 LISTED = (
     *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
     *("key_alias", "is_exploration", "reason"),
-)
-OUTCOME = table(
-    "request_outcomes",
-    *map(column, ("request_id", "served", "status", "satisfaction", "cost")),
 )
 
 
@@ -52,7 +49,7 @@ class Wanted:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return them as a query asks them."""
-        asked, found = requests.c, OUTCOME.c
+        asked, found = requests.c, outcomes.c
         return [
             asked.zoo == self.zoo,
             asked.service_level == self.service_level,
@@ -67,7 +64,7 @@ class Wanted:
         ]
 
     def _of_verdict(self) -> list[ColumnElement[bool]]:
-        satisfaction = OUTCOME.c.satisfaction
+        satisfaction = outcomes.c.satisfaction
         match self.verdict:
             case Given.SATISFIED:
                 return [satisfaction >= HALF]
@@ -100,12 +97,12 @@ async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
     query = (
         select(
             *(requests.c[name] for name in LISTED),
-            OUTCOME.c.served,
-            OUTCOME.c.status,
-            OUTCOME.c.satisfaction,
-            OUTCOME.c.cost,
+            outcomes.c.served,
+            outcomes.c.status,
+            outcomes.c.satisfaction,
+            outcomes.c.cost,
         )
-        .join(OUTCOME, OUTCOME.c.request_id == requests.c.request_id)
+        .join(outcomes, outcomes.c.request_id == requests.c.request_id)
         .where(requests.c.position < end, requests.c.position >= begin, KEPT, *wanted.conditions())
         .order_by(requests.c.position.desc())
         .limit(SHOWN)

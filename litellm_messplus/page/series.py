@@ -5,17 +5,15 @@ span is wide, however many requests it had and however many promises there are.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, Table, func, literal, select
+from sqlalchemy import ColumnElement, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.interval import effective
+from litellm_messplus.figures.tally import Tally, share, tallies
 from litellm_messplus.page.span import Span
-from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.sum_tables import (
     call_sums,
     grading_sums,
@@ -27,35 +25,14 @@ from litellm_messplus.vocabulary import CallRole
 
 
 @dataclass(slots=True)
-class Sums:
-    """The sums over the requests of one step; ``queued`` of them have their ``queue`` in the
-    sum."""
+class Called:
+    """The calls of one step by candidate, and how many of them failed."""
 
-    requests: int = 0
-    answered: int = 0
-    weight: float = 0.0
-    weight_squared: float = 0.0
-    weighted_satisfaction: float = 0.0
-    weighted_alpha: float = 0.0
-    alphas: set[float] = field(default_factory=set)
-    cost: float = 0.0
-    compared: int = 0
-    compared_cost: float = 0.0
-    compared_cost_largest: float = 0.0
-    queue: float = 0.0
-    queued: int = 0
     served: Counter[str] = field(default_factory=Counter)
     explored: Counter[str] = field(default_factory=Counter)
     failures: int = 0
 
-    @property
-    def promised(self) -> float | None:
-        """Alpha; where it changed, its mean over the verdicts, which rounds one that did not."""
-        if len(self.alphas) == 1:
-            return next(iter(self.alphas))
-        return self.weighted_alpha / self.weight if self.weight else None
-
-    def add_call(self, candidate: str, role: str, calls: int, failures: int) -> None:
+    def add(self, candidate: str, role: str, calls: int, failures: int) -> None:
         """Count calls of one candidate; what nobody knows the candidate of has an empty name."""
         (self.served if role == CallRole.SERVED else self.explored)[candidate] += calls
         self.failures += failures
@@ -108,22 +85,23 @@ class LabelCost:
 
 async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
     """Read a point for each step of the span, those without requests too."""
-    steps = [Sums() for _ in span.starts]
-    promises, called = (
+    steps = [(Tally(), Called()) for _ in span.starts]
+    sums, called = (
         (hourly_request_sums, hourly_call_sums) if span.is_hourly else (request_sums, call_sums)
     )
-    for row in await connection.execute(_requests(promises, zoo, level, span)):
-        _add_requests(steps, span, row)
-    for row in await connection.execute(_calls(called, zoo, level, span)):
-        place = span.place(_moment(row))
+    by = ("day", "hour") if span.is_hourly else ("day",)
+    found = await tallies(connection, *by, source=sums, where=_of(sums, zoo, level, span))
+    for when, tally in found.items():
+        place = span.place(_moment(*when))
         if place is not None:
-            steps[place].add_call(row.candidate, row.role, row.calls, row.failures)
-    for row in await connection.execute(_queues(zoo, level, span)):
-        place = span.place(_moment(row))
+            steps[place] = (steps[place][0] + tally, steps[place][1])
+    columns = (*by, "candidate", "role", "calls", "failures")
+    query = select(*(called.c[name] for name in columns)).where(_of(called, zoo, level, span))
+    for row in await connection.execute(query):
+        place = span.place(_moment(*row[: len(by)]))
         if place is not None:
-            steps[place].queue += row.queue
-            steps[place].queued += row.requests
-    return [point(at, sums) for at, sums in zip(span.starts, steps, strict=True)]
+            steps[place][1].add(row.candidate, row.role, row.calls, row.failures)
+    return [point(at, *step) for at, step in zip(span.starts, steps, strict=True)]
 
 
 async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
@@ -135,92 +113,46 @@ async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) ->
         .order_by(of.day, of.judge)
     )
     return [
-        LabelCost(_midnight(day), judge, gradings, cost)
+        LabelCost(_moment(day), judge, gradings, cost)
         for day, judge, gradings, cost in await connection.execute(query)
     ]
 
 
-def point(at: datetime, sums: Sums, number: int | None = None) -> Point:
-    """Compute what the sums of a step say."""
-    rate = sums.weighted_satisfaction / sums.weight if sums.weight else None
-    interval = interval_of(rate, effective(sums.weight, sums.weight_squared))
-    saved = sums.compared_cost_largest - sums.compared_cost
+def point(
+    at: datetime,
+    own: Tally,
+    called: Called,
+    judged: Tally | None = None,
+    number: int | None = None,
+) -> Point:
+    """Compute what a step says: of its ``own`` requests, and of those that were ``judged``, where
+    its rate is of others too."""
+    said = own if judged is None else judged
+    interval = said.interval
     return Point(
         at=at,
-        requests=sums.requests,
-        answered=sums.answered,
-        promised=sums.promised,
-        rate=rate,
+        requests=own.requests,
+        answered=said.judged,
+        promised=said.promised,
+        rate=said.rate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        cost=sums.cost,
-        paid=sums.compared_cost,
-        paid_at_largest=sums.compared_cost_largest,
-        saved_share=share(saved, sums.compared_cost_largest),
-        queue=sums.queue / sums.queued if sums.queued else None,
-        served=dict(sums.served),
-        explored=dict(sums.explored),
-        failures=sums.failures,
+        cost=own.cost,
+        paid=own.compared_cost,
+        paid_at_largest=own.compared_cost_largest,
+        saved_share=own.saved_share,
+        queue=share(own.queue, own.requests),
+        served=dict(called.served),
+        explored=dict(called.explored),
+        failures=called.failures,
         number=number,
     )
 
 
-def _add_requests(steps: list[Sums], span: Span, row: Row[Any]) -> None:
-    place = span.place(_moment(row))
-    if place is None:
-        return
-    sums = steps[place]
-    sums.requests += row.requests
-    sums.answered += row.answered
-    sums.weight += row.weight
-    sums.weight_squared += row.weight_squared
-    sums.weighted_satisfaction += row.weighted_satisfaction
-    sums.weighted_alpha += row.weight * row.alpha
-    sums.alphas.add(row.alpha)
-    sums.cost += row.cost
-    sums.compared += row.compared
-    sums.compared_cost += row.compared_cost
-    sums.compared_cost_largest += row.compared_cost_largest
-
-
-def _requests(table: Table, zoo: str, level: str, span: Span) -> Select[Any]:
-    names = ("alpha", "requests", "answered", "weight", "weight_squared", "weighted_satisfaction")
-    costs = ("cost", "compared", "compared_cost", "compared_cost_largest")
-    return _of(table, (*names, *costs), zoo, level, span)
-
-
-def _calls(table: Table, zoo: str, level: str, span: Span) -> Select[Any]:
-    return _of(table, ("candidate", "role", "calls", "failures"), zoo, level, span)
-
-
-def _queues(zoo: str, level: str, span: Span) -> Select[Any]:
-    """Read the queues: they are kept by hour alone, so days are added up by the database."""
-    if span.is_hourly:
-        return _of(hourly_request_sums, ("queue", "requests"), zoo, level, span)
-    of = hourly_request_sums.c
-    return (
-        select(
-            of.day,
-            literal(0).label("hour"),
-            func.sum(of.queue).label("queue"),
-            func.sum(of.requests).label("requests"),
-        )
-        .where(of.day.in_(span.days), of.zoo == zoo, of.service_level == level)
-        .group_by(of.day)
-    )
-
-
-def _of(table: Table, names: Iterable[str], zoo: str, level: str, span: Span) -> Select[Any]:
+def _of(table: Table, zoo: str, level: str, span: Span) -> ColumnElement[bool]:
     of = table.c
-    hour = of.hour if "hour" in of else literal(0).label("hour")
-    return select(of.day, hour, *(of[name] for name in names)).where(
-        of.day.in_(span.days), of.zoo == zoo, of.service_level == level
-    )
+    return and_(of.day.in_(span.days), of.zoo == zoo, of.service_level == level)
 
 
-def _moment(row: Row[Any]) -> datetime:
-    return _midnight(row.day) + timedelta(hours=row.hour)
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+def _moment(day: date, hour: int = 0) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)

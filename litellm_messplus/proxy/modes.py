@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
-from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
@@ -86,7 +85,7 @@ NOTHING_TOLD = Told()
 def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
     """Return the newest requests of a zoo, to be looked at."""
     levels = (DEFAULT_LEVEL, *settings.service_levels)
-    return ObservedLog(database, zoo, levels, Rule(settings.labels.precedence))
+    return ObservedLog(database, zoo, levels)
 
 
 async def told(log: ObservedLog, since: datetime | None) -> Told:

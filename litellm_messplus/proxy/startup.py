@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.proxy.buying import idle_reasons
 from litellm_messplus.proxy.checking import honoured
 from litellm_messplus.proxy.composition import Parts
@@ -31,7 +32,7 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime import end_process, version
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
-from litellm_messplus.store import log, verdicts
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, explained, migrate
 from litellm_messplus.store.lines import read_conversation_key
 from litellm_messplus.zoo import Zoo
@@ -63,7 +64,7 @@ async def open_database(
         with explained(database):
             await _reach(database)
             await migrate(database)
-            await verdicts.save(
+            await save_rules(
                 database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
             )
             await adopt(database, modes or LiveModes(settings.zoos))

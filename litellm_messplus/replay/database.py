@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, and_, column, func, select, table
+from sqlalchemy import Row, Select, and_, func, select
 
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Features
 from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.recording import Order, Prompts, Recording, ReplayError
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
+from litellm_messplus.store.sum_tables import verdicts
 from litellm_messplus.store.tables import call_energy, calls, requests
 
 # What nobody saw, drawn from what was seen of the same model on alike prompts.
@@ -119,8 +120,6 @@ def _unit_rows(features: FeatureRows) -> FeatureRows:
     return (features / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
 
 
-VERDICTS = table("verdicts", column("call_id"), column("value"))
-"""The view, as far as it is read here."""
 SATISFIED_FROM = 0.5
 """A verdict of at least this counts as satisfied: the yardsticks know yes and no alone."""
 FEWEST = 30
@@ -198,10 +197,10 @@ def _query() -> Select[Any]:
             requests.c.surface_version,
             calls.c.candidate,
             func.coalesce(call_energy.c.cost, calls.c.cost).label("cost"),
-            VERDICTS.c.value,
+            verdicts.c.value,
         )
         .outerjoin(calls, measured)
-        .outerjoin(VERDICTS, VERDICTS.c.call_id == calls.c.call_id)
+        .outerjoin(verdicts, verdicts.c.call_id == calls.c.call_id)
         .outerjoin(call_energy, call_energy.c.call_id == calls.c.call_id)
         .order_by(requests.c.position, calls.c.position)
     )

@@ -10,13 +10,8 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.state.verdict import counting
 from litellm_messplus.vocabulary import FAILED, PRECEDENCE, Change, LabelKind
-
-# Several labels on one call, one verdict: the label that counts.
-#
-# Labels of any number of sources may lie on a call, and all of them stay in the log. Which one
-# counts is a rule, so another rule is another fold of the same log. The view `verdicts` is this
-# rule in SQL.
 
 
 class Given(NamedTuple):
@@ -41,10 +36,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The kinds that count, the strongest first; of one kind the lowest value counts, for an answer
-    must pass every check. A source's newest label replaces its earlier ones, and one of weight 0 is
-    kept in the log alone.
-    """
+    """The rule of `state/verdict.py` with the kinds that count, the strongest first."""
 
     precedence: tuple[LabelKind, ...] = PRECEDENCE
 
@@ -54,24 +46,14 @@ class Rule:
         return self.counting([label for label in given if label.source == FAILED])
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
-        """Find which label counts on one call, given its labels in the order of the log; None where
-        none does.
-
-        More labels never take a verdict away, they only change it.
-        """
+        """Find what is learned of one call from its labels in the order of the log; None where none
+        counts."""
         found = self.counting(given)
         return None if found is None else found.label
 
     def counting(self, given: Sequence[Given]) -> Given | None:
         """Choose the label that is the verdict."""
-        newest = {label.source: label for label in given if label.weight > 0.0}
-        counting = [label for label in newest.values() if label.kind in self.precedence]
-        if not counting:
-            return None
-        return min(counting, key=self._order)
-
-    def _order(self, label: Given) -> tuple[int, float]:
-        return self.precedence.index(label.kind), label.value
+        return counting(given, self.precedence)
 
 
 @dataclass(frozen=True, slots=True)

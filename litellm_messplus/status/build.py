@@ -7,8 +7,9 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.response_bias import Audit
-from litellm_messplus.status import queries, summed
+from litellm_messplus.status import queries
 from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
@@ -19,6 +20,7 @@ from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
     Sources,
+    all_sources,
     judge_alerts,
     judge_status,
     judging,
@@ -27,7 +29,7 @@ from litellm_messplus.status.labels import (
     sources,
 )
 from litellm_messplus.status.limits import LimitFigures, limits_status, read_limits
-from litellm_messplus.status.queries import Calls, Key, Newest, Start, Totals, judged_calls
+from litellm_messplus.status.queries import Key, Newest, Start, judged_calls
 from litellm_messplus.status.report import (
     CandidateStatus,
     KeyStatus,
@@ -35,13 +37,12 @@ from litellm_messplus.status.report import (
     LevelStatus,
     LiveLevel,
     LiveLevels,
-    Overhead,
     Source,
     Status,
     WindowStatus,
 )
 from litellm_messplus.status.switches import read_switches
-from litellm_messplus.status.windows import best_single, overheads, window_status
+from litellm_messplus.status.windows import Calls, best_single, calls_of_candidates, window_status
 from litellm_messplus.store.audits import audits
 from litellm_messplus.store.candidates import LoggedChange, newest_changes
 from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
@@ -60,10 +61,8 @@ HEAVIEST_KEYS = 10
 class Span:
     """The figures of the log over all requests, or over the newest, by zoo and service level."""
 
-    totals: Mapping[Key, Totals] = field(default_factory=dict)
-    without_cost: Mapping[Key, int] = field(default_factory=dict)
+    totals: Mapping[Key, Tally] = field(default_factory=dict)
     sources: Mapping[Key, Sources] = field(default_factory=dict)
-    overheads: Mapping[Key, Overhead] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
         return Rows(
             overall=await _overall(connection),
             last=await _last(connection, start),
-            calls=await summed.calls_of_candidates(connection),
+            calls=await calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
             audits=await audits(connection),
@@ -142,19 +141,15 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
 
 async def _overall(connection: AsyncConnection) -> Span:
     return Span(
-        totals=await summed.totals(connection),
-        without_cost=await summed.calls_without_cost(connection),
-        sources=await summed.sources(connection),
-        overheads=await summed.overheads(connection),
+        totals=await queries.totals(connection),
+        sources=await all_sources(connection),
     )
 
 
 async def _last(connection: AsyncConnection, start: Start) -> Span:
     return Span(
         totals=await queries.totals(connection, start),
-        without_cost=await queries.calls_without_cost(connection, start),
         sources=await sources(connection, start),
-        overheads=await overheads(connection, start),
     )
 
 
@@ -289,18 +284,12 @@ def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) 
     if newest is not None:
         return newest.alpha
     totals = rows.overall.totals.get(key)
-    return None if totals is None else totals.mean_alpha
+    return None if totals is None else totals.promised
 
 
 def _window(key: Key, span: Span, alpha: float) -> WindowStatus:
     totals = span.totals.get(key)
-    return window_status(
-        totals,
-        span.without_cost.get(key, 0),
-        alpha,
-        labels_of(span.sources.get(key, ()), totals),
-        span.overheads.get(key),
-    )
+    return window_status(totals, alpha, labels_of(span.sources.get(key, ()), totals))
 
 
 def _price(live: LiveLevel | None, newest: Newest | None) -> float | None:

@@ -4,20 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import RenderableType
-from sqlalchemy import case, column, func, select, table
+from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.status.queries import window_start, within
+from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import requests
 from litellm_messplus.terminal import Rows, numbers, whole
 
 NEWEST = 2_000
 """Requests of each service level that are read: the status takes the same time on any log."""
-
-_OUTCOMES = table("request_outcomes", *map(column, ("request_id", "served", "served_cost", "cost")))
-"""The view, as far as it is read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class ConversationStatus:
 
 async def read_conversations(connection: AsyncConnection) -> tuple[ConversationStatus, ...]:
     """Read the newest requests of every service level, as far as they are of conversations."""
-    asked, found = requests.c, _OUTCOMES.c
+    asked, found = requests.c, outcomes.c
     begins = case((asked.conversation == asked.request_id, 1), else_=0)
     turns = within(
         select(
@@ -63,7 +61,7 @@ async def read_conversations(connection: AsyncConnection) -> tuple[ConversationS
             .over(partition_by=asked.line, order_by=(asked.turn, asked.position))
             .label("served_before"),
         )
-        .select_from(_OUTCOMES)
+        .select_from(outcomes)
         .join(requests, asked.request_id == found.request_id)
         .where(asked.conversation.is_not(None)),
         found.request_id,

@@ -8,16 +8,16 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import is_thin
+from litellm_messplus.figures.tally import Tally, interval_of, share
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
 from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.queries import VERDICTS, Key, Start, Totals, within
+from litellm_messplus.status.queries import Key, Start, within
 from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
-from litellm_messplus.status.windows import interval_of, share
 from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.sum_tables import grading_sums
+from litellm_messplus.store.sum_tables import grading_sums, label_sums, verdicts
 from litellm_messplus.store.tables import gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
@@ -62,12 +62,25 @@ async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Source
     return {key: by_strength(given) for key, given in found.items()}
 
 
+async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
+    """Read the sources over all requests, from the sums; the strongest kind first."""
+    of = label_sums.c
+    each = (of.zoo, of.service_level, of.kind, of.source)
+    labelled = func.sum(of.labelled)
+    sums = (of.satisfaction, of.satisfaction_squared, of.counting)
+    query = select(*each, labelled, *map(func.sum, sums)).group_by(*each).having(labelled > 0)
+    found: dict[Key, list[Given]] = {}
+    for zoo, level, kind, *figures in await connection.execute(query):
+        found.setdefault((zoo, level), []).append(Given(LabelKind(kind), *figures))
+    return {key: by_strength(given) for key, given in found.items()}
+
+
 def by_strength(given: Iterable[Given]) -> Sources:
     """Sort by kind, the strongest first."""
     return tuple(sorted(given, key=_order))
 
 
-def labels_of(found: Sources, totals: Totals | None) -> Labels:
+def labels_of(found: Sources, totals: Tally | None) -> Labels:
     """Sum the labels up for the report."""
     labelled, requests = (totals.labelled, totals.requests) if totals else (0, 0)
     return Labels(labelled, share(labelled, requests), tuple(map(_rate, found)))
@@ -97,7 +110,7 @@ def _given() -> Select[Any]:
 
 
 def _counting() -> Select[Any]:
-    return _on_served(VERDICTS, func.count(), by=(VERDICTS.c.source,))
+    return _on_served(verdicts, func.count(), by=(verdicts.c.source,))
 
 
 def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:

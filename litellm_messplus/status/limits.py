@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Interval, wilson
 from litellm_messplus.figures.shown import LEVEL, described
+from litellm_messplus.figures.tally import tallies
 from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.routing.limits import LATE_SHARE, allowed_share
 from litellm_messplus.status.alerts import AlertKind
@@ -117,13 +118,10 @@ async def _late(
 
 
 async def _spent(connection: AsyncConnection, now: datetime) -> dict[Key, float]:
-    found = request_sums.c
-    query = (
-        select(found.zoo, found.service_level, func.sum(found.cost))
-        .where(found.day == now.date())
-        .group_by(found.zoo, found.service_level)
-    )
-    return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
+    is_today = request_sums.c.day == now.date()
+    level = ("zoo", "service_level")
+    found = await tallies(connection, *level, source=request_sums, where=is_today)
+    return {(zoo, name): tally.cost for (zoo, name), tally in found.items()}
 
 
 # What is shown of it.

@@ -1,37 +1,31 @@
-"""What the status asks the log of its newest requests, by zoo and service level. `docs/status.md`
-shows the SQL.
+"""What the status asks of the requests, by zoo and service level. `docs/status.md` shows the SQL.
 
-Every query goes back a bounded way along an index, from the newest position of each service level,
-however long the log is. Which levels there are, the sums know. What is of the whole time is in
-`summed`. Runs alike on SQLite and Postgres."""
+Every query of the log goes back a bounded way along an index, from the newest position of each
+service level, however long the log is. Which levels there are, the sums know, and what all requests
+came to. Runs alike on SQLite and Postgres."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
-    Integer,
     Select,
     Subquery,
     case,
-    cast,
-    column,
-    exists,
     false,
     func,
     null,
     or_,
     select,
-    table,
     true,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
+from litellm_messplus.store.tables import calls, requests
 
 # What the calibration asks the log: the newest judged calls, and what was predicted of them.
 
@@ -52,7 +46,7 @@ async def judged_calls(
     Reads ``count`` + ``warm_up`` calls at the most, however long the log is.
     """
     verdict = _verdicts().limit(count + warm_up).subquery("verdict")
-    oldest_left_out = _verdicts().with_only_columns(VERDICTS.c.position).offset(count).limit(1)
+    oldest_left_out = _verdicts().with_only_columns(verdicts.c.position).offset(count).limit(1)
     scored_after = func.coalesce(oldest_left_out.scalar_subquery(), 0)
     query = (
         select(
@@ -92,8 +86,8 @@ def _verdicts() -> Select[Any]:
     """Query the label that counts of each call, the newest first: found along the index of
     positions."""
     return select(
-        VERDICTS.c.call_id, VERDICTS.c.position, VERDICTS.c.value, VERDICTS.c.weight
-    ).order_by(VERDICTS.c.position.desc())
+        verdicts.c.call_id, verdicts.c.position, verdicts.c.value, verdicts.c.weight
+    ).order_by(verdicts.c.position.desc())
 
 
 RECENT_DECISIONS = 20
@@ -103,58 +97,6 @@ Key = tuple[str, str]
 """Zoo and service level."""
 Start = Mapping[Key, int]
 """The position of each service level's first request in a window."""
-
-OUTCOMES = table(
-    "request_outcomes",
-    *map(column, ("request_id", "zoo", "service_level", "alpha", "status", "counted_with")),
-    *map(column, ("satisfaction", "satisfaction_weight")),
-    *map(column, ("served_cost", "exploration_cost", "cost", "cost_largest")),
-    column("is_exploration", Boolean),
-)
-VERDICTS = table("verdicts", *map(column, ("call_id", "source", "value", "weight", "position")))
-"""The views, as far as they are read here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Sums over requests, of which the promise ``counted`` as many: all, or those that began a
-    conversation. Of the ``labelled`` ones, by any source, some are ``answered``: they have
-    a verdict, as a label counts. ``rate`` and ``mean_alpha`` weigh each verdict, and ``effective``
-    is how many equal ones say as much. ``priced`` requests have a served call of known cost;
-    ``compared`` ones succeeded at a known cost, and what the largest would have cost is known
-    too."""
-
-    requests: int
-    counted: int
-    labelled: int
-    answered: int
-    effective: float
-    rate: float | None
-    mean_alpha: float | None
-    cost: float
-    priced: int
-    priced_cost: float
-    explorations: int
-    exploration_cost: float
-    compared: int
-    compared_cost: float
-    compared_cost_largest: float
-
-    @property
-    def unit(self) -> str:
-        """Name what the promise counts."""
-        return "requests" if self.counted == self.requests else "conversations"
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """The successful calls of one candidate, in any role."""
-
-    candidate: str
-    labelled: int
-    effective: float
-    rate: float | None
-    mean_cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,45 +110,16 @@ class Newest:
     largest: str
 
 
-async def totals(connection: AsyncConnection, start: Start) -> dict[Key, Totals]:
-    """Sum up the requests of a window."""
-    found = OUTCOMES.c
-    is_labelled = exists().where(labels.c.call_id == found.request_id + ".0")
-    known, weight = found.served_cost.is_not(None), found.satisfaction_weight
-    compared = known & (found.status == "success") & found.cost_largest.is_not(None)
-    query = select(
-        found.zoo,
-        found.service_level,
-        func.count(),
-        func.count(case((found.counted_with.is_(null()), 1))),
-        func.count(case((weight.is_not(None) | is_labelled, 1))),
-        func.count(found.satisfaction),
-        effective(weight),
-        mean(found.satisfaction, weight),
-        _promised(found.alpha, weight),
-        func.sum(found.cost),
-        func.count(found.served_cost),
-        func.coalesce(func.sum(case((known, found.cost))), 0.0),
-        func.sum(cast(found.is_exploration, Integer)),
-        func.sum(found.exploration_cost),
-        func.count(case((compared, 1))),
-        func.coalesce(func.sum(case((compared, found.cost))), 0.0),
-        func.coalesce(func.sum(case((compared, found.cost_largest))), 0.0),
-    ).group_by(found.zoo, found.service_level)
-    query = within(query, found.request_id, start)
-    return {(row[0], row[1]): Totals(*row[2:]) for row in await connection.execute(query)}
-
-
-async def calls_without_cost(connection: AsyncConnection, start: Start) -> dict[Key, int]:
-    """Count successful calls of the window whose cost nobody stated, exploration calls too."""
-    query = (
-        select(requests.c.zoo, requests.c.service_level, func.count())
-        .select_from(calls.join(requests, requests.c.request_id == calls.c.request_id))
-        .where(calls.c.status == "success", calls.c.cost.is_(None))
-        .group_by(requests.c.zoo, requests.c.service_level)
-    )
-    query = within(query, calls.c.request_id, start)
-    return {(row[0], row[1]): row[2] for row in await connection.execute(query)}
+async def totals(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Tally]:
+    """Add up the requests of a window, from their outcomes; without one all requests, from the
+    sums, which know those that have left the log too."""
+    level = ("zoo", "service_level")
+    if start is None:
+        found = await tallies(connection, *level, source=request_sums)
+    else:
+        newest = outcomes.c.request_id.in_(select(requests.c.request_id).where(is_since(start)))
+        found = await tallies(connection, *level, source=outcomes, where=newest)
+    return {(zoo, name): tally for (zoo, name), tally in found.items()}
 
 
 LONG_AGO = 10_000
@@ -292,25 +205,6 @@ def _levels() -> Subquery:
     """Query every service level that was ever asked for."""
     found = request_sums.c
     return select(found.zoo, found.service_level).distinct().subquery("levels")
-
-
-def mean(value: Any, weight: Any) -> Any:
-    """Average values that weigh differently; rows without a weight are left out, and NULL is of
-    none."""
-    return func.sum(weight * value) / func.sum(weight)
-
-
-def effective(weight: Any) -> Any:
-    """Return how many equal weights say as much as these; 0 of none."""
-    found = func.sum(weight) * func.sum(weight) / func.sum(weight * weight)
-    return func.coalesce(found, 0.0)
-
-
-def _promised(alpha: Any, weight: Any) -> Any:
-    """Return the mean; where all are the same, that very number, which a mean would only round."""
-    known = case((weight.is_not(None), alpha))
-    lowest = func.min(known)
-    return case((lowest == func.max(known), lowest), else_=mean(alpha, weight))
 
 
 def within(query: Select[Any], request_id: Any, start: Start) -> Select[Any]:

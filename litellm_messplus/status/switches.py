@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.words import around, figure, percent, percent_around
-from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
@@ -65,7 +64,7 @@ async def read_switches(
                 watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
-        told, log = None, ObservedLog(database, zoo, sorted(levels[zoo]), Rule())
+        told, log = None, ObservedLog(database, zoo, sorted(levels[zoo]))
         if zoo in watched:
             told = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
         changes = await zoo_modes.history(database, zoo, CHANGES)

@@ -1,12 +1,20 @@
 """Sums of requests into the status of a window: what was kept, at what cost."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.interval import Interval, is_thin, points_below, verdict, wilson
-from litellm_messplus.status.queries import Calls, Key, Start, Totals, within
+from litellm_messplus.figures.interval import (
+    Interval,
+    effective,
+    is_thin,
+    points_below,
+    verdict,
+)
+from litellm_messplus.figures.tally import Tally, interval_of, share
+from litellm_messplus.status.queries import Key
 from litellm_messplus.status.report import (
     BestSingle,
     BestSingleState,
@@ -18,54 +26,40 @@ from litellm_messplus.status.report import (
     Savings,
     WindowStatus,
 )
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.sum_tables import call_sums
 
 
-def window_status(
-    totals: Totals | None,
-    without_cost: int,
-    alpha: float,
-    labels: Labels,
-    overhead: Overhead | None,
-) -> WindowStatus:
-    """Describe the requests that ``totals`` sums up, None for no requests; ``alpha`` is of now."""
+def window_status(found: Tally | None, alpha: float, labels: Labels) -> WindowStatus:
+    """Describe the requests that were added up, None for no requests; ``alpha`` is of now."""
+    tally = found or Tally()
     return WindowStatus(
-        satisfaction=_satisfaction(totals, alpha),
+        satisfaction=_satisfaction(tally, alpha),
         labels=labels,
-        cost=_cost(totals, without_cost),
-        exploration=_exploration(totals),
-        savings=_savings(totals),
-        overhead=overhead,
+        cost=_cost(tally),
+        exploration=_exploration(tally),
+        savings=_savings(tally),
+        overhead=_overhead(tally),
     )
 
 
-def _satisfaction(totals: Totals | None, alpha: float) -> Satisfaction:
-    counted, answered = (totals.counted, totals.answered) if totals else (0, 0)
-    unit = totals.unit if totals else "requests"
-    rate = totals.rate if totals else None
-    promised = totals.mean_alpha if totals and totals.mean_alpha is not None else alpha
-    effective = totals.effective if totals else 0.0
-    interval = interval_of(rate, effective)
+def _satisfaction(tally: Tally, alpha: float) -> Satisfaction:
+    promised = tally.promised if tally.promised is not None and tally.judged else alpha
+    effective, interval = tally.effective, tally.interval
     return Satisfaction(
-        requests=counted,
-        answered=answered,
-        answered_share=share(answered, counted),
+        requests=tally.counted,
+        answered=tally.judged,
+        answered_share=share(tally.judged, tally.counted),
         effective=effective,
         promised=promised,
-        rate=rate,
+        rate=tally.rate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         verdict=verdict(interval, promised),
         is_thin=is_thin(interval, effective),
-        evidence=evidence(interval, answered, counted, effective, unit),
+        evidence=evidence(interval, tally.judged, tally.counted, effective, tally.unit),
         kept_within_points=points_below(interval, promised),
-        unit=unit,
+        unit=tally.unit,
     )
-
-
-def interval_of(rate: float | None, count: float) -> Interval | None:
-    """Compute the interval around a mean that the database made; None of no verdicts."""
-    return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
 
 
 def evidence(
@@ -83,49 +77,91 @@ def evidence(
     return f"not enough evidence: {told}{width}"
 
 
-def _cost(totals: Totals | None, without_cost: int) -> Cost:
-    if totals is None or totals.priced == 0:
-        known = totals.cost if totals and totals.cost > 0.0 else None
-        return Cost(total=known, per_request=None, calls_without_cost=without_cost)
-    return Cost(totals.cost, totals.priced_cost / totals.priced, without_cost)
+def _cost(tally: Tally) -> Cost:
+    total = tally.cost if tally.priced or tally.cost > 0.0 else None
+    return Cost(total, tally.cost_per_request, tally.unstated)
 
 
-def _exploration(totals: Totals | None) -> Exploration:
-    if totals is None:
-        return Exploration(requests=0, share=None, cost=0.0, cost_share=None)
+def _exploration(tally: Tally) -> Exploration:
     return Exploration(
-        requests=totals.explorations,
-        share=share(totals.explorations, totals.requests),
-        cost=totals.exploration_cost,
-        cost_share=share(totals.exploration_cost, totals.cost),
+        requests=tally.explorations,
+        share=share(tally.explorations, tally.requests),
+        cost=tally.exploration_cost,
+        cost_share=share(tally.exploration_cost, tally.cost),
     )
 
 
-def _savings(totals: Totals | None) -> Savings | None:
-    if totals is None or totals.compared == 0:
+def _savings(tally: Tally) -> Savings | None:
+    if tally.compared == 0:
         return None
-    saved = totals.compared_cost_largest - totals.compared_cost
     return Savings(
-        requests=totals.compared,
-        cost_largest=totals.compared_cost_largest,
-        saved=saved,
-        saved_share=share(saved, totals.compared_cost_largest),
+        requests=tally.compared,
+        cost_largest=tally.compared_cost_largest,
+        saved=tally.saved,
+        saved_share=tally.saved_share,
     )
 
 
-def share(part: float, whole: float) -> float | None:
-    """Divide a part by the whole; None where there is none."""
-    return part / whole if whole else None
+def _overhead(tally: Tally) -> Overhead | None:
+    """Return what predicting and deciding took beside the calls themselves, on average."""
+    timed = tally.timed
+    if timed == 0:
+        return None
+    predicting, call = tally.predicting_seconds / timed, tally.call_seconds / timed
+    # Both are measured by one clock, but rounded.
+    deciding = max(tally.deciding_seconds / timed, 0.0)
+    whole = predicting + deciding + call or 1.0
+    return Overhead(
+        timed, tally.late, predicting, deciding, call,
+        predicting / whole, deciding / whole, call / whole, share(tally.joules, tally.metered),
+    )  # fmt: skip
 
 
 # The best single model that would have met alpha: an estimate from the calls that were judged.
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The successful calls of one candidate, in any role."""
+
+    candidate: str
+    labelled: int
+    effective: float
+    rate: float | None
+    mean_cost: float | None
+
+
+async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Calls]]:
+    """Sum up every candidate's calls, the served and the exploration calls together; what LiteLLM's
+    cache repeated was no call."""
+    of = call_sums.c
+    each = (of.zoo, of.service_level, of.candidate)
+    sums = ("judged", "weight", "weight_squared", "weighted_satisfaction", "priced", "priced_cost")
+    query = (
+        select(*each, *(func.sum(of[name]).label(name) for name in sums))
+        .where(of.own > 0)
+        .group_by(*each)
+        .order_by(of.candidate)
+    )
+    found: dict[Key, list[Calls]] = {}
+    for row in await connection.execute(query):
+        calls = Calls(
+            row.candidate,
+            row.judged,
+            effective(row.weight, row.weight_squared),
+            share(row.weighted_satisfaction, row.weight),
+            share(row.priced_cost, row.priced),
+        )
+        found.setdefault((row.zoo, row.service_level), []).append(calls)
+    return found
+
 
 ENOUGH_LABELLED = 30
 """Verdicts below which a model is not considered: three happy users make no model good."""
 
 
 def best_single(
-    calls: Sequence[Calls], candidates: Sequence[str], totals: Totals | None, alpha: float
+    calls: Sequence[Calls], candidates: Sequence[str], totals: Tally | None, alpha: float
 ) -> BestSingle:
     """Find the cheapest model whose mean verdict is at least ``alpha``, and what it would have
     cost.
@@ -153,7 +189,7 @@ def best_single(
 
 
 def _found(
-    best: Calls, price: float, totals: Totals | None, unjudged: tuple[str, ...]
+    best: Calls, price: float, totals: Tally | None, unjudged: tuple[str, ...]
 ) -> BestSingle:
     requests = totals.priced if totals else 0
     cost = price * requests
@@ -181,47 +217,3 @@ def _left_out(unjudged: Sequence[str]) -> str:
     if not unjudged:
         return ""
     return f"; fewer than {ENOUGH_LABELLED} verdicts or no known cost: {', '.join(unjudged)}"
-
-
-# What predicting and deciding take beside the calls themselves.
-
-
-async def overheads(connection: AsyncConnection, start: Start) -> dict[Key, Overhead]:
-    """Average the overheads over the requests of a window."""
-    asked = requests.c
-    predicting = func.coalesce(asked.encode_seconds, 0.0)
-    query = (
-        select(
-            asked.zoo,
-            asked.service_level,
-            func.count(),
-            func.sum(case((asked.encode_seconds.is_(None), 1), else_=0)),
-            func.avg(predicting),
-            func.avg(asked.decision_seconds - predicting),
-            func.avg(calls.c.seconds),
-            func.avg(asked.encode_joules),
-        )
-        .select_from(calls)
-        .join(requests, asked.request_id == calls.c.request_id)
-        .where(calls.c.role == "served", calls.c.seconds.is_not(None))
-        .group_by(asked.zoo, asked.service_level)
-    )
-    query = within(query, calls.c.request_id, start)
-    return {(row[0], row[1]): overhead(*row[2:]) for row in await connection.execute(query)}
-
-
-def overhead(
-    requests: int,
-    late: int,
-    predicting: float,
-    deciding: float,
-    call: float,
-    joules: float | None,
-) -> Overhead:
-    """Build the overhead for the report: of so many requests, the means of what each part took."""
-    deciding = max(deciding, 0.0)  # both are measured by one clock, but rounded
-    whole = predicting + deciding + call or 1.0
-    return Overhead(
-        requests, late, predicting, deciding, call,
-        predicting / whole, deciding / whole, call / whole, joules,
-    )  # fmt: skip

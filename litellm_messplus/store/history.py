@@ -4,21 +4,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Boolean, RowMapping, column, or_, select, table, true, union
+from sqlalchemy import RowMapping, or_, select, true, union
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import CallRecord
 from litellm_messplus.store.rows import storable
+from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import calls, labels, log_head, requests
 from litellm_messplus.vocabulary import CallStatus
 
-OUTCOME = table(
-    "request_outcomes",
-    *map(column, ("request_id", "served", "status", "satisfaction", "satisfaction_weight")),
-    *map(column, ("satisfaction_kind", "cost", "cost_largest")),
-    column("is_measured", Boolean()),
-)
-"""The view, as far as it is read here."""
 KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
 """Pruned requests are gone, also while their rows are still being deleted."""
 MOST_LABELS = 200
@@ -114,7 +108,7 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
         of_request = calls.c.request_id == request_id
         return History(
             request=found[0],
-            outcome=(await rows(select(OUTCOME).where(OUTCOME.c.request_id == request_id)))[0],
+            outcome=(await rows(select(outcomes).where(outcomes.c.request_id == request_id)))[0],
             calls=await rows(select(calls).where(of_request).order_by(calls.c.call_id)),
             labels=(
                 await rows(

@@ -1,5 +1,5 @@
 """Appending to the log: every record gets the next position, and every request the next number of
-its service level, in one transaction a batch. The sums over the log change with it."""
+its service level, in one transaction a batch. What follows from the log changes with it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
+from litellm_messplus.learning.logged import remembered
+from litellm_messplus.learning.projections import project
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -20,11 +22,10 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
 )
-from litellm_messplus.store import database, notices, summaries, tables
+from litellm_messplus.store import database, notices, tables
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.rows import Row, row_of
 from litellm_messplus.store.side_tables import log_base
-from litellm_messplus.store.summaries import remembered
 from litellm_messplus.store.tables import candidate_events, log_head, requests
 
 TABLE_OF = {
@@ -153,10 +154,9 @@ async def _append(
             connection, rows_of.get(requests, ()), before, is_pruned=is_pruned
         )
         recent = remembered(engine.sync_engine)
-        changed, known = await summaries.difference(connection, rows_of, recent.take(before))
+        known = await project(connection, rows_of, recent.take(before))
         for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
-        await summaries.add(connection, changed)
         if file is not None:
             file.check()
     recent.keep(known, ends.head)

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, or_, 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.side_tables import log_base
+from litellm_messplus.store.sum_tables import outcomes, verdicts
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -29,6 +30,9 @@ SPAN = 20_000
 CHUNK = 100
 """Requests, lessons or changes, deleted in one transaction: labels wait for it on SQLite."""
 ABOUT_REQUESTS = (calls, labels, gradings, call_energy)
+FOLLOWING = (outcomes, verdicts)
+"""Tables of what follows from these: their rows go with the requests, and are no part of the
+log."""
 BY_THEMSELVES = (requests, lessons, candidate_events)
 """Tables whose rows go by their own position."""
 PRUNED = (requests, *ABOUT_REQUESTS, lessons, candidate_events)
@@ -97,6 +101,8 @@ async def delete_some(engine: AsyncEngine, part: Part) -> int:
             continue
         async with engine.begin() as connection:
             deleted = 0
+            for other in FOLLOWING if table is requests else ():
+                await connection.execute(delete(other).where(other.c.request_id.in_(chosen)))
             for other in about:
                 of_these = delete(other).where(other.c.request_id.in_(chosen))
                 deleted += (await connection.execute(of_these)).rowcount

@@ -2,7 +2,7 @@
 
 The number of a migration alone does not say what it made: a checkout may have had another text
 under the same number. So the database keeps the digest of each migration that made it, and the
-version that applied it. A database from before it kept them is compared itself, table by table.
+version that applied it. What a migration leads to is compared itself, table by table.
 """
 
 import hashlib
@@ -60,8 +60,9 @@ def newest() -> str:
 # What a database says of those that made it.
 
 WHAT_TO_DO = (
-    "upgrade litellm-messplus to the version that wrote it, or restore a backup that this version "
-    "wrote (docs/upgrade.md)"
+    "go on with the version that wrote it, restore a backup that this version wrote, or export it "
+    "with that version (`messplus prune --before DATE --to FOLDER`) and begin with a new database "
+    "(docs/upgrade.md)"
 )
 
 

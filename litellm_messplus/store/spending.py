@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.tables import requests
 from litellm_messplus.switching.modes import BEFORE_SUFFIX
@@ -35,21 +36,23 @@ async def label_costs(
 ) -> dict[str, LabelCosts]:
     """Read the costs by zoo; zoos without a request are left out."""
     judged = {row[0]: tuple(row[1:]) for row in await connection.execute(_judging(today))}
-    found = request_sums.c
-    saved = found.compared_cost_largest - found.compared_cost + found.exploration_cost
-    query = select(
-        found.zoo,
-        func.sum(found.requests),
-        func.coalesce(func.sum(saved), 0.0),
-        func.sum(found.exploration_cost),
-        _on(today, found.exploration_cost),
-        _on(today, found.compared_cost_largest),
-        _on(yesterday, found.compared_cost_largest),
-    ).group_by(found.zoo)
-    return {
-        row[0]: LabelCosts(*row[1:], *judged.get(row[0], (0.0, 0.0)))
-        for row in await connection.execute(query)
-    }
+    whole = await tallies(connection, "zoo", source=request_sums)
+    is_recent = request_sums.c.day.in_((today, yesterday))
+    days = await tallies(connection, "day", "zoo", source=request_sums, where=is_recent)
+    found = {}
+    for (zoo,), tally in whole.items():
+        now, before = days.get((today, zoo), Tally()), days.get((yesterday, zoo), Tally())
+        found[zoo] = LabelCosts(
+            requests=tally.requests,
+            saved=tally.saved + tally.compared_exploration_cost,
+            unseen=tally.exploration_cost,
+            unseen_today=now.exploration_cost,
+            largest_today=now.compared_cost_largest,
+            largest_before=before.compared_cost_largest,
+            judging=judged.get(zoo, (0.0, 0.0))[0],
+            judging_today=judged.get(zoo, (0.0, 0.0))[1],
+        )
+    return found
 
 
 async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> datetime | None:
@@ -75,16 +78,9 @@ def _judging(today: date) -> Any:
     ).group_by(found.zoo)
 
 
-def _on(day: date, figure: Any) -> Any:
-    return func.coalesce(func.sum(case((request_sums.c.day == day, figure))), 0.0)
-
-
 async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:
     """Read what unseen calls cost on a day, by zoo, of requests that were served as before."""
     found = request_sums.c
-    query = (
-        select(found.zoo, func.sum(found.exploration_cost))
-        .where(found.day == day, found.service_level.endswith(BEFORE_SUFFIX))
-        .group_by(found.zoo)
-    )
-    return {row[0]: row[1] for row in await connection.execute(query)}
+    is_before = (found.day == day) & found.service_level.endswith(BEFORE_SUFFIX)
+    sampled = await tallies(connection, "zoo", source=request_sums, where=is_before)
+    return {zoo: tally.exploration_cost for (zoo,), tally in sampled.items()}

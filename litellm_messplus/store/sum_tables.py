@@ -1,11 +1,76 @@
-"""Tables of sums by day and by hour, written together with the log: the status reads them."""
+"""Tables of what follows from the log: verdicts, outcomes, and sums by day and by hour. Written
+together with the log, and read in its place."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Date, Float, Integer, String, Table
+from sqlalchemy import BigInteger, Boolean, Column, Date, Float, Integer, String, Table
 
-from litellm_messplus.store.columns import Position, key, metadata, optional, required
+from litellm_messplus.figures.tally import COUNTS, FIGURES
+from litellm_messplus.store.columns import (
+    Position,
+    UtcDateTime,
+    key,
+    metadata,
+    optional,
+    required,
+)
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    key("call_id", String(80), "The call that is judged."),
+    required("label_id", String(64), "The label that counts."),
+    required("request_id", String(64), "The request of that call.", index=True),
+    required("position", Position, "The label's place in the log.", unique=True),
+    required("created_at", UtcDateTime, "When the label was given, UTC."),
+    required("kind", String(16), "`feedback`, `check`, `judge` or `implicit`."),
+    required("source", String(64), "Who judged: its kind, for a check a colon and its name."),
+    required("value", Float, "Satisfaction from 0 to 1."),
+    required("weight", Float, "How much it counts."),
+    optional(
+        "probability",
+        Float,
+        "The probability of the draw that bought it: it stands for one divided by that many "
+        "requests. NULL where no draw did.",
+    ),
+    comment="The label of each call that counts, written together with the log.",
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    key("request_id", String(64), "Our own id of the request."),
+    required("position", Position, "Place in the log.", unique=True),
+    required("day", Date, "The date of the request, UTC."),
+    required("hour", Integer, "The hour of that day, UTC, from 0."),
+    required("zoo", String(255), "The `model_name` that was asked for."),
+    required("service_level", String(255), "The promise."),
+    required("alpha", Float, "The share promised at that time."),
+    required("arm", String(16), "`routed`, or `before`: served as before."),
+    required("counts", Boolean, "Whether it counts itself, or for its conversation."),
+    required("is_exploration", Boolean, "Whether something else was tried."),
+    required("queue", Float, "The virtual queue at the decision."),
+    optional("encode_seconds", Float, "How long the features took; NULL where they came too late."),
+    required("deciding_seconds", Float, "How long else the decision took."),
+    optional("encode_joules", Float, "Energy of the features; NULL where not measured."),
+    required("exploration_cost", Float, "What the exploration calls cost, as far as it is known."),
+    required("cost", Float, "What all calls cost, as far as it is known."),
+    required("unstated", Integer, "Successful calls whose cost nobody stated at their end."),
+    optional("served", String(255), "The candidate that served; NULL before the call has ended."),
+    optional("status", String(16), "`success` or `failure`; NULL before the call has ended."),
+    optional("failure", String(16), "Who failed; NULL where nobody did, or it is unknown."),
+    optional("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
+    optional("seconds", Float, "How long the served call took."),
+    optional("served_cost", Float, "What the served call cost: measured, else as stated."),
+    optional("cost_largest", Float, "What the largest candidate alone would have cost."),
+    required("is_measured", Boolean, "Whether the energy of the served call was measured."),
+    required("is_labelled", Boolean, "Whether the served call has a label, counting or not."),
+    optional("satisfaction", Float, "The value of the verdict on the served call."),
+    optional("satisfaction_weight", Float, "How many requests that verdict stands for."),
+    optional("satisfaction_kind", String(16), "Its kind."),
+    comment="What each request came to, one row a request, written together with the log.",
+)
 
 
 def of_promise(whose: str) -> Iterator[Column[Any]]:
@@ -16,21 +81,10 @@ def of_promise(whose: str) -> Iterator[Column[Any]]:
     yield key("service_level", String(255), "The promise.")
 
 
-def of_verdicts() -> Iterator[Column[Any]]:
-    """Yield what verdicts on requests add up to."""
-    yield required("weight", Float, "Sum of the verdicts' weights.")
-    yield required("weight_squared", Float, "Sum of the squares of these weights.")
-    yield required("weighted_satisfaction", Float, "Sum of weight times satisfaction.")
-
-
-def of_comparison() -> Iterator[Column[Any]]:
-    """Yield what savings are worked out from."""
-    known = "Successful requests of known cost, the largest's being known too."
-    yield required("compared", Integer, known)
-    yield required("compared_cost", Float, "What those cost, explorations included.")
-    yield required(
-        "compared_cost_largest", Float, "What they would have cost at the largest alone."
-    )
+def of_tally() -> Iterator[Column[Any]]:
+    """Yield a column for each figure of a `Tally`."""
+    for name, figure in FIGURES.items():
+        yield required(name, Integer if name in COUNTS else Float, figure.comment)
 
 
 request_sums = Table(
@@ -38,30 +92,20 @@ request_sums = Table(
     metadata,
     *of_promise("its requests"),
     key("alpha", Float, "The share promised at that time."),
-    required("requests", Integer, "Requests decided."),
-    required(
-        "counted",
-        Integer,
-        "What the promise counts: those requests, or the conversations that they began.",
-    ),
-    required("labelled", Integer, "Those with a label of any source, whether it counts or not."),
-    required("answered", Integer, "Those with a verdict."),
-    *of_verdicts(),
-    required("cost", Float, "What all cost as far as it is known, explorations included."),
-    required("priced", Integer, "Requests whose served call has a known cost."),
-    required("priced_cost", Float, "What those cost, explorations included."),
-    required("explorations", Integer, "Requests on which something else was tried."),
-    required("exploration_cost", Float, "What the exploration calls cost."),
-    *of_comparison(),
-    required("timed", Integer, "Requests whose served call has ended after a known time."),
-    required("late", Integer, "Those of the timed whose features came too late."),
-    required("predicting_seconds", Float, "What the features of the timed took."),
-    required("deciding_seconds", Float, "What else their decisions took."),
-    required("call_seconds", Float, "What their served calls took."),
-    required("metered", Integer, "Those of the timed whose features' energy was measured."),
-    required("joules", Float, "That energy."),
+    *of_tally(),
     comment="Requests added up by day and promise, written together with the log: the status is "
     "read from here.",
+)
+
+hourly_request_sums = Table(
+    "hourly_request_sums",
+    metadata,
+    *of_promise("its requests"),
+    key("hour", Integer, "The hour of that day, UTC, from 0."),
+    key("alpha", Float, "The share promised at that time."),
+    *of_tally(),
+    comment="Requests added up by hour and promise, written together with the log, for the page's "
+    "charts.",
 )
 
 call_sums = Table(
@@ -77,7 +121,6 @@ call_sums = Table(
     required("calls_without_cost", Integer, "Calls whose cost is unknown."),
     optional("prompt_tokens", BigInteger, "Tokens read; NULL where nobody knows."),
     optional("completion_tokens", BigInteger, "Tokens written; NULL where nobody knows."),
-    required("unstated", Integer, "Successful calls whose cost nobody stated at their end."),
     required("own", Integer, "A model's own answers: successful, and not repeated by a cache."),
     required("priced", Integer, "Own answers of known cost."),
     required("priced_cost", Float, "What those cost."),
@@ -115,22 +158,6 @@ grading_sums = Table(
     required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
     optional("newest_graded", Position, "Place in the log of the newest answered as it should."),
     comment="Gradings added up by day and judge, written together with the log.",
-)
-
-hourly_request_sums = Table(
-    "hourly_request_sums",
-    metadata,
-    *of_promise("its requests"),
-    key("hour", Integer, "The hour of that day, UTC, from 0."),
-    key("alpha", Float, "The share promised at that time."),
-    required("requests", Integer, "Requests decided."),
-    required("answered", Integer, "Those with a verdict."),
-    *of_verdicts(),
-    required("cost", Float, "What all cost as far as it is known, explorations included."),
-    *of_comparison(),
-    required("queue", Float, "Sum of the virtual queue at their decisions."),
-    comment="Requests added up by hour and promise, written together with the log, for the page's "
-    "charts.",
 )
 
 hourly_call_sums = Table(

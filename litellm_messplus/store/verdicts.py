@@ -4,9 +4,8 @@ A label that its source has replaced changes no verdict any more, so the fold do
 all of them read back for each, a client that judges one answer over and over costs the cube of it.
 """
 
-import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -17,25 +16,20 @@ from sqlalchemy import (
     Select,
     and_,
     case,
-    delete,
     func,
-    insert,
     null,
     select,
     union,
-    update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.records import served_call_id
 from litellm_messplus.state.entries import Given
-from litellm_messplus.store import summaries
-from litellm_messplus.store.contribution import DEFAULT_RANKS, Ranks, Sums, contribution
+from litellm_messplus.state.verdict import newest_of_sources
 from litellm_messplus.store.history import KEPT
-from litellm_messplus.store.logged_requests import AT_ONCE, logged_requests, ranks_of
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.tables import calls, labels, log_head, requests
+from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.vocabulary import CallRole, LabelKind
 
 
@@ -46,18 +40,18 @@ def given(found: Any) -> Given:
 
 class StandingLabels:
     """The labels that stand, by call, as of a place in the log: each source's newest label that has
-    a weight, in the order in which the sources spoke first."""
+    a weight, in the order of the log."""
 
-    def __init__(self, by_call: Mapping[str, Mapping[str, Given]] | None = None) -> None:
-        self._by_call = {call_id: dict(found) for call_id, found in (by_call or {}).items()}
+    def __init__(self, by_call: Mapping[str, Sequence[Given]] | None = None) -> None:
+        self._by_call = {call_id: list(found) for call_id, found in (by_call or {}).items()}
 
     @classmethod
     async def read(cls, connection: AsyncConnection, after: int, upto: int) -> Self:
         """Read them as of position ``after``, on the calls that the positions in (after, upto] are
         about."""
-        found: dict[str, dict[str, Given]] = {}
+        found: dict[str, list[Given]] = defaultdict(list)
         for row in await connection.execute(_standing_query(after, upto)):
-            found.setdefault(row.call_id, {})[row.source] = given(row)
+            found[row.call_id].append(given(row))
         return cls(found)
 
     def __len__(self) -> int:
@@ -65,12 +59,13 @@ class StandingLabels:
         return len(self._by_call)
 
     def of(self, call_id: str) -> tuple[Given, ...]:
-        return tuple(self._by_call.get(call_id, {}).values())
+        return tuple(self._by_call.get(call_id, ()))
 
     def add(self, call_id: str, label: Given) -> None:
         """Add the next label in the log."""
         if label.weight > 0.0:
-            self._by_call.setdefault(call_id, {})[label.source] = label
+            standing = (*self._by_call.get(call_id, ()), label)
+            self._by_call[call_id] = newest_of_sources(standing)
 
 
 def _standing_query(after: int, upto: int) -> Select[Any]:
@@ -80,21 +75,12 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
             for table in (calls, labels)
         )
     )
-    of_source = (
-        select(
-            func.min(labels.c.position).label("first"), func.max(labels.c.position).label("newest")
-        )
-        .where(labels.c.call_id.in_(touched), labels.c.position <= after, labels.c.weight > 0.0)
-        .group_by(labels.c.call_id, labels.c.source)
-        .subquery()
-    )
+    of = labels.c
+    newest = newest_labels(and_(of.call_id.in_(touched), of.position <= after))
     return (
-        select(
-            *(labels.c.call_id, labels.c.kind, labels.c.source),
-            *(labels.c.value, labels.c.weight, labels.c.probability),
-        )
-        .join(of_source, of_source.c.newest == labels.c.position)
-        .order_by(of_source.c.first)
+        select(of.call_id, of.kind, of.source, of.value, of.weight, of.probability)
+        .join(newest, newest.c.weighs == of.position)
+        .order_by(of.position)
     )
 
 
@@ -143,75 +129,6 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
         counting=None if counting is None else counting.value,
         counted_at=None if counting is None else counting.created_at,
     )
-
-
-# Whose label counts first, written down at the start so that SQL sees the rule of the fold.
-#
-# Another rule makes other verdicts of the same labels: where it really is another one, the sums
-# change by what it makes of the requests that are still in the log.
-
-logger = logging.getLogger("litellm_messplus")
-
-
-async def save(engine: AsyncEngine, precedence: Mapping[str, Sequence[LabelKind]]) -> None:
-    """Replace the rule of every given zoo: its kinds that count, the strongest first.
-
-    Workers that start together take turns, as writers of the log do: on Postgres none sees the rows
-    that another has just put in the place of those that both replace.
-    """
-    rows = [
-        {"zoo": zoo, "kind": kind, "rank": kinds.index(kind) + 1 if kind in kinds else None}
-        for zoo, kinds in precedence.items()
-        for kind in LabelKind
-    ]
-    async with engine.begin() as connection:
-        await connection.execute(update(log_head).values(position=log_head.c.position))
-        before = await ranks_of(connection)
-        for zoo, kinds in precedence.items():
-            ranks = {kind.value: place for place, kind in enumerate(kinds, start=1)}
-            await _change(connection, zoo, before.get(zoo, DEFAULT_RANKS), ranks)
-        await connection.execute(
-            delete(label_precedence).where(label_precedence.c.zoo.in_(list(precedence)))
-        )
-        await connection.execute(insert(label_precedence), rows)
-
-
-async def _change(connection: AsyncConnection, zoo: str, before: Ranks, after: Ranks) -> None:
-    """Let the sums of a zoo follow its rule. The log is read in pages: it may be long."""
-    kinds = {kind.value for kind in LabelKind if before.get(kind) != after.get(kind)}
-    if not kinds:
-        return
-    logger.info("zoo %s: labels count by another rule, so its sums are made anew", zoo)
-    async for ids in _labelled(connection, zoo, kinds):
-        changed: Sums = {}
-        for logged in (await logged_requests(connection, ids)).values():
-            was, now = contribution(logged, before), contribution(logged, after)
-            summaries.add_change(changed, was, now)
-        await summaries.add(connection, changed)
-
-
-async def _labelled(
-    connection: AsyncConnection, zoo: str, kinds: Collection[str]
-) -> AsyncIterator[Sequence[str]]:
-    """Yield the ids of the zoo's requests that have labels of these kinds, page by page."""
-    of_kinds = (
-        select(labels.c.label_id)
-        .where(labels.c.request_id == requests.c.request_id, labels.c.kind.in_(kinds))
-        .exists()
-    )
-    after = 0
-    while True:
-        query = (
-            select(requests.c.request_id, requests.c.position)
-            .where(requests.c.zoo == zoo, requests.c.position > after, of_kinds)
-            .order_by(requests.c.position)
-            .limit(AT_ONCE)
-        )
-        rows: Sequence[Any] = (await connection.execute(query)).all()
-        if not rows:
-            return
-        yield [row.request_id for row in rows]
-        after = rows[-1].position
 
 
 # Which calls many ids mean at once, and what lies on these calls already.

@@ -28,8 +28,8 @@ from litellm_messplus.upkeep.integrity import (
     check_references,
     check_schema,
 )
+from litellm_messplus.upkeep.projections import check_projections
 from litellm_messplus.upkeep.queues import Ask, check_queues
-from litellm_messplus.upkeep.sums import check_sums
 
 # A report as a table for the terminal.
 
@@ -97,7 +97,7 @@ async def _findings(
 async def _of_the_sums(database: AsyncEngine, before: Sequence[CheckResult]) -> list[CheckResult]:
     if any(finding.outcome is Outcome.WRONG for finding in before):
         return [CheckResult("sums", Outcome.SKIPPED, NOT_THE_LOG)]
-    return await check_sums(database)
+    return await check_projections(database)
 
 
 async def _of_the_fold(

@@ -23,8 +23,19 @@ ALLOWED = {
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing", "rows"},
+    "learning": {"figures", "records", "state", "store", "vocabulary"},
     "store": {
-        *("state", "labels", "prediction", "records", "errors", "runtime", "vocabulary"),
+        *(
+            "figures",
+            "learning",
+            "state",
+            "labels",
+            "prediction",
+            "records",
+            "errors",
+            "runtime",
+            "vocabulary",
+        ),
         *("conversations", "routing", "rows", "switching"),
     },
     "labels": {
@@ -34,7 +45,7 @@ ALLOWED = {
         *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
         *("conversations", "switching", "figures", "terminal"),
     },
-    "figures": set(),
+    "figures": {"vocabulary"},
     "certificate": {"figures", "errors", "labels", "vocabulary", "status", "store"},
     "replay": {
         *("certificate", "figures"),

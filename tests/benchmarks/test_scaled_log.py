@@ -8,13 +8,13 @@ from benchmarks.scaled_log import BLOCK, make_log
 from litellm_messplus.store import history, log
 from litellm_messplus.store.tables import requests
 from litellm_messplus.upkeep.integrity import check_positions, check_references
-from tests.support.summing import assert_sums_are_the_logs
+from tests.support.summing import assert_projections_are_the_logs
 
 
 async def test_its_sums_order_and_references_are_those_of_a_log(database: AsyncEngine) -> None:
     scaled = await make_log(database, 3 * BLOCK, "zoo")
 
-    await assert_sums_are_the_logs(database)
+    await assert_projections_are_the_logs(database)
     found = [*await check_positions(database), *await check_references(database)]
     assert {finding.outcome for finding in found} == {"sound"}
     assert await log.head(database) == scaled.position

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -266,16 +264,20 @@ def test_a_database_that_the_start_would_migrate_is_noted_and_left_as_it_is(tmp_
     asyncio.run(made(config["messplus"]["database"]))
     assert "database" not in notes(check(tmp_path, config, "--json"))
 
-    with closing(sqlite3.connect(tmp_path / "messplus.db")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0002'")
-        connection.commit()
-    assert "the start migrates the database from 0002" in notes(check(tmp_path, config, "--json"))
+    with migrations_of(tmp_path) as migrations:
+        newer = migrations / "versions" / "0002_newer.py"
+        newer.write_text('revision = "0002"\ndown_revision = "0001"\n')
+        assert "the start migrates the database from 0001" in notes(
+            check(tmp_path, config, "--json")
+        )
 
 
 def test_a_database_of_another_version_is_refused_as_the_start_refuses_it(tmp_path: Path) -> None:
     config = with_database(tmp_path)
     with migrations_of(tmp_path) as migrations:
-        replace(migrations / "versions" / "0002_views.py", "SUM(compared) > 0", "SUM(compared) > 1")
+        replace(
+            migrations / "versions" / "0001_schema.py", "SUM(compared) > 0", "SUM(compared) > 1"
+        )
         asyncio.run(made(config["messplus"]["database"]))
 
-    assert "its migration 0002 is another one than here" in refusal(check(tmp_path, config))
+    assert "its migration 0001 is another one than here" in refusal(check(tmp_path, config))

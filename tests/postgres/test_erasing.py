@@ -8,7 +8,7 @@ from litellm_messplus.restore import keep, restore
 from litellm_messplus.retention import prune as pruning
 from litellm_messplus.retention.erase import Owner, dry_run, erase
 from litellm_messplus.store import log
-from litellm_messplus.upkeep.sums import check_sums
+from litellm_messplus.upkeep.projections import check_projections
 from tests.support.builders import build_engine, traffic, with_columns
 from tests.support.folding import bits, only_zoo
 
@@ -42,4 +42,4 @@ async def test_no_row_of_the_key_is_found_and_a_start_goes_on_exactly(
         assert (await connection.exec_driver_sql(query)).scalar_one() == 0
         await connection.exec_driver_sql("DELETE FROM snapshots")
     assert await state_of(database) == bits(engine)
-    assert {each.outcome.value for each in await check_sums(database)} == {"sound"}
+    assert {each.outcome.value for each in await check_projections(database)} == {"sound"}

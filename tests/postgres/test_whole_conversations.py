@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.store import entries, log
 from tests.support.builders import LARGE, SMALL
 from tests.support.folding import bits, fold_all, read
-from tests.support.summing import assert_sums_are_the_logs
+from tests.support.summing import assert_projections_are_the_logs
 from tests.support.whole_conversations import two_conversations
 
 
@@ -27,9 +27,9 @@ async def test_in_any_pages_it_is_the_same(
 async def test_the_sums_count_conversations_beside_requests(database: AsyncEngine) -> None:
     await log.append(database, two_conversations())
 
-    await assert_sums_are_the_logs(database)
+    await assert_projections_are_the_logs(database)
     async with database.connect() as connection:
         found = await connection.exec_driver_sql(
-            "SELECT SUM(requests), SUM(counted), SUM(answered) FROM request_sums"
+            "SELECT SUM(requests), SUM(counted), SUM(judged) FROM request_sums"
         )
         assert tuple(found.one()) == (5, 2, 2)

@@ -25,7 +25,7 @@ from litellm_messplus.zoo import Zoo
 from tests.retention.conftest import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
 from tests.support.builders import build_engine, label, request, served_call, with_columns
 from tests.support.folding import bits, fold_all
-from tests.support.summing import assert_sums_are_the_logs
+from tests.support.summing import assert_projections_are_the_logs
 
 HASH, ALIAS, USER, END_USER = "5f3a-of-a-key", "her alias", "her user", "her end user"
 WORDS = ("her prompt", "her answer", "her comment", "her error", "her team", "her tag", "her call")
@@ -108,7 +108,7 @@ async def test_the_rows_of_others_and_the_numbers_of_all_stay(
         changed = {name for name in was if was[name] != now[name]}
         allowed = set(erasing.ERASED[requests])
         assert changed == set() if was["key_hash"] != HASH else changed <= allowed
-    await assert_sums_are_the_logs(database)
+    await assert_projections_are_the_logs(database)
 
 
 @pytest.mark.parametrize("seed", range(4))

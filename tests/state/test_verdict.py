@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.state.entries import Given, Rule
-from litellm_messplus.store import log, verdicts
+from litellm_messplus.store import log
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
 
@@ -99,7 +100,7 @@ async def test_sql_shows_the_verdict_of_the_fold(
     request_id = f"r{await log.head(database)}"
     zoo = f"zoo-{request_id}"
     if order is not None:
-        await verdicts.save(database, {zoo: order})
+        await save_rules(database, {zoo: order})
     records = [
         label(request_id, each.value, label_id=f"{request_id}/{number}", **_told(each))
         for number, each in enumerate(said)

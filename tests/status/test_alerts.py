@@ -20,7 +20,7 @@ from litellm_messplus.store.key_activity import KeyVerdicts
 from tests.status.conftest import read
 from tests.support.history import History, migrated
 from tests.support.seeded import Case, add
-from tests.support.statuses import EMPTY, GRADING, KEY, NEWEST, TOTALS, status
+from tests.support.statuses import EMPTY, GRADING, KEY, NEWEST, status, totals
 
 
 def kinds(found: Status) -> list[AlertKind]:
@@ -48,7 +48,7 @@ def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -
 
 
 def test_the_newest_requests_alone_may_miss_the_promise() -> None:
-    last = replace(TOTALS, requests=500, counted=500, answered=500, effective=500.0, rate=0.5)
+    last = totals(requests=500, answered=500, rate=0.5)
     found = status(last=last, rate=0.75)
 
     assert kinds(found) == [AlertKind.NOT_KEPT]

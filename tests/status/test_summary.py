@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.queries import Calls
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.status.windows import Calls
 from tests.status.test_alerts import STOPPED
-from tests.support.statuses import CALLS, EMPTY, KEY, TOTALS, status
+from tests.support.statuses import CALLS, EMPTY, KEY, status, totals
 
 MANY: dict[str, Any] = {"answered": 4000, "requests": 5000, "rate": 0.7}
 NOTHING = {"answered": 0, "rate": None, "mean_alpha": None}
@@ -65,11 +65,11 @@ def test_what_it_says(changes: Any, expected: str) -> None:
             "to do: lower alpha, or add a model that satisfies more",
         ),
         ({"rate": 0.6}, "to do: see the alerts below"),
-        ({"last": replace(TOTALS, rate=0.6), "rate": 0.8}, "to do: see the alerts below"),
+        ({"last": totals(rate=0.6), "rate": 0.8}, "to do: see the alerts below"),
         ({"grading": STOPPED, "rate": 0.8}, "to do: see the alerts below"),
         ({"counters": {"journal_failures": 1}, "rate": 0.8}, "to do: see the alerts below"),
         (
-            {"last": replace(TOTALS, rate=0.8), "rate": 0.6},
+            {"last": totals(rate=0.8), "rate": 0.6},
             "nothing to do: the last 1000 requests kept it",
         ),
         ({}, "nothing to do: verdicts come, wait for more"),

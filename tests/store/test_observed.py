@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.state.entries import Rule
 from litellm_messplus.store import observed
 from litellm_messplus.store.log import append
 from litellm_messplus.store.observed import ObservedLog
@@ -34,7 +33,7 @@ async def watched(database: AsyncEngine, count: int) -> ObservedLog:
         for number in range(1, count + 1)
     ]
     await append(database, records)
-    return ObservedLog(database, "zoo", ["default"], Rule())
+    return ObservedLog(database, "zoo", ["default"])
 
 
 async def test_those_that_were_not_decided_take_no_place(database: AsyncEngine) -> None:

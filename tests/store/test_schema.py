@@ -46,19 +46,19 @@ def test_no_migration_is_edited_once_its_hash_is_in_the_list() -> None:
     assert dict(lines(HASHES)) == found, TO_ADD
 
 
-def test_the_list_of_hashes_only_grows() -> None:
-    """By the history of the checkout, and by what is not committed yet."""
-    root = MIGRATIONS.parent
-    if not (root / ".git").exists() or shutil.which("git") is None:
+def test_what_was_released_stays_in_the_list_of_hashes() -> None:
+    """By the newest tag of the checkout; until the first, the schema is still being made."""
+    git = ["git", "-C", str(MIGRATIONS.parent)]
+    if not (MIGRATIONS.parent / ".git").exists() or shutil.which("git") is None:
         pytest.skip("no checkout, or no git: the history of the list is not here")
-    git = ["git", "-C", str(root)]
-    past = subprocess.run(
-        [*git, "log", "-p", "--format=", "--", str(HASHES)], check=True, capture_output=True
+    newest = subprocess.run(
+        [*git, "describe", "--tags", "--abbrev=0", "--match", "v*"], capture_output=True, text=True
     )
-    now = subprocess.run([*git, "diff", "HEAD", "--", str(HASHES)], check=True, capture_output=True)
-    changed = (past.stdout + now.stdout).decode().splitlines()
-
-    assert [line for line in changed if line.startswith("-") and line[:3] != "---"] == [], TO_ADD
+    if newest.returncode:
+        pytest.skip("nothing is released yet")
+    then = [*git, "show", f"{newest.stdout.strip()}:migrations/hashes.txt"]
+    released = subprocess.run(then, check=True, capture_output=True, text=True).stdout
+    assert set(released.splitlines()) <= set(HASHES.read_text().splitlines()), TO_ADD
 
 
 async def test_a_database_says_which_migrations_made_it(database: AsyncEngine) -> None:
@@ -69,26 +69,43 @@ async def test_a_database_says_which_migrations_made_it(database: AsyncEngine) -
     ]
 
 
-async def test_a_table_that_an_earlier_text_of_a_migration_made_is_named_and_nothing_is_changed(
-    database_url: str, tmp_path: Path
+async def test_a_database_of_an_earlier_development_is_refused_with_how_to_export_it(
+    database_url: str,
 ) -> None:
-    """From before the database kept the text of its migrations: the tables themselves differ."""
-    with migrations_of(tmp_path) as migrations:
-        for name in ("0003_schema_history.py", "0004_failure.py"):
-            (migrations / "versions" / name).unlink()
-        tables = migrations / "versions" / "0001_tables.py"
-        replace(tables, '_index_where_known("ix_requests_session", "requests", "session")', "pass")
-        replace(tables, '_required("joules", sa.Float(), "That energy."),', "")
-        await made(database_url)
+    """It had three migrations, and the last of them noted who applied it."""
+    await made(database_url)
+    engine = create_engine(database_url)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+        await connection.execute(
+            text("UPDATE schema_history SET revision = '0003', digest = 'old', version = '0.1.0'")
+        )
+    before = await rows(engine, "SELECT * FROM schema_history")
 
     refused = await refusal(database_url)
 
-    assert "lacks the index ix_requests_session" in refused
-    assert "lacks the column request_sums.joules" in refused
+    assert "its revision 0003 is not known here; litellm-messplus 0.1.0 applied it on" in refused
+    assert "`messplus prune --before DATE --to FOLDER`" in refused
     assert "docs/upgrade.md" in refused
+    assert await rows(engine, "SELECT * FROM schema_history") == before
+    await engine.dispose()
+
+
+async def test_a_migration_that_leads_to_other_tables_than_the_codes_is_undone(
+    database_url: str, tmp_path: Path
+) -> None:
+    await made(database_url)
+    with migrations_of(tmp_path) as migrations:
+        newer = migrations / "versions" / "0002_newer.py"
+        newer.write_text(
+            'from alembic import op\n\nrevision = "0002"\ndown_revision = "0001"\n\n\n'
+            'def upgrade() -> None:\n    op.drop_index("ix_requests_session", "requests")\n'
+        )
+        refused = await refusal(database_url)
+
+    assert "lacks the index ix_requests_session" in refused
     engine = create_engine(database_url)
-    assert await rows(engine, "SELECT version_num FROM alembic_version") == [("0002",)]
-    assert not await rows(engine, "SELECT 1 FROM sqlite_master WHERE name = 'schema_history'")
+    assert await rows(engine, "SELECT version_num FROM alembic_version") == [("0001",)]
     await engine.dispose()
 
 
@@ -96,14 +113,14 @@ async def test_a_view_that_another_text_of_a_migration_made_is_refused_with_who_
     database_url: str, tmp_path: Path
 ) -> None:
     with migrations_of(tmp_path) as migrations:
-        views = migrations / "versions" / "0002_views.py"
+        views = migrations / "versions" / "0001_schema.py"
         replace(views, "HAVING SUM(compared) > 0", "HAVING SUM(compared) > 1")
         await made(database_url)
 
     refused = await refusal(database_url)
 
-    assert f"its migration 0002 is another one than here; litellm-messplus {version()}" in refused
-    with pytest.raises(OtherVersionError, match="migration 0002 is another one"):
+    assert f"its migration 0001 is another one than here; litellm-messplus {version()}" in refused
+    with pytest.raises(OtherVersionError, match="migration 0001 is another one"):
         async with reading(database_url):
             pass
 
@@ -153,11 +170,8 @@ async def test_another_type_and_another_rule_for_null_are_named(
     database_url: str, tmp_path: Path
 ) -> None:
     with migrations_of(tmp_path) as migrations:
-        tables = migrations / "versions" / "0001_tables.py"
-        replace(tables, '_required("value", sa.Float()', '_required("value", sa.Text()')
-        replace(
-            tables, '_required("weight", sa.Float(), "How', '_optional("weight", sa.Float(), "How'
-        )
+        tables = migrations / "versions" / "0001_schema.py"
+        replace(tables, "value float, weight float, comment", "value text, weight float?, comment")
         await made(database_url)
 
     engine = create_engine(database_url)

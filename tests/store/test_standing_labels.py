@@ -9,7 +9,6 @@ from hypothesis import given as holds_for
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import Record
 from litellm_messplus.state.entries import Given, Labelled, Rule, Settled
 from litellm_messplus.store import entries, log
@@ -19,18 +18,6 @@ from tests.support.folding import read
 
 SOURCES = {"feedback": LabelKind.FEEDBACK, "judge": LabelKind.JUDGE, "implicit": LabelKind.IMPLICIT}
 SOURCES |= {"check:a": LabelKind.CHECK, "check:b": LabelKind.CHECK}
-
-
-class OldRule(Rule):
-    """As it was written first, over all labels on a call."""
-
-    def verdict(self, given: Sequence[Given]) -> Label | None:
-        newest = {label.source: label for label in given if label.weight > 0.0}
-        counting = [label for label in newest.values() if label.kind in self.precedence]
-        if not counting:
-            return None
-        strongest = min(counting, key=lambda each: (self.precedence.index(each.kind), each.value))
-        return Label(strongest.value, strongest.weight)
 
 
 @st.composite
@@ -74,7 +61,7 @@ async def test_what_stands_makes_the_verdicts_of_all_labels(
     before = await log.head(database)
     ends_after = min(ends_after, len(said))
     await log.append(database, as_records(f"r{before}", said, ends_after))
-    old, rule = OldRule(order), Rule(order)
+    rule = Rule(order)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(entries, "PAGE", page)
         found = [
@@ -84,10 +71,10 @@ async def test_what_stands_makes_the_verdicts_of_all_labels(
     judged = [each for each in found if isinstance(each, Labelled)]
     assert [each.given for each in judged] == said
     for number, each in enumerate(judged):
-        assert rule.verdict(each.earlier) == old.verdict(said[:number])
-        assert rule.verdict((*each.earlier, each.given)) == old.verdict(said[: number + 1])
+        assert rule.verdict(each.earlier) == rule.verdict(said[:number])
+        assert rule.verdict((*each.earlier, each.given)) == rule.verdict(said[: number + 1])
     (call,) = (each for each in found if isinstance(each, Settled))
-    assert rule.verdict(call.given) == old.verdict(said[:ends_after])
+    assert rule.verdict(call.given) == rule.verdict(said[:ends_after])
 
 
 async def test_however_many_verdicts_lie_on_a_call_the_newest_of_each_source_is_read(

@@ -9,7 +9,7 @@ from litellm_messplus.store import entries, log, verdicts
 from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, SMALL, served_call
 from tests.support.folding import bits, fold_all, read
-from tests.support.summing import assert_sums_are_the_logs
+from tests.support.summing import assert_projections_are_the_logs
 from tests.support.whole_conversations import begun, said, turn, two_conversations
 
 
@@ -84,10 +84,10 @@ async def test_the_sums_count_conversations_beside_requests(database: AsyncEngin
     await log.append(database, [begun(), served_call("c"), turn("t1"), begun("d")])
     await log.append(database, [turn("t2"), served_call("t2"), said(), said(0.0)])
 
-    await assert_sums_are_the_logs(database)
+    await assert_projections_are_the_logs(database)
     async with database.connect() as connection:
         found = await connection.exec_driver_sql(
-            "SELECT SUM(requests), SUM(counted), SUM(answered) FROM request_sums"
+            "SELECT SUM(requests), SUM(counted), SUM(judged) FROM request_sums"
         )
         assert tuple(found.one()) == (4, 2, 1)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit
@@ -12,21 +13,44 @@ from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import Rows, Span, build_status
 from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.limits import LimitFigures
-from litellm_messplus.status.queries import Calls, Newest, Totals
-from litellm_messplus.status.report import LiveLevel, Overhead, Status
+from litellm_messplus.status.queries import Newest
+from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.status.windows import Calls
 from litellm_messplus.store.key_activity import KeyVerdicts
 from litellm_messplus.store.spending import LabelCosts
 from litellm_messplus.vocabulary import LabelKind
 
 KEY = ("llama", "default")
-TOTALS = Totals(
-    requests=1000,
-    counted=1000,
+
+
+def totals(
+    *,
+    requests: int = 1000,
+    answered: int = 800,
+    effective: float | None = None,
+    rate: float | None = 0.7,
+    mean_alpha: float | None = 0.7,
+    **sums: float,
+) -> Tally:
+    """So many requests, of which so many have a verdict, worth ``effective`` equal ones."""
+    weight = float(answered) if effective is None else effective
+    return replace(
+        TALLY,
+        requests=requests,
+        counted=requests,
+        alphas=(mean_alpha or 0.7) * requests,
+        judged=answered,
+        weight=weight,
+        weight_squared=weight,
+        weighted_satisfaction=(rate or 0.0) * weight,
+        weighted_alpha=(mean_alpha or 0.7) * weight,
+        **sums,  # type: ignore[arg-type]
+    )
+
+
+TALLY = Tally(
     labelled=900,
-    answered=800,
-    effective=800.0,
-    rate=0.7,
-    mean_alpha=0.7,
+    succeeded=1000,
     cost=10.0,
     priced=1000,
     priced_cost=10.0,
@@ -35,7 +59,15 @@ TOTALS = Totals(
     compared=1000,
     compared_cost=10.0,
     compared_cost_largest=40.0,
+    timed=990,
+    late=10,
+    predicting_seconds=1.98,
+    deciding_seconds=0.99,
+    call_seconds=492.03,
+    metered=990,
+    joules=247.5,
 )
+TOTALS = totals()
 NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, candidates=("large", "small"), largest="large")
 CALLS = [Calls("large", 400, 400.0, 0.9, 0.04), Calls("small", 500, 500.0, 0.5, 0.004)]
 SOURCES = (
@@ -56,7 +88,6 @@ LIMITS = LimitFigures(
     spent=4.0,
     elapsed=DAY / 2,
 )
-OVERHEAD = Overhead(990, 10, 0.002, 0.001, 0.497, 0.004, 0.002, 0.994, 0.25)
 
 
 def status(
@@ -64,7 +95,7 @@ def status(
     live: LiveLevel | None = None,
     counters: dict[str, int] | None = None,
     is_out_of_reach: bool = False,
-    last: Totals | None = None,
+    last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyVerdicts] = (),
     limits: LimitFigures | None = None,
@@ -85,22 +116,15 @@ def status(
 def rows(
     *,
     is_out_of_reach: bool = False,
-    last: Totals | None = None,
+    last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyVerdicts] = (),
     limits: LimitFigures | None = None,
     **changes: float | None,
 ) -> Rows:
     """What the log says of that promise."""
-    overall = replace(TOTALS, **changes)  # type: ignore[arg-type]
-    if "answered" in changes and "effective" not in changes:
-        overall = replace(overall, effective=float(overall.answered))
-    if "requests" in changes:
-        overall = replace(overall, counted=overall.requests)
-    spans = [
-        Span({KEY: totals}, {}, {KEY: SOURCES}, {KEY: OVERHEAD})
-        for totals in (overall, last or overall)
-    ]
+    overall = totals(**changes)  # type: ignore[arg-type]
+    spans = [Span({KEY: each}, {KEY: SOURCES}) for each in (overall, last or overall)]
     return Rows(
         overall=spans[0],
         last=spans[1],

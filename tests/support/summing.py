@@ -1,19 +1,30 @@
-"""Logs in which everything happens that sums may get wrong, and the sums held to their views."""
+"""Logs in which everything happens that sums may get wrong, and the sums held to the log."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
-from typing import Any
 
-import pytest
-from sqlalchemy import Table, text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.learning import projections as learned
+from litellm_messplus.learning.logged import logged_requests
+from litellm_messplus.learning.projections import Change, projection, rules_of
+from litellm_messplus.learning.sums import SUMS, add_grading, of_grading
 from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.store import log
-from litellm_messplus.store.summaries import SUMS
-from litellm_messplus.vocabulary import GradingStatus, LabelKind
+from litellm_messplus.store.sum_tables import outcomes, verdicts
+from litellm_messplus.store.tables import gradings, requests
+from litellm_messplus.upkeep.finding import Outcome
+from litellm_messplus.upkeep.projections import check_projections
+from litellm_messplus.vocabulary import (
+    PRECEDENCE,
+    CallStatus,
+    Failure,
+    GradingStatus,
+    LabelKind,
+)
 from tests.support.builders import LARGE, NOW, energy, exploration_call, label, traffic
 
 SOURCES = {
@@ -51,31 +62,28 @@ async def write(writers: Sequence[AsyncEngine], records: list[Record], random: R
         await log.append(random.choice(writers), batch)
 
 
-async def rows(connection: AsyncConnection, table: Table, name: str) -> dict[Any, dict[str, Any]]:
-    """Of a table of sums, or of a view with its columns, by the key; rows of nothing left out."""
-    key = [column.name for column in table.primary_key.columns]
-    found = {}
-    for row in (await connection.execute(text(f"SELECT * FROM {name}"))).mappings():
-        figures = {column: value for column, value in row.items() if column not in key}
-        if any(figures.values()):
-            found[tuple(row[column] for column in key)] = figures
-    return found
+async def assert_projections_are_the_logs(database: AsyncEngine) -> None:
+    """As `messplus verify` looks at them."""
+    found = await check_projections(database)
+    assert [each.told for each in found if each.outcome is Outcome.WRONG] == []
 
 
-async def assert_sums_are_the_logs(database: AsyncEngine) -> None:
-    """Counts to the unit, other sums but for rounding, and NULL where the log says NULL."""
-    async with database.connect() as connection:
-        for table in SUMS:
-            kept = await rows(connection, table, table.name)
-            logged = await rows(connection, table, f"logged_{table.name}")
-            assert kept.keys() == logged.keys(), table.name
-            for key, figures in logged.items():
-                expected = {name: _expected(value) for name, value in figures.items()}
-                assert kept[key] == expected, (table.name, key)
-
-
-def _expected(value: Any) -> Any:
-    return pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
+async def rewrite_projections(database: AsyncEngine) -> None:
+    """Write down what follows from the log as it is, as if it had never been written."""
+    async with database.begin() as connection:
+        for table in (outcomes, verdicts, *SUMS):
+            await connection.execute(delete(table))
+        rules = await rules_of(connection)
+        ids = (await connection.execute(select(requests.c.request_id))).scalars().all()
+        change = Change()
+        for logged in (await logged_requests(connection, ids)).values():
+            rule = rules.get(logged.request["zoo"], PRECEDENCE)
+            change.add(None, projection(logged, rule))
+        of_request = requests.c.request_id == gradings.c.request_id
+        query = select(gradings, requests.c.zoo).join(requests, of_request)
+        for row in (await connection.execute(query)).mappings():
+            add_grading(change.sums, of_grading(row, row["zoo"]))
+        await learned.write(connection, change)
 
 
 def _varied(record: Record, random: Random) -> Iterator[Record]:
@@ -96,8 +104,12 @@ def _varied(record: Record, random: Random) -> Iterator[Record]:
 
 
 def _call(call: CallRecord, random: Random) -> Iterator[Record]:
+    failure = random.choice((None, *Failure)) if random.random() < 0.1 else None
     call = replace(
         call,
+        status=CallStatus.SUCCESS if failure is None else CallStatus.FAILURE,
+        failure=failure,
+        is_cache_hit=random.random() < 0.05,
         cost=random.choice((None, 0.0, 1.25, 3.1)),
         seconds=random.choice((None, 0.2, 0.35)),
         prompt_tokens=random.choice((None, 12)),

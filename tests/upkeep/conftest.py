@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.store.summaries import SUMS
+from litellm_messplus.store.database import create_engine
 from tests.support.configured_log import configuration, sqlite, write_log
+from tests.support.summing import rewrite_projections
 
 Damage = Callable[..., None]
 
@@ -58,14 +59,9 @@ def damage(database: Path) -> Damage:
 def sums_follow(database: Path) -> Callable[[], None]:
     """Makes the sums what the log says, as if what was changed by hand had been written so."""
 
-    def follow() -> None:
-        with closing(sqlite3.connect(database)) as connection:
-            for table in SUMS:
-                names = ", ".join(column.name for column in table.columns)
-                connection.execute(f"DELETE FROM {table.name}")
-                connection.execute(
-                    f"INSERT INTO {table.name} ({names}) SELECT {names} FROM logged_{table.name}"
-                )
-            connection.commit()
+    async def follow() -> None:
+        engine = create_engine(sqlite(database))
+        await rewrite_projections(engine)
+        await engine.dispose()
 
-    return follow
+    return lambda: asyncio.run(follow())

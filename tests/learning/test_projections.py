@@ -1,4 +1,5 @@
-"""The tables of sums say what the log says, after whatever was written in whatever batches."""
+"""Verdicts, outcomes and sums say what the log says, after whatever was written in whatever
+batches; and what requests came to is one number, however it is read."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
@@ -14,32 +15,32 @@ from sqlalchemy import delete, event, func, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.figures.tally import Tally, tallies
+from litellm_messplus.learning.logged import MOST_LABELS, Logged, Remembered, label_of
+from litellm_messplus.learning.projections import save_rules
+from litellm_messplus.learning.sums import SUMS
 from litellm_messplus.records import Record
 from litellm_messplus.status import queries
-from litellm_messplus.status import summed as summed_up
-from litellm_messplus.status.labels import sources
-from litellm_messplus.status.windows import overheads
-from litellm_messplus.store import log, verdicts
-from litellm_messplus.store.contribution import Logged
+from litellm_messplus.status.labels import all_sources, sources
+from litellm_messplus.status.windows import calls_of_candidates
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
 from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.summaries import MOST_LABELS, SUMS, Remembered
-from litellm_messplus.store.tables import (
-    call_energy,
-    calls,
-    gradings,
-    labels,
-    requests,
+from litellm_messplus.store.sum_tables import (
+    hourly_request_sums,
+    outcomes,
+    request_sums,
+    verdicts,
 )
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
 from tests.support.markdown import ROOT, Document
 from tests.support.postgres import Postgres, postgres_server
-from tests.support.summing import assert_sums_are_the_logs, eventful, write
+from tests.support.summing import assert_projections_are_the_logs, eventful, write
 
-LOGGED = (requests, calls, labels, gradings, call_energy, label_precedence)
+LOGGED = (outcomes, verdicts, requests, calls, labels, gradings, call_energy, label_precedence)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ async def test_what_another_process_wrote_between_is_read(summed: AsyncEngine) -
     await log.append(other, [label("r1", 1.0, label_id="second")])
     await other.dispose()
 
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
 
 
 async def test_what_was_refused_is_not_remembered(summed: AsyncEngine) -> None:
@@ -92,7 +93,7 @@ async def test_what_was_refused_is_not_remembered(summed: AsyncEngine) -> None:
         await log.append(summed, [served_call("r1"), label("r1"), request("r1")])
     await log.append(summed, [served_call("r1"), label("r1")])
 
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
 
 
 def test_only_the_newest_requests_are_remembered() -> None:
@@ -105,10 +106,11 @@ def test_only_the_newest_requests_are_remembered() -> None:
 
 
 def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
+    said = label_of(log.row(label("r1"), 1))
     recent = Remembered()
-    recent.keep({"r1": Logged({}, labels=[{}] * MOST_LABELS)}, 1)
+    recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, 1)
     assert list(recent.take(1)) == ["r1"]
-    recent.keep({"r1": Logged({}, labels=[{}] * (MOST_LABELS + 1))}, 2)
+    recent.keep({"r1": Logged({}, labels=[said] * (MOST_LABELS + 1))}, 2)
     assert len(recent) == 0
 
 
@@ -116,13 +118,25 @@ def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # it empties what it is given
 @drawn(seed=st.integers(0, 10**6))
-async def test_the_sums_are_the_logs_after_any_sequence(summed: AsyncEngine, seed: int) -> None:
+async def test_what_requests_came_to_is_one_number_after_any_sequence(
+    summed: AsyncEngine, seed: int
+) -> None:
+    """Outcomes added up in Python, by the database, and as they came in."""
     await empty(summed)
     other = create_engine(summed.url.render_as_string(hide_password=False))
     await write([summed, other], eventful(8, seed), Random(seed))
     await other.dispose()
 
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
+    level = ("zoo", "service_level")
+    async with summed.connect() as connection:
+        rows = (await connection.execute(select(outcomes))).all()
+        in_python = {
+            key: Tally.of(row for row in rows if (row.zoo, row.service_level) == key)
+            for key in {(row.zoo, row.service_level) for row in rows}
+        }
+        for source in (outcomes, request_sums, hourly_request_sums):
+            assert plain(await tallies(connection, *level, source=source)) == plain(in_python)
 
 
 RULES = (
@@ -139,14 +153,14 @@ async def test_another_rule_makes_other_sums(
     await write([summed], eventful(20, 1), Random(1))
     before = await answered(summed)
 
-    await verdicts.save(summed, {"zoo": rule})
+    await save_rules(summed, {"zoo": rule})
 
     assert await answered(summed) != before
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
     await log.append(summed, eventful_after("later"))
-    await assert_sums_are_the_logs(summed)
-    await verdicts.save(summed, {"zoo": PRECEDENCE})
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
+    await save_rules(summed, {"zoo": PRECEDENCE})
+    await assert_projections_are_the_logs(summed)
 
 
 async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
@@ -155,7 +169,7 @@ async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
     read: list[str] = []
     event.listen(summed.sync_engine, "before_cursor_execute", lambda *given: read.append(given[2]))
 
-    await verdicts.save(summed, {"zoo": PRECEDENCE, "other": PRECEDENCE})
+    await save_rules(summed, {"zoo": PRECEDENCE, "other": PRECEDENCE})
 
     assert not [statement for statement in read if "FROM requests" in statement]
 
@@ -165,14 +179,14 @@ async def test_a_batch_that_is_refused_leaves_the_sums_as_they_were(summed: Asyn
     with pytest.raises(IntegrityError):
         await log.append(summed, [request("r2"), served_call("r2"), request("r1")])
 
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
 
 
 async def test_what_has_no_request_counts_nowhere(summed: AsyncEngine) -> None:
     orphan = served_call("never")
     await log.append(summed, [request("r1"), orphan, energy(orphan, 3.0, 0.5), label("never")])
 
-    await assert_sums_are_the_logs(summed)
+    await assert_projections_are_the_logs(summed)
 
 
 async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> None:
@@ -180,11 +194,11 @@ async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> 
     await log.append(summed, [request("old"), served_call("old"), label("old", 0.0)])
     before = await answered(summed)
     async with summed.begin() as connection:
-        for table in (labels, calls, requests):
+        for table in (labels, calls, requests, outcomes, verdicts):
             await connection.execute(delete(table))
 
     await log.append(summed, [request("new"), served_call("new"), label("new", 1.0)])
-    await verdicts.save(summed, {"zoo": RULES[1]})
+    await save_rules(summed, {"zoo": RULES[1]})
 
     assert before == (1, 1, 0.0)
     assert await answered(summed) == (2, 2, 1.0)
@@ -206,7 +220,7 @@ async def test_the_usual_batch_reads_nothing(
     await log.append(database, batch, numbering=numbering)
 
     assert sum(statement.startswith("SELECT") for statement in sent) == 0
-    assert sum(statement.startswith("INSERT") for statement in sent) == 6
+    assert sum(statement.startswith("INSERT") for statement in sent) == 7
 
 
 def eventful_after(prefix: str) -> list[Record]:
@@ -221,7 +235,7 @@ def eventful_after(prefix: str) -> list[Record]:
 
 async def answered(database: AsyncEngine) -> tuple[int, int, float]:
     """Requests, those with a verdict, and the sum of satisfaction by weight, of all."""
-    names = ("requests", "answered", "weighted_satisfaction")
+    names = ("requests", "judged", "weighted_satisfaction")
     query = select(*(func.sum(request_sums.c[name]) for name in names))
     async with database.connect() as connection:
         found = (await connection.execute(query)).one()
@@ -239,13 +253,8 @@ async def test_the_status_of_the_whole_time_is_that_of_a_window_over_all(
         everything = await queries.window_start(connection, 10_000)
         assert set(everything.values()) == {0}
         pairs: list[tuple[Mapping[Any, Any], Mapping[Any, Any]]] = [
-            (await summed_up.totals(connection), await queries.totals(connection, everything)),
-            (await summed_up.overheads(connection), await overheads(connection, everything)),
-            (await summed_up.sources(connection), await sources(connection, everything)),
-            (
-                await summed_up.calls_without_cost(connection),
-                await queries.calls_without_cost(connection, everything),
-            ),
+            (await queries.totals(connection), await queries.totals(connection, everything)),
+            (await all_sources(connection), await sources(connection, everything)),
         ]
     for of_sums, of_log in pairs:
         assert len(of_log) == 4
@@ -275,7 +284,7 @@ async def test_what_candidates_calls_came_to_is_what_each_call_says(summed: Asyn
 
     async with summed.connect() as connection:
         asked = (await connection.execute(text(sql))).all()
-        found = await summed_up.calls_of_candidates(connection)
+        found = await calls_of_candidates(connection)
 
     assert len(asked) > 6
     assert {

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store import verdicts
+from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
@@ -18,7 +18,7 @@ async def written(database: AsyncEngine) -> dict[str, int | None]:
 
 
 async def test_workers_that_start_together_write_one_rule(database: AsyncEngine) -> None:
-    await asyncio.gather(*(verdicts.save(database, {"zoo": PRECEDENCE}) for _ in range(4)))
+    await asyncio.gather(*(save_rules(database, {"zoo": PRECEDENCE}) for _ in range(4)))
     assert await written(database) == {
         kind: rank for rank, kind in enumerate(PRECEDENCE, start=1)
     } | {kind: None for kind in LabelKind if kind not in PRECEDENCE}
@@ -33,7 +33,7 @@ async def test_they_take_turns_on_postgres_too(database: AsyncEngine) -> None:
         sent.append(" ".join(statement.split()[:3]))
 
     event.listen(database.sync_engine, "before_cursor_execute", note)
-    await verdicts.save(database, {"zoo": PRECEDENCE})
+    await save_rules(database, {"zoo": PRECEDENCE})
     assert sent == [
         "UPDATE log_head SET",
         "SELECT label_precedence.zoo, label_precedence.kind,",

@@ -1,0 +1,245 @@
+"""What any number of requests came to, added up. Each sum is declared once, as an expression that
+Python evaluates on an outcome and SQL on the columns of a table; the tables of sums have these
+columns. What follows from sums is a property."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from math import prod
+from typing import Any, Self
+
+from sqlalchemy import FromClause, and_, case, func, literal, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.figures.interval import Interval, effective, wilson
+from litellm_messplus.vocabulary import CallStatus, Failure
+
+# A figure, declared once for Python and SQL.
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A sum over the outcomes of which all of ``known`` are known, none of ``unknown`` is, and each
+    of ``only`` has its value: of the product of ``value``, or of 1. ``comment`` says what it is."""
+
+    comment: str
+    value: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    only: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def python(self) -> str:
+        """The expression of what one outcome, ``o``, adds."""
+        value = " * ".join(f"o.{name}" for name in self.value) or "1"
+        conditions = [f"o.{name} is not None" for name in self.known]
+        conditions += [f"o.{name} is None" for name in self.unknown]
+        conditions += [f"o.{name} == {wanted!r}" for name, wanted in self.only]
+        return f"({value} if {' and '.join(conditions)} else 0)" if conditions else value
+
+    def sql(self, columns: Any) -> Any:
+        """Return the sum over rows of outcomes."""
+        conditions = [columns[name].is_not(None) for name in self.known]
+        conditions += [columns[name].is_(None) for name in self.unknown]
+        conditions += [columns[name] == value for name, value in self.only]
+        value = prod((columns[name] for name in self.value), start=literal(1))
+        each = case((and_(true(), *conditions), value), else_=0)
+        return func.coalesce(func.sum(each), 0)
+
+
+def _sum(comment: str, *value: str, **conditions: Any) -> Any:
+    return field(default=0, metadata={"": Figure(comment, value, **conditions)})
+
+
+def _failed(comment: str, who: Failure) -> Any:
+    return _sum(comment, only=(("failure", who.value),))
+
+
+_WEIGHT = "satisfaction_weight"
+_JUDGED = {"known": ("satisfaction",)}
+_SUCCESS = (("status", CallStatus.SUCCESS.value),)
+_COMPARED = {"known": ("served_cost", "cost_largest"), "only": _SUCCESS}
+_METERED = ("seconds", "encode_joules")
+_PREDICTED = ("seconds", "encode_seconds")
+_LATE = {"known": ("seconds",), "unknown": ("encode_seconds",)}
+_TIMED = {"known": ("seconds",)}
+_PRICED = {"known": ("served_cost",)}
+
+# The sums, and what follows from them.
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The sums over a number of requests, in the words of the tables of sums."""
+
+    requests: int = _sum("Requests decided.")
+    counted: int = _sum(
+        "What the promise counts: those requests, or the conversations that they began.",
+        only=(("counts", True),),
+    )
+    alphas: float = _sum("Sum of their alphas.", "alpha")
+    succeeded: int = _sum("Requests that were answered.", only=_SUCCESS)
+    failed: int = _sum(
+        "Requests that ended without an answer.", only=(("status", CallStatus.FAILURE.value),)
+    )
+    failed_upstream: int = _failed(
+        "Those of the failed that a model's endpoint failed.", Failure.UPSTREAM
+    )
+    failed_no_deployment: int = _failed(
+        "Those for which no deployment was left to call.", Failure.NO_DEPLOYMENT
+    )
+    failed_deadline: int = _failed(
+        "Those that took longer than they were allowed to.", Failure.DEADLINE
+    )
+    failed_client_gone: int = _failed("Those whose client had gone.", Failure.CLIENT_GONE)
+    failed_refused: int = _failed(
+        "Those that were refused because of the request itself.", Failure.REFUSED
+    )
+    labelled: int = _sum(
+        "Requests with a label of any source, whether it counts or not.",
+        only=(("is_labelled", True),),
+    )
+    judged: int = _sum("Requests with a verdict.", **_JUDGED)
+    weight: float = _sum("Sum of the verdicts' weights.", _WEIGHT, **_JUDGED)
+    weight_squared: float = _sum(
+        "Sum of the squares of these weights.", _WEIGHT, _WEIGHT, **_JUDGED
+    )
+    weighted_satisfaction: float = _sum(
+        "Sum of weight times satisfaction.", _WEIGHT, "satisfaction", **_JUDGED
+    )
+    weighted_alpha: float = _sum("Sum of weight times alpha.", _WEIGHT, "alpha", **_JUDGED)
+    cost: float = _sum("What all cost as far as it is known, explorations included.", "cost")
+    priced: int = _sum("Requests whose served call has a known cost.", **_PRICED)
+    priced_cost: float = _sum("What those cost, explorations included.", "cost", **_PRICED)
+    explorations: int = _sum(
+        "Requests on which something else was tried.", only=(("is_exploration", True),)
+    )
+    exploration_cost: float = _sum("What the exploration calls cost.", "exploration_cost")
+    compared: int = _sum(
+        "Successful requests of known cost, the largest's being known too.", **_COMPARED
+    )
+    compared_cost: float = _sum("What those cost, explorations included.", "cost", **_COMPARED)
+    compared_cost_largest: float = _sum(
+        "What they would have cost at the largest alone.", "cost_largest", **_COMPARED
+    )
+    compared_exploration_cost: float = _sum(
+        "What the exploration calls of those cost.", "exploration_cost", **_COMPARED
+    )
+    unstated: int = _sum("Successful calls whose cost nobody stated at their end.", "unstated")
+    timed: int = _sum("Requests whose served call has ended after a known time.", **_TIMED)
+    late: int = _sum("Those of the timed whose features came too late.", **_LATE)
+    predicting_seconds: float = _sum(
+        "What the features of the timed took.", "encode_seconds", known=_PREDICTED
+    )
+    deciding_seconds: float = _sum("What else their decisions took.", "deciding_seconds", **_TIMED)
+    call_seconds: float = _sum("What their served calls took.", "seconds", **_TIMED)
+    metered: int = _sum("Those of the timed whose features' energy was measured.", known=_METERED)
+    joules: float = _sum("That energy.", "encode_joules", known=_METERED)
+    queue: float = _sum("Sum of the virtual queue at their decisions.", "queue")
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Any]) -> Self:
+        """Add outcomes up."""
+        return cls(*map(sum, zip(*map(amounts, outcomes), strict=True)))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
+
+    @property
+    def unit(self) -> str:
+        """Name what the promise counts."""
+        return "requests" if self.counted == self.requests else "conversations"
+
+    @property
+    def share_answered(self) -> float | None:
+        """The share of the requests that ended which were answered; None of none."""
+        return share(self.succeeded, self.succeeded + self.failed)
+
+    @property
+    def rate(self) -> float | None:
+        """The mean satisfaction of the judged, each verdict by its weight; None of none."""
+        return share(self.weighted_satisfaction, self.weight)
+
+    @property
+    def alpha(self) -> float | None:
+        """The mean alpha of all requests; where all have the same, that very number."""
+        found = share(self.alphas, self.requests)
+        return None if found is None else round(found, 12)
+
+    @property
+    def promised(self) -> float | None:
+        """The mean alpha of the judged, each verdict by its weight; that of all without any."""
+        found = share(self.weighted_alpha, self.weight)
+        return self.alpha if found is None else round(found, 12)
+
+    @property
+    def effective(self) -> float:
+        """The number of verdicts of equal weight that say as much as these; 0 of none."""
+        return effective(self.weight, self.weight_squared)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of ``rate`` at 95 %; None of none."""
+        return interval_of(self.rate, self.effective)
+
+    @property
+    def cost_per_request(self) -> float | None:
+        """The mean cost of the priced; None of none."""
+        return share(self.priced_cost, self.priced)
+
+    @property
+    def saved(self) -> float:
+        """The cost by which the compared were cheaper than the largest alone."""
+        return self.compared_cost_largest - self.compared_cost
+
+    @property
+    def saved_share(self) -> float | None:
+        """The share of the largest's cost that was saved; None where there is none."""
+        return share(self.saved, self.compared_cost_largest)
+
+
+FIGURES: Mapping[str, Figure] = {each.name: each.metadata[""] for each in fields(Tally)}
+"""Every sum by its name, in the order of the columns."""
+COUNTS = frozenset(each.name for each in fields(Tally) if each.type is int)
+"""Those that are whole numbers."""
+
+
+_EXPRESSIONS = ", ".join(figure.python for figure in FIGURES.values())
+# Compiled once: the log's writer works it out for every request, before and after each batch.
+amounts: Callable[[Any], tuple[float, ...]] = eval(f"lambda o: ({_EXPRESSIONS})")
+"""Compute what one outcome adds to each figure, in their order."""
+
+
+def share(part: float, whole: float) -> float | None:
+    """Divide a part by the whole; None where there is none."""
+    return part / whole if whole else None
+
+
+def interval_of(rate: float | None, count: float) -> Interval | None:
+    """Compute the interval around a mean that sums made; None of no verdicts."""
+    return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
+
+
+# Reading sums: one pass over outcomes, or over a table of their sums.
+
+Group = tuple[Any, ...]
+"""The values of the columns that requests are grouped by."""
+
+
+async def tallies(
+    connection: AsyncConnection, *by: str, source: FromClause, where: Any = None
+) -> dict[Group, Tally]:
+    """Add up the rows of ``source``, a table of outcomes or of sums, by the columns named."""
+    keys = [source.c[name] for name in by]
+    query = select(*keys, *sums_of(source)).group_by(*keys)
+    if where is not None:
+        query = query.where(where)
+    rows = await connection.execute(query)
+    return {tuple(row[: len(by)]): Tally(*row[len(by) :]) for row in rows if row[len(by)]}
+
+
+def sums_of(source: FromClause) -> list[Any]:
+    """Return all sums over rows of outcomes, or of sums."""
+    columns = source.c
+    if "requests" in columns:
+        return [func.coalesce(func.sum(columns[name]), 0).label(name) for name in FIGURES]
+    return [figure.sql(columns).label(name) for name, figure in FIGURES.items()]

@@ -1,0 +1,196 @@
+"""What the log says of the requests that a batch is about: read by their ids, along indexes.
+
+In one statement, made once: to the writer of the log a statement costs more than what it finds.
+What this process has just written about requests it remembers: most calls end soon after their
+request was written, and by the same process.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Engine,
+    Select,
+    String,
+    Subquery,
+    Table,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+    union_all,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.learning.outcome import LoggedLabel, Row
+from litellm_messplus.store.tables import call_energy, calls, labels, requests
+
+AT_ONCE = 500
+"""Ids in one statement: a database takes only so many parameters."""
+
+
+@dataclass(slots=True)
+class Logged:
+    """One request and all that the log has about it; of its labels, those that may say something.
+
+    ``labels`` are in the order of the log, and of each source on a call the newest, and the newest
+    that weighs, are among them. ``energy`` is the measured cost of a call by its id.
+    """
+
+    request: Row
+    calls: list[Row] = field(default_factory=list)
+    energy: dict[str, float | None] = field(default_factory=dict)
+    labels: list[LoggedLabel] = field(default_factory=list)
+
+
+def label_of(row: Row) -> LoggedLabel:
+    """Take a label from its row."""
+    return LoggedLabel(*(row[name] for name in LoggedLabel._fields))
+
+
+# Reading them.
+
+_REQUEST = (
+    *("request_id", "position", "created_at", "zoo", "service_level", "alpha", "arm", "largest"),
+    *("is_exploration", "estimated_cost_largest", "encode_seconds", "decision_seconds"),
+    *("encode_joules", "queue", "counted_with"),
+)
+_CALL = (
+    *("request_id", "call_id", "role", "status", "failure", "candidate", "model", "cost"),
+    *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit"),
+)
+_ENERGY = ("request_id", "call_id", "cost")
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_COLUMNS: Mapping[str, Column[Any]] = {
+    column: table.c[column]
+    for table, names in ((requests, _REQUEST), (calls, _CALL), (labels, LoggedLabel._fields))
+    for column in names
+}
+"""Every column that is read, once; a part of the statement has NULL in those of the others."""
+
+
+async def logged_requests(
+    connection: AsyncConnection, request_ids: Collection[str]
+) -> dict[str, Logged]:
+    """Read the requests that the log has under these ids, with all that is logged about them."""
+    found: dict[str, Logged] = {}
+    ids = list(request_ids)
+    for start in range(0, len(ids), AT_ONCE):
+        await _read(connection, ids[start : start + AT_ONCE], found)
+    return found
+
+
+async def _read(
+    connection: AsyncConnection, ids: Collection[str], found: dict[str, Logged]
+) -> None:
+    names = ("part", *_COLUMNS)
+    result = await connection.execute(_EVERYTHING, {"ids": ids})
+    rows = [dict(zip(names, row, strict=True)) for row in result]
+    found |= {row["request_id"]: Logged(row) for row in rows if row["part"] == requests.name}
+    said = []
+    for row in rows:
+        logged = found.get(row["request_id"])
+        if logged is None:  # of no request: it counts nowhere
+            continue
+        match row["part"]:
+            case calls.name:
+                logged.calls.append(row)
+            case call_energy.name:
+                logged.energy[row["call_id"]] = row["cost"]
+            case labels.name:
+                said.append(label_of(row))
+    for label in sorted(said, key=lambda each: each.position):
+        found[label.request_id].labels.append(label)
+
+
+def _part(table: Table, names: Collection[str]) -> Select[Any]:
+    """Query the rows of one table that belong to the requests."""
+    of_others = (
+        (table.c[name] if name in names else cast(null(), column.type)).label(name)
+        for name, column in _COLUMNS.items()
+    )
+    part = literal_column(f"'{table.name}'", String).label("part")
+    return select(part, *of_others).where(table.c.request_id.in_(_IDS))
+
+
+def newest_labels(where: ColumnElement[bool]) -> Subquery:
+    """Query, of each source on a call, the positions of its ``newest`` label and of the newest that
+    ``weighs``: all that a rule may ask of, however many labels there are."""
+    weighing = labels.c.position
+    return (
+        select(
+            func.max(labels.c.position).label("newest"),
+            func.max(weighing).filter(labels.c.weight > 0.0).label("weighs"),
+        )
+        .where(where)
+        .group_by(labels.c.call_id, labels.c.source)
+        .subquery()
+    )
+
+
+def _standing() -> Select[Any]:
+    newest = newest_labels(labels.c.request_id.in_(_IDS))
+    is_standing = labels.c.position.in_((newest.c.newest, newest.c.weighs))
+    return _part(labels, LoggedLabel._fields).join(newest, is_standing)
+
+
+_EVERYTHING = union_all(
+    _part(requests, _REQUEST), _part(calls, _CALL), _part(call_energy, _ENERGY), _standing()
+)
+
+
+# What this process has just written, so that the next batch need not read it.
+#
+# It may be relied on only while nobody else writes: the positions tell, for another writer's
+# records would lie between.
+
+MOST = 4096
+"""Requests, the newest; of an older one the log is asked."""
+MOST_LABELS = 16
+"""On one request; of one with more the log is asked, which gives only those that matter."""
+
+
+class Remembered:
+    """All that is logged about some requests, up to a position in the log."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._position: int | None = None
+        self._requests: OrderedDict[str, Logged] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def take(self, position: int) -> Mapping[str, Logged]:
+        """Take what is known where the log ended at ``position``. The next writer changes it, and
+        only what is committed is given back: else the log is asked anew."""
+        if position != self._position:
+            self._requests.clear()
+        self._position = None
+        return self._requests
+
+    def keep(self, known: Mapping[str, Logged], position: int) -> None:
+        """Keep the requests of a batch, as they are since its commit at ``position``."""
+        for request_id, logged in known.items():
+            self._requests.pop(request_id, None)
+            if len(logged.labels) <= MOST_LABELS:
+                self._requests[request_id] = logged
+        while len(self._requests) > self._most:
+            self._requests.popitem(last=False)
+        self._position = position
+
+
+_OF_DATABASES: WeakKeyDictionary[Engine, Remembered] = WeakKeyDictionary()
+
+
+def remembered(database: Engine) -> Remembered:
+    """Return what this process remembers of a database that it has open."""
+    return _OF_DATABASES.setdefault(database, Remembered())

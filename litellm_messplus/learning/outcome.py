@@ -1,0 +1,174 @@
+"""What one request came to: the one rule, from all that is logged about the request. Its result is
+stored in the table `outcomes`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import RowMapping
+
+from litellm_messplus.records import served_call_id
+from litellm_messplus.state.verdict import counting
+from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
+
+Row = Mapping[str, Any] | RowMapping
+"""A row of the log, read or about to be written."""
+
+
+class LoggedLabel(NamedTuple):
+    """A label at its place in the log."""
+
+    call_id: str
+    label_id: str
+    request_id: str
+    position: int
+    created_at: datetime
+    kind: str
+    source: str
+    value: float
+    weight: float
+    probability: float | None
+
+    @property
+    def stands_for(self) -> float:
+        """The weight of the verdict: as many requests as one was drawn of, each at its weight."""
+        return self.weight / (self.probability or 1.0)
+
+
+Verdicts = dict[str, LoggedLabel]
+"""The labels that count, by call."""
+
+
+def verdicts(labels: Sequence[LoggedLabel], precedence: Sequence[str] = PRECEDENCE) -> Verdicts:
+    """Find the verdict on each call of a request, given its labels in the order of the log."""
+    by_call: dict[str, list[LoggedLabel]] = {}
+    for each in labels:
+        by_call.setdefault(each.call_id, []).append(each)
+    found = ((call_id, counting(said, precedence)) for call_id, said in by_call.items())
+    return {call_id: each for call_id, each in found if each is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One request, in the words of the table `outcomes`. Costs are in the zoo's unit, as measured
+    where they were measured; None is unknown, never zero."""
+
+    request_id: str
+    position: int
+    day: date
+    hour: int
+    zoo: str
+    service_level: str
+    alpha: float
+    arm: str
+    counts: bool
+    is_exploration: bool
+    queue: float
+    encode_seconds: float | None
+    deciding_seconds: float
+    encode_joules: float | None
+    exploration_cost: float
+    cost: float
+    unstated: int
+    served: str | None = None
+    status: str | None = None
+    failure: str | None = None
+    is_cache_hit: bool | None = None
+    seconds: float | None = None
+    served_cost: float | None = None
+    cost_largest: float | None = None
+    is_measured: bool = False
+    is_labelled: bool = False
+    satisfaction: float | None = None
+    satisfaction_weight: float | None = None
+    satisfaction_kind: str | None = None
+
+
+def outcome(
+    request: Row,
+    calls: Sequence[Row],
+    labels: Sequence[LoggedLabel],
+    measured: Mapping[str, float | None],
+    said: Verdicts,
+) -> Outcome:
+    """Say what a request came to. ``measured`` holds the cost of calls by their measured energy,
+    ``said`` the verdicts that the ``labels`` make."""
+    served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
+    unseen = explored(request, calls)
+    exploration_cost = sum(cost for call in unseen if (cost := cost_of(call, measured)) is not None)
+    served_cost = None if served is None else cost_of(served, measured)
+    call_id = served_call_id(request["request_id"])
+    verdict = said.get(call_id)
+    at = in_utc(request["created_at"])
+    return Outcome(
+        request_id=request["request_id"],
+        position=request["position"],
+        day=at.date(),
+        hour=at.hour,
+        zoo=request["zoo"],
+        service_level=request["service_level"],
+        alpha=request["alpha"],
+        arm=request["arm"],
+        counts=request["counted_with"] is None,
+        is_exploration=request["is_exploration"],
+        queue=request["queue"],
+        encode_seconds=request["encode_seconds"],
+        deciding_seconds=request["decision_seconds"] - (request["encode_seconds"] or 0.0),
+        encode_joules=request["encode_joules"],
+        exploration_cost=exploration_cost,
+        cost=(served_cost or 0.0) + exploration_cost,
+        unstated=sum(succeeded(call) and call["cost"] is None for call in calls),
+        served=served["candidate"] if served else None,
+        status=served["status"] if served else None,
+        failure=served["failure"] if served else None,
+        is_cache_hit=served["is_cache_hit"] if served else None,
+        seconds=served["seconds"] if served else None,
+        served_cost=served_cost,
+        cost_largest=None if served is None else _of_largest(request, served, unseen, measured),
+        is_measured=served is not None and served["call_id"] in measured,
+        is_labelled=any(label.call_id == call_id for label in labels),
+        satisfaction=None if verdict is None else verdict.value,
+        satisfaction_weight=None if verdict is None else verdict.stands_for,
+        satisfaction_kind=None if verdict is None else verdict.kind,
+    )
+
+
+def explored(request: Row, calls: Sequence[Row]) -> Sequence[Row]:
+    """Return the calls that no user saw, where something else was tried on the request."""
+    if not request["is_exploration"]:
+        return ()
+    return [call for call in calls if call["role"] == CallRole.EXPLORATION]
+
+
+def cost_of(call: Row, measured: Mapping[str, float | None]) -> float | None:
+    """Return the cost as it was measured, else as it was stated; None where it is unknown."""
+    found = measured.get(call["call_id"])
+    cost: float | None = call["cost"] if found is None else found
+    return cost
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC: a request counts on the day on which it was decided there."""
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def succeeded(call: Row) -> bool:
+    """Tell whether a call was answered."""
+    return bool(call["status"] == CallStatus.SUCCESS)
+
+
+def _of_largest(
+    request: Row, served: Row, unseen: Sequence[Row], measured: Mapping[str, float | None]
+) -> float | None:
+    """Say what the largest alone would have cost: as it did where it was called, else as
+    estimated before."""
+    if served["is_cache_hit"]:  # the largest's answer would have been repeated as well
+        stated: float | None = served["cost"]
+        return stated
+    if served["candidate"] == request["largest"]:
+        return cost_of(served, measured)
+    costs = (cost_of(call, measured) for call in unseen if call["candidate"] == request["largest"])
+    known = [cost for cost in costs if cost is not None]
+    estimated: float | None = request["estimated_cost_largest"]
+    return max(known) if known else estimated

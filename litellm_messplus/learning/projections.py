@@ -1,0 +1,276 @@
+"""Writing down what follows from the log, in the transaction that appends to it: the verdict of
+each call, the outcome of each request, and the sums of both.
+
+What a request came to follows from all that is logged about it, and a call or a label may change
+any of it. So it is worked out as it was and as it is, and what differs is written. A new request
+was nothing before. Rows that are not touched are not asked for: they may leave the log, and what
+they came to stays in the sums."""
+
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import Column, ColumnElement, Insert, Table, case, delete, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.learning.logged import AT_ONCE, Logged, label_of, logged_requests
+from litellm_messplus.learning.outcome import LoggedLabel, Outcome, Row, Verdicts, outcome
+from litellm_messplus.learning.outcome import verdicts as verdicts_of
+from litellm_messplus.learning.sums import (
+    HIGHEST,
+    SUMS,
+    Sums,
+    add_change,
+    add_grading,
+    of_grading,
+    of_request,
+)
+from litellm_messplus.store.side_tables import label_precedence
+from litellm_messplus.store.sum_tables import outcomes, verdicts
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    gradings,
+    labels,
+    log_head,
+    requests,
+)
+from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
+
+Batch = Mapping[Table, Sequence[Row]]
+"""Rows about to be written, by their table."""
+Rules = Mapping[str, Sequence[str]]
+"""By zoo, the kinds of labels that count, the strongest first; a zoo that is not there has the
+usual ones."""
+
+
+class Projection(NamedTuple):
+    """The verdicts, outcome and sums that follow from all that is logged about one request."""
+
+    outcome: Outcome
+    verdicts: Verdicts
+    sums: Sums
+
+
+def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
+    """Work out what follows from a request."""
+    said = verdicts_of(logged.labels, precedence) if logged.labels else {}
+    found = outcome(logged.request, logged.calls, logged.labels, logged.energy, said)
+    return Projection(found, said, of_request(logged, found, said))
+
+
+@dataclass(slots=True)
+class Change:
+    """The change that a batch makes to the tables that follow from the log."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    verdicts: list[LoggedLabel] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    sums: Sums = field(default_factory=dict)
+
+    def add(self, before: Projection | None, after: Projection) -> None:
+        """Add what makes ``after`` of ``before``; None of a new request."""
+        was = {} if before is None else before.verdicts
+        if before is None or after.outcome != before.outcome:
+            self.outcomes.append(after.outcome)
+        self.verdicts += [said for call, said in after.verdicts.items() if was.get(call) != said]
+        self.gone += [call for call in was if call not in after.verdicts]
+        add_change(self.sums, {} if before is None else before.sums, after.sums)
+
+
+async def project(
+    connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
+) -> Mapping[str, Logged]:
+    """Write what follows from the rows, before they are written themselves and while no other
+    writer can come between; returns all that is then logged about their requests."""
+    known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
+    older = {
+        row["request_id"]
+        for table in (calls, call_energy, labels, gradings)
+        for row in batch.get(table, ())
+        if row["request_id"] not in known
+    }
+    before = {request_id: remembered[request_id] for request_id in older & remembered.keys()}
+    if older := older - before.keys():
+        before |= await logged_requests(connection, sorted(older))
+    is_judged = batch.get(labels) or any(each.labels for each in before.values())
+    rules = await rules_of(connection) if is_judged else {}
+    was = {request_id: _projection(logged, rules) for request_id, logged in before.items()}
+    known |= before
+    _extend(known, batch)
+    change = Change()
+    for request_id, logged in known.items():
+        change.add(was.get(request_id), _projection(logged, rules))
+    for grading in batch.get(gradings, ()):
+        if (of := known.get(grading["request_id"])) is not None:
+            add_grading(change.sums, of_grading(grading, of.request["zoo"]))
+    await write(connection, change)
+    return known
+
+
+def _projection(logged: Logged, rules: Rules) -> Projection:
+    return projection(logged, rules.get(logged.request["zoo"], PRECEDENCE))
+
+
+def _extend(known: Mapping[str, Logged], batch: Batch) -> None:
+    """Extend what is known by the rows of the batch. What has no request counts nowhere."""
+    for call in batch.get(calls, ()):
+        if (of := known.get(call["request_id"])) is not None:
+            of.calls.append(call)
+    for row in batch.get(call_energy, ()):
+        if (of := known.get(row["request_id"])) is not None:
+            of.energy[row["call_id"]] = row["cost"]
+    for label in batch.get(labels, ()):
+        if (of := known.get(label["request_id"])) is not None:
+            of.labels.append(label_of(label))
+
+
+# Writing it.
+
+_OUTCOME = tuple(each.name for each in fields(Outcome))
+
+
+async def write(connection: AsyncConnection, change: Change) -> None:
+    """Write a change to the tables."""
+    dialect = connection.dialect.name
+    if change.outcomes:
+        rows = [{name: getattr(each, name) for name in _OUTCOME} for each in change.outcomes]
+        await connection.execute(_replacing(outcomes, dialect), rows)
+    if change.verdicts:
+        said = [each._asdict() for each in change.verdicts]
+        await connection.execute(_replacing(verdicts, dialect), said)
+    if change.gone:
+        await connection.execute(delete(verdicts).where(verdicts.c.call_id.in_(change.gone)))
+    await add_sums(connection, change.sums)
+
+
+async def add_sums(connection: AsyncConnection, changed: Sums) -> None:
+    """Write differences to the tables of sums."""
+    by_table: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for (table, key), figures in changed.items():
+        if any(figures.values()):
+            names = [column.name for column in table.primary_key.columns]
+            # Of columns that may be NULL, one that is unknown stays so.
+            row = {**_NOTHING[table], **figures, **dict(zip(names, key, strict=True))}
+            by_table[table].append(row)
+    for table, rows in by_table.items():
+        await connection.execute(_adding(table, connection.dialect.name), rows)
+
+
+_NOTHING = {
+    table: {
+        column.name: None if column.nullable else 0
+        for column in table.columns
+        if not column.primary_key
+    }
+    for table in SUMS
+}
+
+
+@cache
+def _replacing(table: Table, dialect: str) -> Insert:
+    """Insert a row, or put it in the place of the one that is there."""
+    return _upsert(table, dialect, lambda column, given: given)
+
+
+@cache
+def _adding(table: Table, dialect: str) -> Insert:
+    """Insert a row, or add to the one that is there."""
+    return _upsert(table, dialect, _merged)
+
+
+def _upsert(table: Table, dialect: str, merged: Any) -> Insert:
+    inserted = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
+    return inserted.on_conflict_do_update(
+        index_elements=list(table.primary_key.columns),
+        set_={
+            column.name: merged(column, inserted.excluded[column.name])
+            for column in table.columns
+            if not column.primary_key
+        },
+    )
+
+
+def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Merge a figure: NULL is unknown, never zero, and leaves what is known as it is."""
+    if column.name == HIGHEST:
+        return case((column > given, column), else_=func.coalesce(given, column))
+    if column.nullable:
+        return func.coalesce(column + given, column, given)
+    return column + given
+
+
+# Whose label counts first, written down at the start, so that every writer projects by one rule.
+#
+# Another rule makes other verdicts of the same labels: what follows of the requests that are still
+# in the log is worked out anew.
+
+logger = logging.getLogger("litellm_messplus")
+
+
+async def rules_of(connection: AsyncConnection) -> dict[str, Sequence[str]]:
+    """Read, by zoo, the kinds of labels that count; a zoo without a rule of its own is not
+    there."""
+    of = label_precedence.c
+    found: dict[str, list[str]] = {}
+    for zoo, kind, rank in await connection.execute(select(label_precedence).order_by(of.rank)):
+        found.setdefault(zoo, []).extend([kind] if rank is not None else [])
+    return dict(found)
+
+
+async def save_rules(engine: AsyncEngine, precedence: Mapping[str, Sequence[LabelKind]]) -> None:
+    """Replace the rule of every given zoo: its kinds that count, the strongest first.
+
+    Workers that start together take turns, as writers of the log do: on Postgres none sees the rows
+    that another has just put in the place of those that both replace.
+    """
+    rows = [
+        {"zoo": zoo, "kind": kind, "rank": kinds.index(kind) + 1 if kind in kinds else None}
+        for zoo, kinds in precedence.items()
+        for kind in LabelKind
+    ]
+    async with engine.begin() as connection:
+        await connection.execute(log_head.update().values(position=log_head.c.position))
+        before = await rules_of(connection)
+        for zoo, kinds in precedence.items():
+            await _follow(connection, zoo, before.get(zoo, PRECEDENCE), kinds)
+        of_these = label_precedence.c.zoo.in_(list(precedence))
+        await connection.execute(delete(label_precedence).where(of_these))
+        await connection.execute(insert(label_precedence), rows)
+
+
+async def _follow(
+    connection: AsyncConnection, zoo: str, before: Sequence[str], after: Sequence[str]
+) -> None:
+    """Let what is written down of a zoo follow its rule. The log is read in pages: it may be
+    long."""
+    if list(before) == list(after):
+        return
+    logger.info("zoo %s: labels count by another rule, so its sums are made anew", zoo)
+    async for ids in _labelled(connection, zoo):
+        change = Change()
+        for logged in (await logged_requests(connection, ids)).values():
+            change.add(projection(logged, before), projection(logged, after))
+        await write(connection, change)
+
+
+async def _labelled(connection: AsyncConnection, zoo: str) -> AsyncIterator[Sequence[str]]:
+    """Yield the ids of the zoo's requests that have labels, page by page."""
+    has_label = select(labels.c.label_id).where(labels.c.request_id == requests.c.request_id)
+    after = 0
+    while True:
+        query = (
+            select(requests.c.request_id, requests.c.position)
+            .where(requests.c.zoo == zoo, requests.c.position > after, has_label.exists())
+            .order_by(requests.c.position)
+            .limit(AT_ONCE)
+        )
+        rows: Sequence[Any] = (await connection.execute(query)).all()
+        if not rows:
+            return
+        yield [row.request_id for row in rows]
+        after = rows[-1].position

@@ -1,0 +1,170 @@
+"""What one request, or one grading, adds to the tables of sums."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Table
+
+from litellm_messplus.figures.tally import FIGURES, amounts
+from litellm_messplus.learning.logged import Logged
+from litellm_messplus.learning.outcome import (
+    LoggedLabel,
+    Outcome,
+    Row,
+    Verdicts,
+    cost_of,
+    in_utc,
+    succeeded,
+)
+from litellm_messplus.records import served_call_id
+from litellm_messplus.store.sum_tables import (
+    call_sums,
+    grading_sums,
+    hourly_call_sums,
+    hourly_request_sums,
+    label_sums,
+    request_sums,
+)
+
+Key = tuple[Any, ...]
+"""The primary key of a row of sums, in the order of its columns."""
+Figures = dict[str, float]
+"""Columns of a row of sums; what is not named is 0, or unknown."""
+Sums = dict[tuple[Table, Key], Figures]
+
+SUMS = (
+    *(request_sums, call_sums, label_sums, grading_sums),
+    *(hourly_request_sums, hourly_call_sums),
+)
+HIGHEST = "newest_graded"
+"""The one column that is no sum: the higher of two stays."""
+_NO_FIGURES: Figures = {}
+
+
+def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
+    """Compute what a request adds, with its calls and labels."""
+    promise = (found.day, found.zoo, found.service_level)
+    hour = (*promise, found.hour)
+    amounts_of_all = zip(FIGURES, amounts(found), strict=True)
+    figures: Figures = {name: amount for name, amount in amounts_of_all if amount}
+    sums: Sums = {
+        (request_sums, (*promise, found.alpha)): figures,
+        (hourly_request_sums, (*hour, found.alpha)): figures,
+    }
+    for call in logged.calls:
+        candidate, role = call["candidate"] or "", str(call["role"])
+        key = (*promise, candidate, call["model"] or "", role)
+        of_call = _of_call(call, cost_of(call, logged.energy), said.get(call["call_id"]))
+        _add(sums, (call_sums, key), of_call)
+        counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
+        _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
+    if logged.labels:
+        for source, figures in _of_labels(logged, said):
+            _add(sums, (label_sums, (*promise, *source)), figures)
+    return sums
+
+
+def of_grading(grading: Row, zoo: str) -> Sums:
+    """Compute what a grading adds; it is never changed."""
+    cost, is_graded = grading["cost"], grading["status"] == "graded"
+    figures: Figures = {
+        "gradings": 1,
+        "graded": int(is_graded),
+        "answers": grading["answers"],
+        "gradings_without_cost": int(cost is None),
+    }
+    if cost is not None:
+        figures["cost"] = cost
+    if is_graded:
+        figures["newest_graded"] = grading["position"]
+    return {(grading_sums, (in_utc(grading["created_at"]).date(), zoo, grading["judge"])): figures}
+
+
+def _add(sums: Sums, where: tuple[Table, Key], figures: Figures) -> None:
+    found = sums.setdefault(where, {})
+    for name, figure in figures.items():
+        found[name] = found.get(name, 0) + figure
+
+
+def _of_call(call: Row, cost: float | None, verdict: LoggedLabel | None) -> Figures:
+    is_answered = succeeded(call)
+    figures: Figures = {"calls": 1}
+    if not is_answered:
+        figures["failures"] = 1
+    if cost is None:
+        figures["calls_without_cost"] = 1
+    else:
+        figures["cost"] = cost
+    for name in ("prompt_tokens", "completion_tokens"):
+        if (tokens := call[name]) is not None:
+            figures[name] = tokens
+    if is_answered and call["candidate"] is not None and not call["is_cache_hit"]:
+        figures["own"] = 1
+        if cost is not None:
+            figures |= {"priced": 1, "priced_cost": cost}
+        if verdict is not None:
+            figures |= _of_verdict(verdict)
+    return figures
+
+
+def _of_verdict(verdict: LoggedLabel) -> Figures:
+    weight = verdict.stands_for
+    return {
+        "judged": 1,
+        "weight": weight,
+        "weight_squared": weight * weight,
+        "weighted_satisfaction": weight * verdict.value,
+    }
+
+
+def _of_labels(logged: Logged, said: Verdicts) -> Iterator[tuple[tuple[str, str], Figures]]:
+    """Yield the figures of the labels on the served call, by kind and source."""
+    call_id = served_call_id(logged.request["request_id"])
+    newest = {label.source: label for label in logged.labels if label.call_id == call_id}
+    for label in newest.values():
+        value = label.value
+        yield (
+            (str(label.kind), label.source),
+            {"labelled": 1, "satisfaction": value, "satisfaction_squared": value * value},
+        )
+    verdict = said.get(call_id)
+    if verdict is not None:
+        yield (str(verdict.kind), verdict.source), {"counting": 1}
+
+
+# The difference that a batch makes.
+
+
+def add_change(changed: Sums, before: Sums, after: Sums) -> None:
+    """Add ``after - before``. Equal figures add nothing, so rounding does not accumulate."""
+    for where, now in after.items():
+        was = before.get(where, _NO_FIGURES)
+        if now != was:
+            _add_difference(changed.setdefault(where, {}), was, now)
+    for where, was in before.items():
+        if where not in after:
+            _add_difference(changed.setdefault(where, {}), was, _NO_FIGURES)
+
+
+def add_grading(changed: Sums, sums: Sums) -> None:
+    """Add what a grading adds."""
+    for where, figures in sums.items():
+        found = changed.setdefault(where, {})
+        highest = max(found.pop(HIGHEST, 0), figures.pop(HIGHEST, 0))
+        _add_difference(found, _NO_FIGURES, figures)
+        if highest:
+            found[HIGHEST] = highest
+
+
+def _add_difference(found: Figures, was: Figures, now: Figures) -> None:
+    """Add a difference, in the writer's way, so each figure is looked at once: few become less or
+    go."""
+    for name, figure in now.items():
+        old = was.get(name)
+        if old is None:
+            found[name] = found.get(name, 0) + figure
+        elif figure != old:
+            found[name] = found.get(name, 0) + (figure - old)
+    for name, old in was.items():
+        if name not in now:
+            found[name] = found.get(name, 0) - old

@@ -1,0 +1,45 @@
+"""Which label of a call counts: the one rule. The fold learns by it, and its result is stored in
+the table `verdicts`, which every reader joins."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from litellm_messplus.vocabulary import PRECEDENCE
+
+
+class Judgement(Protocol):
+    """A label, as far as the rule asks."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def weight(self) -> float: ...
+
+
+AnyLabel = TypeVar("AnyLabel", bound=Judgement)
+
+
+def counting(labels: Iterable[AnyLabel], precedence: Sequence[str] = PRECEDENCE) -> AnyLabel | None:
+    """Choose the label that is the verdict, of all on one call in the order of the log; None where
+    none counts.
+
+    A source's newest label replaces its earlier ones, and one of weight 0 is kept in the log alone.
+    Of the others the strongest kind counts, by ``precedence``; of one kind the lowest value, for an
+    answer must pass every check; of equals the first. More labels never take a verdict away.
+    """
+    ranked = [each for each in newest_of_sources(labels) if each.kind in precedence]
+    return min(ranked, key=lambda each: (precedence.index(each.kind), each.value), default=None)
+
+
+def newest_of_sources(labels: Iterable[AnyLabel]) -> list[AnyLabel]:
+    """Keep the newest label of each source that weighs something, in the order of the log."""
+    found: dict[str, AnyLabel] = {}
+    for each in labels:
+        if each.weight > 0.0:
+            found.pop(each.source, None)  # what comes anew comes last
+            found[each.source] = each
+    return list(found.values())

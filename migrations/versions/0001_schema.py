@@ -1,0 +1,479 @@
+"""The schema of the first release: all tables, the rows that they begin with, and the views that
+people ask. What changes from here on comes as a migration of its own."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+from litellm_messplus.store.tables import metadata
+
+revision = "0001"
+down_revision = None
+
+# Tables, as "name type, name type, ...": `?` may be NULL, `key` is of the primary key, a number is
+# the longest text. Comments are the code's, as they are when the tables are made.
+
+TYPES = {
+    "position": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+    "their_id": sa.String(255).with_variant(sa.String(1024), "postgresql"),
+    "time": sa.DateTime(timezone=True),
+    "date": sa.Date(),
+    "bigint": sa.BigInteger(),
+    "int": sa.Integer(),
+    "float": sa.Float(),
+    "bool": sa.Boolean(),
+    "text": sa.Text(),
+    "bytes": sa.LargeBinary(),
+    "json": sa.JSON(),
+    "json_none": sa.JSON(none_as_null=True),
+}
+
+TALLY = """
+    requests int, counted int, alphas float, succeeded int, failed int, failed_upstream int,
+    failed_no_deployment int, failed_deadline int, failed_client_gone int, failed_refused int,
+    labelled int, judged int, weight float, weight_squared float, weighted_satisfaction float,
+    weighted_alpha float, cost float, priced int, priced_cost float, explorations int,
+    exploration_cost float, compared int, compared_cost float, compared_cost_largest float,
+    compared_exploration_cost float, unstated int, timed int, late int, predicting_seconds float,
+    deciding_seconds float, call_seconds float, metered int, joules float, queue float
+"""
+"""The sums over requests, by day and by hour."""
+
+TABLES = {
+    "call_energy": """
+        call_id 80 key, position position unique, request_id 64, measured_at time, joules float,
+        cost float?
+    """,
+    "call_sums": """
+        day date key, zoo 255 key, service_level 255 key, candidate 255 key, model 255 key,
+        role 16 key, calls int, failures int, cost float?, calls_without_cost int,
+        prompt_tokens bigint?, completion_tokens bigint?, own int, priced int,
+        priced_cost float, judged int, weight float, weight_squared float,
+        weighted_satisfaction float
+    """,
+    "calls": """
+        call_id 80 key, position position unique, request_id 64, ended_at time, role 16, status 16,
+        candidate 255?, deployment_id 255?, model 255?, response_id their_id?, prompt_tokens int?,
+        completion_tokens int?, cached_tokens int?, reasoning_tokens int?, cost float?,
+        cost_source 16, seconds float?, is_cache_hit bool, error text?, answer text?,
+        written_tokens int?, failure 16?
+    """,
+    "candidate_events": """
+        event_id 64 key, position position unique, zoo 255, candidate 255, number int,
+        created_at time, change 16, price json_none?
+    """,
+    "conversation_key": """
+        id int key, key 64
+    """,
+    "grading_sums": """
+        day date key, zoo 255 key, judge 255 key, gradings int, graded int, answers int,
+        cost float?, gradings_without_cost int, newest_graded position?
+    """,
+    "gradings": """
+        grading_id 64 key, position position unique, request_id 64, created_at time, judge 255,
+        status 16, answers int, cost float?, prompt_tokens int?, completion_tokens int?,
+        seconds float?, error text?, preferred 16?
+    """,
+    "hourly_call_sums": """
+        day date key, zoo 255 key, service_level 255 key, hour int key, candidate 255 key,
+        role 16 key, calls int, failures int
+    """,
+    "hourly_request_sums": """
+        day date key, zoo 255 key, service_level 255 key, hour int key, alpha float key, {tally}
+    """,
+    "label_precedence": """
+        zoo 255 key, kind 16 key, rank int?
+    """,
+    "label_sums": """
+        day date key, zoo 255 key, service_level 255 key, kind 16 key, source 64 key, labelled int,
+        satisfaction float, satisfaction_squared float, counting int
+    """,
+    "labels": """
+        label_id 64 key, position position unique, call_id 80, request_id 64, created_at time,
+        kind 16 = feedback, source 64, value float, weight float, comment text?, probability float?
+    """,
+    "lessons": """
+        lesson_id 80 key, position position unique, batch 255, zoo 255, created_at time,
+        candidate 255, encoder 255, features bytes?, surface bytes?, surface_version 64?,
+        prompt_characters int, completion_tokens float?, value float
+    """,
+    "log_base": """
+        zoo 255 key, position position, fingerprint 64, settings json?, taught json,
+        created_at time, state bytes
+    """,
+    "log_head": """
+        id int key, position position, start position = 0
+    """,
+    "outcomes": """
+        request_id 64 key, position position unique, day date, hour int, zoo 255, service_level 255,
+        alpha float, arm 16, counts bool, is_exploration bool, queue float, encode_seconds float?,
+        deciding_seconds float, encode_joules float?, exploration_cost float, cost float,
+        unstated int, served 255?, status 16?, failure 16?, is_cache_hit bool?, seconds float?,
+        served_cost float?, cost_largest float?, is_measured bool, is_labelled bool,
+        satisfaction float?, satisfaction_weight float?, satisfaction_kind 16?
+    """,
+    "page_sign_ins": """
+        token_hash 64 key, kind 16, expires_at time
+    """,
+    "request_sums": """
+        day date key, zoo 255 key, service_level 255 key, alpha float key, {tally}
+    """,
+    "requests": """
+        request_id 64 key, position position unique, created_at time, zoo 255, service_level 255,
+        t bigint, alpha float, policy 64, litellm_call_id their_id, key_hash 255?, team_id 255?,
+        call_type 64, is_stream bool, encoder 255, features bytes?, prompt_characters int,
+        estimated_cost json, estimated_satisfaction json, estimated_cost_largest float?,
+        queue float, chosen 255, largest 255, is_exploration bool, exploration_probability float,
+        reason text, decision_seconds float, prompt text?, aim float?, expected_satisfaction float?,
+        price float?, propensity float?, exploration_calls int?, encode_seconds float?,
+        encode_joules float?, surface bytes?, surface_version 64?, expected_t bigint?,
+        is_within_reach bool = true, label_probability float?, eligible json_none?,
+        gated_by json_none?, arm 16 = routed, would_choose 255?, would_cost float?,
+        sample_probability float?, conversation_draw float?, key_alias 255?, user_id 255?,
+        end_user 255?, tags json_none?, conversation 64?, line 64?, prefix 32?, turn int?, hold 16?,
+        limits json_none?, counted_with 64?, session 32?
+    """,
+    "schema_history": """
+        revision 32 key, digest 64, version 64, applied_at time
+    """,
+    "snapshots": """
+        zoo 255 key, position position key, fingerprint 64, created_at time, state bytes,
+        settings json?
+    """,
+    "verdicts": """
+        call_id 80 key, label_id 64, request_id 64, position position unique, created_at time,
+        kind 16, source 64, value float, weight float, probability float?
+    """,
+    "worker_counters": """
+        worker 64 key, started_at time, updated_at time, counts json
+    """,
+    "zoo_modes": """
+        zoo 255 key, revision int key, mode 16, share float, before 255?, by 255, reason text,
+        at time, file_fingerprint 64, forecast json_none?, happened json_none?
+    """,
+}
+
+INDEXES = {
+    "call_energy": ("request_id",),
+    "calls": ("request_id", "response_id"),
+    "gradings": ("created_at", "request_id"),
+    "labels": ("created_at", "request_id"),
+    "lessons": ("batch",),
+    "requests": ("litellm_call_id",),
+    "verdicts": ("request_id",),
+}
+"""Those of one column."""
+
+
+def upgrade() -> None:
+    for name, columns in TABLES.items():
+        comment = metadata.tables[name].comment if name in metadata.tables else None
+        op.create_table(name, *_columns(name, columns), comment=comment)
+        for column in INDEXES.get(name, ()):
+            op.create_index(f"ix_{name}_{column}", name, [column])
+    level = ["zoo", "service_level"]
+    op.create_index("ix_requests_level_t", "requests", [*level, "t"], unique=True)
+    op.create_index("ix_requests_level_position", "requests", [*level, "position"])
+    op.create_index(
+        "ix_requests_created_at_level_key", "requests", ["created_at", *level, "key_hash"]
+    )
+    op.create_index(
+        "ix_labels_call_id_source_position", "labels", ["call_id", "source", "position"]
+    )
+    for table, column in (
+        ("requests", "counted_with"),
+        ("requests", "session"),
+        ("calls", "failure"),
+    ):
+        known = sa.text(f"{column} IS NOT NULL")
+        found = {"sqlite_where": known, "postgresql_where": known}
+        op.create_index(f"ix_{table}_{column}", table, [column, "position"], **found)
+    own = DIALECTS[op.get_context().dialect.name]
+    for name, query in VIEWS.items():
+        for mark, meaning in {**FRAGMENTS, **own}.items():
+            query = query.replace(mark, meaning)
+        op.execute(f"CREATE VIEW {name} AS {query}")
+    op.execute("INSERT INTO log_head (id, position, start) VALUES (1, 0, 0)")
+    op.execute(f"INSERT INTO conversation_key (id, key) VALUES (1, '{os.urandom(32).hex()}')")
+    op.execute(
+        "INSERT INTO worker_counters (worker, started_at, updated_at, counts) "
+        "VALUES ('ended', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, '{}')"
+    )
+
+
+def downgrade() -> None:
+    for name in reversed(VIEWS):
+        op.execute(f"DROP VIEW {name}")
+    for name in TABLES:
+        op.drop_table(name)
+
+
+def _columns(table: str, columns: str) -> Iterator[Any]:
+    known: Any = metadata.tables[table].columns if table in metadata.tables else {}
+    for written in " ".join(columns.replace("{tally}", TALLY).split()).split(", "):
+        declared, _, default = written.partition(" = ")
+        name, kind, *options = declared.split()
+        yield sa.Column(
+            name,
+            sa.String(int(kind.strip("?"))) if kind[0].isdigit() else TYPES[kind.strip("?")],
+            nullable=kind.endswith("?"),
+            primary_key="key" in options,
+            unique="unique" in options or None,
+            server_default=sa.true() if default == "true" else default or None,
+            comment=known[name].comment if name in known else None,
+        )
+    if table == "candidate_events":
+        number = ("zoo", "candidate", "number")
+        yield sa.UniqueConstraint(*number, name="uq_candidate_events_number")
+
+
+# Views. Each comes after those that it reads.
+
+FIGURES = """    COUNT(*) AS requests,
+    COUNT(outcomes.satisfaction) AS answered,
+    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
+        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
+    SUM(outcomes.cost) AS cost,
+    SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.cost END) AS saved,
+    SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.cost END)
+        / NULLIF(SUM(CASE WHEN {compared} THEN outcomes.cost_largest END), 0) AS saved_share
+FROM outcomes
+JOIN requests ON requests.request_id = outcomes.request_id"""
+"""Of the requests that are added up, and where they are from."""
+
+FRAGMENTS = {
+    "{each}": "outcomes.day, outcomes.zoo, outcomes.service_level",
+    "{figures}": FIGURES,
+    "{compared}": "outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL "
+    "AND outcomes.cost_largest IS NOT NULL",
+}
+
+DIALECTS = {
+    "sqlite": {
+        "{each tag}": "json_each(requests.tags) AS tags",
+        "{forecast: ": "json_extract(own.forecast, '$.",
+        "{happened: ": "json_extract(next.happened, '$.",
+        " of it}": "')",
+    },
+    "postgresql": {
+        "{each tag}": "LATERAL json_array_elements_text(requests.tags) AS tags(value)",
+        "{forecast: ": "CAST(own.forecast #>> string_to_array('",
+        "{happened: ": "CAST(next.happened #>> string_to_array('",
+        " of it}": "', '.') AS double precision)",
+    },
+}
+"""What each database says its own way."""
+
+VIEWS = {
+    "calls_per_model": """
+        SELECT
+            zoo,
+            NULLIF(candidate, '') AS candidate,
+            NULLIF(model, '') AS model,
+            role,
+            SUM(calls) AS calls,
+            SUM(failures) AS failures,
+            SUM(cost) AS cost,
+            SUM(calls_without_cost) AS calls_without_cost,
+            CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens,
+            CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens
+        FROM call_sums
+        GROUP BY zoo, NULLIF(candidate, ''), NULLIF(model, ''), role
+    """,
+    "current_labels": """
+        SELECT label_id, call_id, request_id, created_at, kind, source, value, weight, comment
+        FROM labels
+        WHERE position = (
+            SELECT MAX(newer.position) FROM labels AS newer
+            WHERE newer.call_id = labels.call_id AND newer.source = labels.source
+        )
+    """,
+    "daily_service_levels": """
+        SELECT
+            day,
+            zoo,
+            service_level,
+            MAX(alpha) AS alpha,
+            SUM(requests) AS requests,
+            SUM(judged) AS answered,
+            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
+            SUM(cost) AS cost,
+            SUM(cost) / SUM(requests) AS cost_per_request
+        FROM request_sums
+        GROUP BY day, zoo, service_level
+    """,
+    "exploration_share": """
+        SELECT
+            zoo,
+            service_level,
+            SUM(requests) AS requests,
+            SUM(explorations) AS explorations,
+            1.0 * SUM(explorations) / SUM(requests) AS share,
+            SUM(exploration_cost) AS exploration_cost,
+            SUM(exploration_cost) / NULLIF(SUM(cost), 0) AS cost_share
+        FROM request_sums
+        GROUP BY zoo, service_level
+    """,
+    "gradings_per_day": """
+        SELECT day, zoo, judge, gradings, graded, answers, cost, gradings_without_cost
+        FROM grading_sums
+    """,
+    "outcomes_per_hour": """
+        SELECT
+            day,
+            zoo,
+            service_level,
+            hour,
+            SUM(requests) AS requests,
+            SUM(judged) AS answered,
+            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
+            SUM(cost) AS cost,
+            SUM(compared_cost_largest - compared_cost) AS saved,
+            SUM(compared_cost_largest - compared_cost) / NULLIF(SUM(compared_cost_largest), 0)
+                AS saved_share
+        FROM hourly_request_sums
+        GROUP BY day, zoo, service_level, hour
+    """,
+    "request_outcomes": """
+        SELECT
+            outcomes.request_id,
+            requests.created_at,
+            outcomes.day,
+            outcomes.zoo,
+            outcomes.service_level,
+            outcomes.alpha,
+            outcomes.arm,
+            requests.key_hash,
+            requests.team_id,
+            outcomes.is_exploration,
+            requests.chosen,
+            requests.counted_with,
+            outcomes.served,
+            outcomes.status,
+            outcomes.failure,
+            outcomes.is_cache_hit,
+            outcomes.satisfaction,
+            outcomes.satisfaction_weight,
+            outcomes.satisfaction_kind,
+            outcomes.served_cost,
+            outcomes.exploration_cost,
+            outcomes.cost,
+            outcomes.cost_largest,
+            outcomes.is_measured
+        FROM outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+    """,
+    "conversations": """
+        WITH turns AS (
+            SELECT
+                requests.conversation,
+                requests.line,
+                requests.zoo,
+                requests.service_level,
+                requests.created_at,
+                requests.position,
+                requests.hold,
+                outcomes.served,
+                outcomes.cost,
+                outcomes.satisfaction,
+                LAG(outcomes.served)
+                    OVER (PARTITION BY requests.line ORDER BY requests.turn, requests.position)
+                    AS served_before,
+                MAX(CASE WHEN outcomes.satisfaction IS NOT NULL THEN requests.position END)
+                    OVER (PARTITION BY requests.conversation) AS judged_last
+            FROM requests
+            JOIN outcomes ON outcomes.request_id = requests.request_id
+            WHERE requests.conversation IS NOT NULL
+        )
+        SELECT
+            conversation,
+            zoo,
+            MIN(service_level) AS service_level,
+            MIN(created_at) AS began_at,
+            MAX(created_at) AS last_at,
+            COUNT(*) AS turns,
+            COUNT(DISTINCT line) AS lines,
+            SUM(CASE WHEN hold IN ('tool_loop', 'state', 'warm') THEN 1 ELSE 0 END) AS held,
+            SUM(CASE WHEN served <> served_before THEN 1 ELSE 0 END) AS switches,
+            SUM(cost) AS cost,
+            MAX(CASE WHEN position = judged_last THEN satisfaction END) AS verdict
+        FROM turns
+        GROUP BY conversation, zoo
+    """,
+    "open_requests": """
+        SELECT
+            outcomes.request_id,
+            requests.created_at,
+            outcomes.zoo,
+            outcomes.service_level,
+            requests.key_hash,
+            outcomes.served
+        FROM outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+        WHERE outcomes.satisfaction IS NULL
+            AND (outcomes.status IS NULL OR outcomes.status = 'success')
+    """,
+    "outcomes_per_key": """
+        SELECT
+            {each},
+            requests.key_hash,
+            MAX(requests.key_alias) AS key_alias,
+            {figures}
+        GROUP BY {each}, requests.key_hash
+    """,
+    "outcomes_per_tag": """
+        SELECT
+            {each},
+            tags.value AS tag,
+            {figures}
+        CROSS JOIN {each tag}
+        GROUP BY {each}, tags.value
+    """,
+    "outcomes_per_team": """
+        SELECT
+            {each},
+            requests.team_id,
+            {figures}
+        GROUP BY {each}, requests.team_id
+    """,
+    "savings": """
+        SELECT
+            zoo,
+            service_level,
+            SUM(compared) AS requests,
+            SUM(compared_cost) AS cost,
+            SUM(compared_cost_largest) AS cost_largest,
+            SUM(compared_cost_largest) - SUM(compared_cost) AS saved,
+            1 - SUM(compared_cost) / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
+        FROM request_sums
+        GROUP BY zoo, service_level
+        HAVING SUM(compared) > 0
+    """,
+    "forecasts": """
+        SELECT
+            own.zoo,
+            own.revision,
+            own.mode,
+            own.share,
+            own.at,
+            next.at AS until,
+            next.by AS ended_by,
+            {forecast: requests of it} AS forecast_requests,
+            {forecast: satisfaction.estimate of it} AS forecast_satisfaction,
+            {forecast: satisfaction.low of it} AS lowest_satisfaction,
+            {forecast: satisfaction.high of it} AS highest_satisfaction,
+            {happened: satisfaction of it} AS satisfaction,
+            {forecast: cost.estimate of it} AS forecast_cost,
+            {forecast: cost.low of it} AS lowest_cost,
+            {forecast: cost.high of it} AS highest_cost,
+            {happened: cost of it} AS cost,
+            {happened: requests of it} AS requests
+        FROM zoo_modes AS own
+        LEFT JOIN zoo_modes AS next
+            ON next.zoo = own.zoo AND next.revision = own.revision + 1
+        WHERE own.mode <> 'watch'
+    """,
+}
