@@ -54,7 +54,7 @@ calls = table_of(
 labels = table_of(
     LabelRecord,
     "labels",
-    "Every label ever given; which one of a call's counts, is in `verdicts`.",
+    "Every label ever given; which one of a call's counts is in `verdicts`.",
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
 )
 

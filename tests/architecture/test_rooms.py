@@ -62,12 +62,23 @@ ALLOWED = {
         *("runtime", "errors", "vocabulary", "parquet", "proxy", "records", "settings", "store"),
     },
     "upkeep": {
-        *("encoders", "engine", "errors", "state", "proxy", "records", "restore", "settings"),
+        *(
+            "learning",
+            "vocabulary",
+            "encoders",
+            "engine",
+            "errors",
+            "state",
+            "proxy",
+            "records",
+            "restore",
+            "settings",
+        ),
         *("status", "store"),
     },
     "retention": {"errors", "parquet", "store"},
     "inspecting": {
-        *("records", "rows"),
+        *("state", "records", "rows"),
         *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
     },
     "page": {
