@@ -23,11 +23,11 @@ from sqlalchemy import (
     Table,
     and_,
     case,
-    exists,
     false,
     func,
     or_,
     select,
+    true,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -36,8 +36,8 @@ from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.queries import window_start
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
-from litellm_messplus.store.tables import calls, labels, log_head, requests
-from litellm_messplus.vocabulary import FAILED, CallRole, LabelKind
+from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.vocabulary import LabelKind
 
 CURRENT = Table(
     "current_labels",
@@ -49,16 +49,7 @@ CURRENT = Table(
 WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 """Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
 JUDGE = LabelKind.JUDGE.value
-COUNTS = requests.c.counted_with.is_(None)
-"""Where the promise counts conversations, the first request of one stands for all of it."""
-_turn, _turned = requests.alias("turn"), calls.alias("turned")
-IS_FAILED = calls.c.failure.is_not(None) & ~exists().where(
-    _turn.c.counted_with == calls.c.request_id,
-    _turned.c.request_id == _turn.c.request_id,
-    _turned.c.role == CallRole.SERVED.value,
-    _turned.c.failure.is_(None),
-)
-"""Whether a request, beside its served call, got no answer; nor did any turn of a conversation."""
+IS_FAILED = outcomes.c.failure.is_not(None)
 
 
 class NoCertificateError(MessplusError):
@@ -176,7 +167,7 @@ async def counted_last(
 
 class Failed(defaultdict[str, tuple[int, int]]):
     """The requests without an answer by service level, and how many of them count as unsatisfied:
-    a label says so."""
+    those with a verdict."""
 
     def __init__(self) -> None:
         super().__init__(lambda: (0, 0))
@@ -189,13 +180,11 @@ class Failed(defaultdict[str, tuple[int, int]]):
 
 async def _failed(connection: AsyncConnection, zoo: str, *where: ColumnElement[bool]) -> Failed:
     """Count the failed requests that these conditions pick."""
-    counts = exists().where(labels.c.call_id == calls.c.call_id, labels.c.source == FAILED)
     query = (
-        select(requests.c.service_level, func.count(), func.count(case((counts, 1))))
-        .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(calls.c.role == CallRole.SERVED.value, IS_FAILED, requests.c.zoo == zoo, COUNTS)
-        .where(*where)
-        .group_by(requests.c.service_level)
+        select(outcomes.c.service_level, func.count(), func.count(outcomes.c.satisfaction))
+        .join(requests, requests.c.request_id == outcomes.c.request_id)
+        .where(outcomes.c.zoo == zoo, outcomes.c.counts, IS_FAILED, *where)
+        .group_by(outcomes.c.service_level)
     )
     found = Failed()
     for level, count, among in await connection.execute(query):
@@ -253,21 +242,20 @@ def _from(starts: Mapping[str, int]) -> ColumnElement[bool]:
 
 def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     """Count the labelled requests that these conditions pick, by what was said of the served call:
-    the word that counts, if any, and the judge's grade, if any. Of a failed one nothing counts but
-    that it failed."""
+    the word that counts, if any, and the judge's grade, if any; none of a failed one."""
     served = requests.c.request_id + ".0"
     told = (
-        select(requests.c.service_level, labels.c.call_id)
+        select(requests.c.service_level, labels.c.call_id, IS_FAILED.label("is_failed"))
         .join(requests, requests.c.request_id == labels.c.request_id)
-        .outerjoin(calls, calls.c.call_id == labels.c.call_id)
-        .where(labels.c.call_id == served, COUNTS, *where)
-        .where(or_(calls.c.call_id.is_(None), ~IS_FAILED, labels.c.source == FAILED))
+        .join(outcomes, outcomes.c.request_id == labels.c.request_id)
+        .where(labels.c.call_id == served, outcomes.c.counts, *where)
         .distinct()
         .cte("told")
     )
     verdict, grade = verdicts.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
     is_word = verdict.c.kind.in_(WORDS)
+    is_grade = (grade.c.kind == JUDGE, told.c.is_failed.is_not(true()))
     groups = (
         told.c.service_level,
         case((is_word, func.round(verdict.c.value * 100) / 100.0)).label("word"),
@@ -279,9 +267,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         select(*groups)
         .select_from(told)
         .outerjoin(verdict, verdict.c.call_id == told.c.call_id)
-        .outerjoin(
-            grade, and_(grade.c.call_id == told.c.call_id, grade.c.kind == LabelKind.JUDGE.value)
-        )
+        .outerjoin(grade, and_(grade.c.call_id == told.c.call_id, *is_grade))
         .outerjoin(bought, bought.c.label_id == func.coalesce(grade.c.label_id, verdict.c.label_id))
         .where(or_(is_word, grade.c.value.is_not(None)))
         .subquery("said")

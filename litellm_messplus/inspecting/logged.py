@@ -23,6 +23,7 @@ from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
 from litellm_messplus.store.sum_tables import verdicts
+from litellm_messplus.vocabulary import CallStatus
 
 
 def plain(text: str | None, longest: int = 1000) -> str:
@@ -138,7 +139,8 @@ def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
     """Find the label that the outcome is of: by the rule, among those of its kind."""
     served, kind = f"{outcome['request_id']}.0", outcome["satisfaction_kind"]
     said = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
-    found = None if kind is None else counting(said, (kind,))
+    is_failed = outcome["status"] == CallStatus.FAILURE
+    found = None if kind is None else counting(said, (kind,), is_failed=is_failed)
     return frozenset() if found is None else frozenset({found.label_id})
 
 

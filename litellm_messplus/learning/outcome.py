@@ -40,12 +40,19 @@ Verdicts = dict[str, LoggedLabel]
 """The labels that count, by call."""
 
 
-def verdicts(labels: Sequence[LoggedLabel], precedence: Sequence[str] = PRECEDENCE) -> Verdicts:
-    """Find the verdict on each call of a request, given its labels in the order of the log."""
+def verdicts(
+    labels: Sequence[LoggedLabel], calls: Sequence[Row], precedence: Sequence[str] = PRECEDENCE
+) -> Verdicts:
+    """Find the verdict on each call of a request, given its labels in the order of the log and its
+    calls that have ended."""
+    failed = {call["call_id"] for call in calls if not succeeded(call)}
     by_call: dict[str, list[LoggedLabel]] = {}
     for each in labels:
         by_call.setdefault(each.call_id, []).append(each)
-    found = ((call_id, counting(said, precedence)) for call_id, said in by_call.items())
+    found = (
+        (call_id, counting(said, precedence, is_failed=call_id in failed))
+        for call_id, said in by_call.items()
+    )
     return {call_id: each for call_id, each in found if each is not None}
 
 

@@ -58,7 +58,7 @@ class Projection(NamedTuple):
 
 def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
     """Work out what follows from a request."""
-    said = verdicts_of(logged.labels, precedence) if logged.labels else {}
+    said = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
     found = outcome(logged.request, logged.calls, logged.labels, logged.energy, said)
     return Projection(found, said, of_request(logged, found, said))
 

@@ -11,7 +11,7 @@ from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.state.verdict import counting
-from litellm_messplus.vocabulary import FAILED, PRECEDENCE, Change, LabelKind
+from litellm_messplus.vocabulary import PRECEDENCE, Change, LabelKind
 
 
 class Given(NamedTuple):
@@ -40,20 +40,15 @@ class Rule:
 
     precedence: tuple[LabelKind, ...] = PRECEDENCE
 
-    def of_failed(self, given: Sequence[Given]) -> Given | None:
-        """Choose the label that counts of a request without an answer: none but the one that says
-        so. A failure is no verdict on a model, whatever else is said of it."""
-        return self.counting([label for label in given if label.source == FAILED])
-
     def verdict(self, given: Sequence[Given]) -> Label | None:
         """Find what is learned of one call from its labels in the order of the log; None where none
         counts."""
         found = self.counting(given)
         return None if found is None else found.label
 
-    def counting(self, given: Sequence[Given]) -> Given | None:
+    def counting(self, given: Sequence[Given], *, is_failed: bool = False) -> Given | None:
         """Choose the label that is the verdict."""
-        return counting(given, self.precedence)
+        return counting(given, self.precedence, is_failed=is_failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +164,7 @@ class Labelled:
     that was served as before whether the call is one of the model that the router would have
     chosen; None of a routed one. ``shares`` says who served the conversation up to here, where the
     label is on one that is counted as one and has gone on; the example is then of its first
-    request. ``is_failed`` where no answer came, of the whole conversation where it is one.
+    request. ``is_failed`` where the call had ended without an answer.
     """
 
     position: int

@@ -4,7 +4,7 @@ the table `verdicts`, which every reader joins."""
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from litellm_messplus.vocabulary import PRECEDENCE
+from litellm_messplus.vocabulary import FAILED, PRECEDENCE
 
 
 class Judgement(Protocol):
@@ -23,14 +23,24 @@ class Judgement(Protocol):
 AnyLabel = TypeVar("AnyLabel", bound=Judgement)
 
 
-def counting(labels: Iterable[AnyLabel], precedence: Sequence[str] = PRECEDENCE) -> AnyLabel | None:
+def counting(
+    labels: Iterable[AnyLabel],
+    precedence: Sequence[str] = PRECEDENCE,
+    *,
+    is_failed: bool = False,
+) -> AnyLabel | None:
     """Choose the label that is the verdict, of all on one call in the order of the log; None where
     none counts.
 
     A source's newest label replaces its earlier ones, and one of weight 0 is kept in the log alone.
     Of the others the strongest kind counts, by ``precedence``; of one kind the lowest value, for an
     answer must pass every check; of equals the first. More labels never take a verdict away.
+
+    A failed call has no answer to judge, whatever was said of it before its end or after: of its
+    labels none counts but the one that says that it failed.
     """
+    if is_failed:
+        labels = [each for each in labels if each.source == FAILED]
     ranked = [each for each in newest_of_sources(labels) if each.kind in precedence]
     return min(ranked, key=lambda each: (precedence.index(each.kind), each.value), default=None)
 

@@ -261,9 +261,8 @@ class ZooState:
     def _label(self, entry: Labelled) -> None:
         """Fold a label in; only what changes the verdict counts: a judge's word after the user's
         does not."""
-        counting = self.rule.of_failed if entry.is_failed else self.rule.counting
-        before = counting(entry.earlier)
-        now = counting((*entry.earlier, entry.given))
+        before = self.rule.counting(entry.earlier, is_failed=entry.is_failed)
+        now = self.rule.counting((*entry.earlier, entry.given), is_failed=entry.is_failed)
         if now is None:
             return
         previous, verdict = None if before is None else before.label, now.label

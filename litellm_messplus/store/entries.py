@@ -108,7 +108,8 @@ async def _judged(
             entries.append(_labelled(row, earlier, courses.shares(row)))
             standing.add(row.call_id, given(row))
         else:
-            entries.append(_settled(row, () if courses.have_taught(row) else earlier))
+            has_taught = row.status == CallStatus.SUCCESS and courses.have_taught(row)
+            entries.append(_settled(row, () if has_taught else earlier))
     return entries
 
 
@@ -250,12 +251,13 @@ def _label_query(after: int, upto: int) -> Select[Any]:
 
 
 def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> Labelled:
+    is_failed = found.status == CallStatus.FAILURE
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
     trial, gated = rebuilt(Trial, found._mapping), facet(Gated, found._mapping)
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
-    if author is None and shares:  # the first turn failed, and the conversation went on
+    if author is None and shares and not is_failed:  # others served on, and earned their share
         author = shares[0][0]
     return Labelled(
         position=found.position,
@@ -272,7 +274,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_forced=gated is not None and gated.is_forced,
         of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
         shares=shares,
-        is_failed=found.status == CallStatus.FAILURE and not shares,
+        is_failed=is_failed,
     )
 
 

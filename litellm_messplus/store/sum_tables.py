@@ -14,6 +14,7 @@ from litellm_messplus.store.columns import (
     metadata,
     optional,
     required,
+    where_known,
 )
 
 verdicts = Table(
@@ -69,6 +70,7 @@ outcomes = Table(
     optional("satisfaction", Float, "The value of the verdict on the served call."),
     optional("satisfaction_weight", Float, "How many requests that verdict stands for."),
     optional("satisfaction_kind", String(16), "Its kind."),
+    where_known("ix_outcomes_failure", "failure"),
     comment="What each request came to, one row a request, written together with the log.",
 )
 

@@ -48,7 +48,6 @@ calls = table_of(
     CallRecord,
     "calls",
     "One row a model that was invoked: the served call, and exploration calls.",
-    where_known("ix_calls_failure", "failure"),
 )
 
 labels = table_of(

@@ -16,7 +16,7 @@ down_revision = None
 # Tables, as "name type, name type, ...": `?` may be NULL, `key` is of the primary key, a number is
 # the longest text. Comments are the code's, as they are when the tables are made.
 
-TYPES = {
+TYPES: dict[str, Any] = {
     "position": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
     "their_id": sa.String(255).with_variant(sa.String(1024), "postgresql"),
     "time": sa.DateTime(timezone=True),
@@ -186,11 +186,11 @@ def upgrade() -> None:
     for table, column in (
         ("requests", "counted_with"),
         ("requests", "session"),
-        ("calls", "failure"),
+        ("outcomes", "failure"),
     ):
         known = sa.text(f"{column} IS NOT NULL")
-        found = {"sqlite_where": known, "postgresql_where": known}
-        op.create_index(f"ix_{table}_{column}", table, [column, "position"], **found)
+        where: dict[str, Any] = {"sqlite_where": known, "postgresql_where": known}
+        op.create_index(f"ix_{table}_{column}", table, [column, "position"], **where)
     own = DIALECTS[op.get_context().dialect.name]
     for name, query in VIEWS.items():
         for mark, meaning in {**FRAGMENTS, **own}.items():

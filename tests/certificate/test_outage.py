@@ -96,13 +96,18 @@ async def test_a_zoo_that_never_answered_has_no_certificate(database: AsyncEngin
         await certify(database, "zoo", now=AT + timedelta(hours=1))
 
 
-async def test_a_conversation_whose_first_request_failed_and_that_went_on_was_answered(
+async def test_a_conversation_whose_first_request_failed_has_failed(
     database: AsyncEngine,
 ) -> None:
+    """Its first request stands for all of it, here as in every other figure."""
+    await log.append(database, list(answered()))
     turn = request("turn", created_at=AT, counted_with="first")
     first = request("first", created_at=AT)
     failed = served_call("first", status=CallStatus.FAILURE, failure=Failure.DEADLINE)
     said = label("first", 1.0, created_at=AT)
+    before = await claim_now(database)
+
     found = await claimed(database, first, failed, turn, served_call("turn"), said)
 
-    assert (found.requests, found.failed, found.told) == (1, 0, 1)
+    assert replace(found, failed=0, answered_share=1.0, unit="requests") == before
+    assert found.failed == 1

@@ -2,23 +2,30 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from random import Random
+from typing import Any, cast
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.records import Record
-from litellm_messplus.state.entries import Labelled, Rule
+from litellm_messplus.state.entries import FailedCall, Given, Labelled, Rule
+from litellm_messplus.state.policy import Policy
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.spending import label_costs
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
-from litellm_messplus.vocabulary import CallStatus, Failure, LabelKind
+from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,
+    build_state,
     energy,
     exploration_call,
     label,
@@ -94,6 +101,83 @@ async def test_of_two_checks_that_say_the_same_the_fold_and_the_table_take_one(
         weight = (await connection.execute(select(outcomes.c.satisfaction_weight))).scalar_one()
     assert learned is not None
     assert (found.source, found.weight, weight) == (learned.source, learned.weight, 0.3)
+
+
+class Recording:
+    """A policy that notes what counts of each request."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.counting: dict[str, Given] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
+        assert self.counting.get(entry.request_id) == previous
+        self.counting[entry.request_id] = verdict
+        self._policy.answered(entry, verdict, previous)
+
+    def failed(self, call: FailedCall, verdict: Given | None) -> None:
+        assert self.counting.pop(call.request_id, None) == verdict
+        self._policy.failed(call, verdict)
+
+
+words = st.lists(
+    st.tuples(
+        st.sampled_from([(LabelKind.FEEDBACK, "feedback"), (LabelKind.CHECK, "check:json")]),
+        st.sampled_from([0.0, 1.0]),
+        st.sampled_from([0.0, 0.3, 1.0]),
+    ),
+    max_size=3,
+)
+
+
+@st.composite
+def courses(draw: st.DrawFn, name: str) -> list[Record]:
+    """A request that is judged before its end and after, often failed; and perhaps a turn that goes
+    on with it."""
+    said = [
+        label(name, value, label_id=f"{name}-{n}", kind=kind, source=source, weight=weight)
+        for n, ((kind, source), value, weight) in enumerate(draw(words) + draw(words))
+    ]
+    failed = draw(st.booleans())
+    status = CallStatus.FAILURE if failed else CallStatus.SUCCESS
+    end: list[Record] = [served_call(name, status=status)]
+    if failed and draw(st.booleans()):
+        end.append(label(name, 0.0, label_id=f"{name}-f", kind=LabelKind.CHECK, source=FAILED))
+    at = draw(st.integers(0, len(said)))
+    events: list[Record] = [*said[:at], *end, *said[at:]]
+    if draw(st.booleans()):
+        turn = f"{name}-turn"
+        at = draw(st.integers(0, len(events)))
+        events[at:at] = [request(turn, counted_with=name), served_call(turn)]
+    return [request(name), *events]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@drawn(data=st.data())
+async def test_the_fold_and_the_table_let_the_same_label_count_failed_or_not(
+    database: AsyncEngine, data: st.DataObject
+) -> None:
+    """Whenever it was said: before the end or after, before the conversation went on or after."""
+    head = await log.head(database)
+    records = data.draw(courses(f"r{head}"))
+    random, rest = Random(data.draw(st.integers(0, 9))), list(records)
+    while rest:
+        size = random.randint(1, len(rest))
+        await log.append(database, rest[:size])
+        del rest[:size]
+
+    state = build_state()
+    state.policy = cast(Policy, learned := Recording(state.policy))
+    async for entry in read_entries(database, head, await log.head(database)):
+        state.apply(entry)
+    async with database.connect() as connection:
+        rows = await connection.execute(select(verdicts).where(verdicts.c.position > head))
+        found = {row.request_id: (row.source, row.value, row.weight) for row in rows}
+    counting = learned.counting.items()
+    assert {name: (each.source, each.value, each.weight) for name, each in counting} == found
 
 
 async def test_who_failed_is_counted_apart_and_what_is_under_way_is_no_failure(

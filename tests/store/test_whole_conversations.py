@@ -37,9 +37,9 @@ async def test_all_turns_before_the_verdict_have_a_share(database: AsyncEngine) 
 async def test_who_failed_or_only_repeated_an_answer_has_none(database: AsyncEngine) -> None:
     (found,) = await judged(
         database,
-        *(begun(), served_call("c", candidate=SMALL, status=CallStatus.FAILURE)),
+        *(begun(), served_call("c", candidate=SMALL, is_cache_hit=True)),
         *(turn("t1", LARGE), served_call("t1", candidate=LARGE)),
-        *(turn("t2"), served_call("t2", candidate=SMALL, is_cache_hit=True)),
+        *(turn("t2"), served_call("t2", candidate=SMALL, status=CallStatus.FAILURE)),
         *(turn("t3"), served_call("t3", candidate=None), said()),
     )
 
