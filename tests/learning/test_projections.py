@@ -26,6 +26,7 @@ from litellm_messplus.status.windows import calls_of_candidates
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
+from litellm_messplus.store.rows import row_of
 from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.store.sum_tables import (
     hourly_request_sums,
@@ -106,7 +107,7 @@ def test_only_the_newest_requests_are_remembered() -> None:
 
 
 def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
-    said = label_of(log.row(label("r1"), 1))
+    said = label_of(row_of(label("r1"), 1))
     recent = Remembered()
     recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, 1)
     assert list(recent.take(1)) == ["r1"]

@@ -92,7 +92,7 @@ async def test_however_many_verdicts_lie_on_a_call_the_newest_of_each_source_is_
     (alone,) = await read(database, head - 1, head)
 
     assert last == alone
-    assert last["earlier"] == (said[-1], said[10])
+    assert last["earlier"] == (said[10], said[-1])
 
 
 async def test_what_was_said_of_another_call_is_not_read(database: AsyncEngine) -> None:
