@@ -80,6 +80,7 @@ ALLOWED = {
     "inspecting": {
         *("state", "records", "rows"),
         *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
+        "vocabulary",
     },
     "page": {
         "certificate",
