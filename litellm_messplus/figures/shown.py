@@ -179,12 +179,37 @@ LEVEL = (
 """The figures of a promise."""
 
 WINDOW = (
-    Shown("satisfaction.requests", "Requests decided, and those with a verdict.", "requests"),
-    Shown("satisfaction.answered", gauge="answered"),
+    Shown("answers.requests", "Requests decided.", "requests", Row("requests", ":", 1)),
     Shown(
-        "satisfaction.answered_share",
+        "answers.answered",
+        "Those that got an answer, and their share of those that ended.",
+        "answered",
+    ),
+    Shown(
+        "answers.answered_share",
         gauge="answered_share",
-        row=Row("with a verdict", ":percent", 4),
+        row=Row("answered", "{answers.answered}, {answers.answered_share:percent}", 2),
+    ),
+    Shown(
+        "answers.failed",
+        "[Those that ended without one](control.md#failed-requests), and who failed.",
+        "failed",
+        Row("failed", "{failures_in_words}", 3),
+    ),
+    Shown("answers.failed_upstream", gauge="failed_upstream"),
+    Shown("answers.failed_no_deployment", gauge="failed_no_deployment"),
+    Shown("answers.failed_deadline", gauge="failed_deadline"),
+    Shown("answers.failed_client_gone", gauge="failed_client_gone"),
+    Shown("answers.failed_refused", gauge="failed_refused"),
+    Shown(
+        "satisfaction.requests",
+        "What the promise counts: see `unit`. Those with a verdict, and their share.",
+    ),
+    Shown("satisfaction.judged", gauge="judged"),
+    Shown(
+        "satisfaction.judged_share",
+        gauge="judged_share",
+        row=Row("judged", "{denominators}", 6),
     ),
     Shown("labels", "[What each source of labels says](#labels-source-by-source)."),
     Shown("labels.labelled", "Requests with any label, whether it counts or not."),
@@ -194,7 +219,7 @@ WINDOW = (
     Shown("satisfaction.effective", "How many verdicts of one weight say as much as those."),
     Shown(
         "satisfaction.promised",
-        "alpha of the answered requests; where it was changed, their mean by weight.",
+        "alpha of the judged requests; where it was changed, their mean by weight.",
         "promised",
     ),
     Shown(
@@ -204,7 +229,7 @@ WINDOW = (
         Row(
             "satisfied, interval",
             "{satisfaction.rate,satisfaction.low,satisfaction.high:around}",
-            2,
+            5,
         ),
     ),
     Shown(
@@ -217,11 +242,11 @@ WINDOW = (
         "evidence_thin",
         help="1 where evidence is thin, else 0.",
     ),
-    Shown("satisfaction.evidence", row=Row("evidence", ":", 3)),
+    Shown("satisfaction.evidence", row=Row("evidence", ":", 7)),
     Shown(
         "satisfaction.verdict",
         "One of [four words](#the-verdict).",
-        row=Row("promise (95 %)", "{satisfaction.verdict_in_words}", 1),
+        row=Row("promise (95 %)", "{satisfaction.verdict_in_words}", 4),
     ),
     Shown("satisfaction.kept_within_points", "How far `low` lies below `promised`, if so kept."),
     Shown("cost.total", "What all requests cost, explorations included, as far as known.", "cost"),

@@ -50,6 +50,8 @@ class Point:
     at: datetime
     requests: int
     answered: int
+    failed: int
+    judged: int
     promised: float | None
     rate: float | None
     low: float | None
@@ -132,7 +134,9 @@ def point(
     return Point(
         at=at,
         requests=own.requests,
-        answered=said.judged,
+        answered=own.succeeded,
+        failed=own.failed,
+        judged=said.judged,
         promised=said.promised,
         rate=said.rate,
         low=interval.low if interval else None,

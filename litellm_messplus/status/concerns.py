@@ -41,8 +41,7 @@ def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
     """List the alerts of one service level, the gravest first."""
-    answered = level.last.satisfaction.answered
-    limits = limit_alerts(level.limits, level.missed, answered)
+    limits = limit_alerts(level.limits, level.missed, level.last.satisfaction.judged)
     found = [*_out_of_reach(level), *_not_kept(level), *limits, *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
@@ -71,7 +70,7 @@ def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
     last, overall = level.last.satisfaction, level.overall.satisfaction
     if overall.requests < ENOUGH_ANSWERED:
         return
-    if last.requests >= ENOUGH_ANSWERED and last.answered == 0:
+    if last.requests >= ENOUGH_ANSWERED and last.judged == 0:
         yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
     elif overall.is_thin:
         yield AlertKind.THIN_EVIDENCE, overall.evidence
@@ -80,7 +79,7 @@ def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 def _rate(found: Satisfaction) -> str:
     return (
         f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)}) of "
-        f"{found.answered} answered, promised {percent(found.promised)}"
+        f"{found.judged} judged, promised {percent(found.promised)}"
     )
 
 

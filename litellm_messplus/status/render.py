@@ -18,7 +18,6 @@ from litellm_messplus.status.report import (
     KeyStatus,
     LabelCostStatus,
     LevelStatus,
-    Satisfaction,
     Source,
     Status,
     WindowStatus,
@@ -70,7 +69,7 @@ def _more_verdicts(level: LevelStatus, status: Status) -> str:
     found = level.overall.satisfaction
     if not found.requests:
         return NOTHING
-    if (level.last.satisfaction.answered_share or 0.0) >= MOST:
+    if (level.last.satisfaction.judged_share or 0.0) >= MOST:
         return f"{NOTHING}: verdicts come, wait for more"
     if any(judge.zoo == level.zoo for judge in status.judges):
         return "to do: send more feedback, or let the judge grade more"
@@ -201,14 +200,19 @@ def _figures(level: LevelStatus) -> Iterator[str]:
     if not found.requests:
         yield f"no requests yet, {promised}"
         return
-    yield f"{_rate_in_words(found)}, {promised}: {found.verdict_in_words}"
+    yield f"{_rate_in_words(level.overall)}, {promised}: {found.verdict_in_words}"
+    if level.overall.answers.failed:
+        share = percent(level.overall.answers.answered_share)
+        yield f"{share} answered, failed {level.overall.failures_in_words}"
     yield _saved_in_words(level.overall, level.baseline)
 
 
-def _rate_in_words(found: Satisfaction) -> str:
+def _rate_in_words(window: WindowStatus) -> str:
+    found = window.satisfaction
     if found.rate is None:
-        return f"no verdict on {found.requests} {found.unit}"
-    return f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)})"
+        return f"satisfaction unknown: {window.denominators}"
+    interval = percent_range(found.low, found.high)
+    return f"{percent(found.rate)} ({interval}) satisfied of {window.denominators}"
 
 
 def _promised(promised: float, alpha: float) -> str:

@@ -27,7 +27,7 @@ from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.limits import LimitsStatus
 from litellm_messplus.status.switches import SwitchStatus
-from litellm_messplus.vocabulary import Change, LabelKind
+from litellm_messplus.vocabulary import FAILED, Change, Failure, LabelKind
 
 # What the running proxy knows beyond the log.
 
@@ -81,6 +81,10 @@ class Labels:
     labelled: int
     labelled_share: float | None
     sources: tuple[SourceRate, ...]
+
+    def counting(self, source: str) -> int:
+        """Count the verdicts of a source."""
+        return sum(each.counting for each in self.sources if each.source == source)
 
 
 @described(LEVEL, "response_bias.")
@@ -138,14 +142,30 @@ class BestSingleState(StrEnum):
     UNKNOWN = "cannot say yet"
 
 
+@described(WINDOW, "answers.")
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Requests that were answered, and those that failed, by who failed them."""
+
+    requests: int
+    answered: int
+    answered_share: float | None
+    failed: int
+    failed_upstream: int
+    failed_no_deployment: int
+    failed_deadline: int
+    failed_client_gone: int
+    failed_refused: int
+
+
 @described(WINDOW, "satisfaction.")
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
     """The share satisfied of the requests with a verdict, against what they were promised."""
 
     requests: int
-    answered: int
-    answered_share: float | None
+    judged: int
+    judged_share: float | None
     effective: float
     promised: float
     rate: float | None
@@ -218,12 +238,35 @@ class Overhead:
 class WindowStatus:
     """The status of a number of requests: all of a service level, or the newest."""
 
+    answers: Answers
     satisfaction: Satisfaction
     labels: Labels
     cost: Cost
     exploration: Exploration
     savings: Savings | None
     overhead: Overhead | None
+
+    @property
+    def denominators(self) -> str:
+        """The judged, of which answered requests, of how many requests."""
+        of, found = self.answers, self.satisfaction
+        judged = f"{found.judged} judged"
+        if failed := self.labels.counting(FAILED):
+            judged += f" ({failed} of them failed requests)"
+        if found.unit != "requests":
+            judged += f", of {found.requests} {found.unit}"
+        return f"{judged}, of {of.answered} answered, of {of.requests} requests"
+
+    @property
+    def failures_in_words(self) -> str:
+        """The failed requests, by who failed them."""
+        of = self.answers
+        by = ", ".join(
+            f"{each.value.replace('_', ' ')} {count}"
+            for each in Failure
+            if (count := getattr(of, f"failed_{each.value}"))
+        )
+        return f"{of.failed} ({by})" if by else str(of.failed)
 
 
 @dataclass(frozen=True, slots=True)

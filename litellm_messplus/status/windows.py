@@ -16,6 +16,7 @@ from litellm_messplus.figures.interval import (
 from litellm_messplus.figures.tally import Tally, interval_of, share
 from litellm_messplus.status.queries import Key
 from litellm_messplus.status.report import (
+    Answers,
     BestSingle,
     BestSingleState,
     Cost,
@@ -33,6 +34,7 @@ def window_status(found: Tally | None, alpha: float, labels: Labels) -> WindowSt
     """Describe the requests that were added up, None for no requests; ``alpha`` is of now."""
     tally = found or Tally()
     return WindowStatus(
+        answers=_answers(tally),
         satisfaction=_satisfaction(tally, alpha),
         labels=labels,
         cost=_cost(tally),
@@ -42,13 +44,27 @@ def window_status(found: Tally | None, alpha: float, labels: Labels) -> WindowSt
     )
 
 
+def _answers(tally: Tally) -> Answers:
+    return Answers(
+        requests=tally.requests,
+        answered=tally.succeeded,
+        answered_share=tally.share_answered,
+        failed=tally.failed,
+        failed_upstream=tally.failed_upstream,
+        failed_no_deployment=tally.failed_no_deployment,
+        failed_deadline=tally.failed_deadline,
+        failed_client_gone=tally.failed_client_gone,
+        failed_refused=tally.failed_refused,
+    )
+
+
 def _satisfaction(tally: Tally, alpha: float) -> Satisfaction:
     promised = tally.promised if tally.promised is not None and tally.judged else alpha
     effective, interval = tally.effective, tally.interval
     return Satisfaction(
         requests=tally.counted,
-        answered=tally.judged,
-        answered_share=share(tally.judged, tally.counted),
+        judged=tally.judged,
+        judged_share=share(tally.judged, tally.counted),
         effective=effective,
         promised=promised,
         rate=tally.rate,
@@ -63,13 +79,13 @@ def _satisfaction(tally: Tally, alpha: float) -> Satisfaction:
 
 
 def evidence(
-    interval: Interval | None, answered: int, counted: int, effective: float, unit: str
+    interval: Interval | None, judged: int, counted: int, effective: float, unit: str
 ) -> str:
     """Say in words how much the figures rest on."""
     if counted == 0:
         return f"no {unit} yet"
-    told = f"{answered} of {counted} {unit} with a verdict"
-    if round(effective) < answered:
+    told = f"{judged} of {counted} {unit} with a verdict"
+    if round(effective) < judged:
         told += f", worth {effective:.0f}"
     if not is_thin(interval, effective):
         return told

@@ -233,7 +233,9 @@ def _columns(table: str, columns: str) -> Iterator[Any]:
 # Views. Each comes after those that it reads.
 
 FIGURES = """    COUNT(*) AS requests,
-    COUNT(outcomes.satisfaction) AS answered,
+    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
+    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
+    COUNT(outcomes.satisfaction) AS judged,
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
@@ -298,7 +300,15 @@ VIEWS = {
             service_level,
             MAX(alpha) AS alpha,
             SUM(requests) AS requests,
-            SUM(judged) AS answered,
+            SUM(succeeded) AS answered,
+            1.0 * SUM(succeeded) / NULLIF(SUM(succeeded) + SUM(failed), 0) AS answered_share,
+            SUM(failed) AS failed,
+            SUM(failed_upstream) AS failed_upstream,
+            SUM(failed_no_deployment) AS failed_no_deployment,
+            SUM(failed_deadline) AS failed_deadline,
+            SUM(failed_client_gone) AS failed_client_gone,
+            SUM(failed_refused) AS failed_refused,
+            SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(cost) / SUM(requests) AS cost_per_request
@@ -328,7 +338,9 @@ VIEWS = {
             service_level,
             hour,
             SUM(requests) AS requests,
-            SUM(judged) AS answered,
+            SUM(succeeded) AS answered,
+            SUM(failed) AS failed,
+            SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(compared_cost_largest - compared_cost) AS saved,

@@ -55,7 +55,7 @@ def test_a_link_signs_in_and_shows_what_was_routed(proxy: Proxy, visitor: httpx.
     found = visitor.get(f"data/requests/{row['request_id']}").json()
 
     assert level["overall"]["satisfaction"]["rate"] == 1.0
-    assert sum(point["answered"] for point in points) == 1
+    assert sum(point["judged"] for point in points) == 1
     assert row["satisfaction"] == 1.0
     assert found["candidates"]
     assert visitor.get("data/calibration").status_code == 200

@@ -115,7 +115,7 @@ def test_a_task_is_one_in_the_log_and_in_the_status(proxy: Proxy, done: list[Don
             each for each in client.get("/messplus/status").json()["levels"] if each["zoo"] == "zoo"
         )
     found = level["overall"]["satisfaction"]
-    assert (found["unit"], found["requests"], found["answered"]) == (
+    assert (found["unit"], found["requests"], found["judged"]) == (
         *("conversations", SESSIONS, SESSIONS),
     )
     assert found["rate"] == pytest.approx(sum(each.is_satisfied for each in done) / SESSIONS)

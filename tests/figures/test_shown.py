@@ -32,7 +32,7 @@ KEY_STATUS = KeyStatus("llama", "default", "ab", 10, 5, 3, 0.25, 2)
     ("group", "found", "inside"),
     [
         (LEVEL, FOUND, ("limits", "limits.latency", "limits.budget", "response_bias")),
-        (WINDOW, WHOLE, ("satisfaction", "labels", "cost", "exploration", "overhead")),
+        (WINDOW, WHOLE, ("answers", "satisfaction", "labels", "cost", "exploration", "overhead")),
         (SOURCE, WHOLE.labels.sources[0], ()),
         (JUDGE, STATUS.judges[0], ()),
         (LABEL_COSTS, STATUS.label_costs[0], ()),
@@ -94,7 +94,7 @@ def test_a_template_takes_several_paths_and_a_form() -> None:
 def test_a_schema_of_the_status_says_what_each_figure_means() -> None:
     parts = TypeAdapter(Status).json_schema()["$defs"]
 
-    answered = parts["Satisfaction"]["properties"]["answered"]
-    assert answered["description"] == "Requests decided, and those with a verdict."
+    answered = parts["Answers"]["properties"]["answered"]
+    assert answered["description"].startswith("Those that got an answer")
     verdict = parts["Satisfaction"]["properties"]["verdict"]
     assert verdict["description"] == "One of four words."

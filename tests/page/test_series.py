@@ -27,7 +27,7 @@ async def logged(database: AsyncEngine, level: str, days: int) -> Any:
     """The same sums by the views over the log."""
     span = span_of(days, datetime.now(UTC))
     query = text(
-        "SELECT COUNT(*) AS requests, COUNT(satisfaction) AS answered, SUM(outcomes.cost) AS cost,"
+        "SELECT COUNT(*) AS requests, COUNT(satisfaction) AS judged, SUM(outcomes.cost) AS cost,"
         " AVG(requests.queue) AS queue FROM request_outcomes AS outcomes"
         " JOIN requests ON requests.request_id = outcomes.request_id"
         " WHERE requests.created_at >= :begin AND requests.zoo = :zoo"
@@ -46,7 +46,7 @@ async def test_the_points_of_a_range_add_up_to_what_the_log_says(
     points, expected = await points_of(database, level, days), await logged(database, level, days)
 
     assert sum(point.requests for point in points) == expected.requests > 0
-    assert sum(point.answered for point in points) == expected.answered
+    assert sum(point.judged for point in points) == expected.judged
     assert sum(point.cost for point in points) == pytest.approx(expected.cost)
     queues = sum((point.queue or 0.0) * point.requests for point in points)
     assert queues / expected.requests == pytest.approx(expected.queue)

@@ -35,8 +35,8 @@ def test_all_is_well() -> None:
     ("changes", "expected"),
     [
         ({"rate": 0.6}, AlertKind.NOT_KEPT),
-        ({"answered": 0, "rate": None, "mean_alpha": None}, AlertKind.NO_FEEDBACK),
-        ({"answered": 50}, AlertKind.THIN_EVIDENCE),
+        ({"judged": 0, "rate": None, "mean_alpha": None}, AlertKind.NO_FEEDBACK),
+        ({"judged": 50}, AlertKind.THIN_EVIDENCE),
         ({"is_out_of_reach": True}, AlertKind.OUT_OF_REACH),
         ({"live": LiveLevel(queue=3.0, is_within_reach=False)}, AlertKind.OUT_OF_REACH),
         ({"counters": {"journal_failures": 2, "deadlines_missed": 1}}, AlertKind.JOURNAL),
@@ -48,13 +48,13 @@ def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -
 
 
 def test_the_newest_requests_alone_may_miss_the_promise() -> None:
-    last = totals(requests=500, answered=500, rate=0.5)
+    last = totals(requests=500, judged=500, rate=0.5)
     found = status(last=last, rate=0.75)
 
     assert kinds(found) == [AlertKind.NOT_KEPT]
     assert found.alerts[0].message == (
         "the promise was not kept over the last 500 requests: "
-        "50.0 % satisfied (45.6 to 54.4 %) of 500 answered, promised 70.0 %"
+        "50.0 % satisfied (45.6 to 54.4 %) of 500 judged, promised 70.0 %"
     )
 
 
@@ -131,7 +131,7 @@ def test_what_labels_cost_is_said_beside_what_is_saved() -> None:
 
 
 def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:
-    assert kinds(status(requests=99, answered=0, rate=None, mean_alpha=None)) == []
+    assert kinds(status(requests=99, judged=0, rate=None, mean_alpha=None)) == []
 
 
 def test_what_the_engine_says_counts_more_than_the_log() -> None:

@@ -90,10 +90,10 @@ def test_satisfaction(status: Status, recorded: History, name: str, span: str) -
     interval = wilson(rate, equal)
 
     assert interval is not None
-    assert (found.requests, found.answered) == (len(rows), len(verdicts))
-    assert found.answered_share == pytest.approx(len(verdicts) / len(rows))
+    assert (found.requests, found.judged) == (len(rows), len(verdicts))
+    assert found.judged_share == pytest.approx(len(verdicts) / len(rows))
     assert (found.rate, found.effective) == pytest.approx((rate, equal))
-    assert (found.effective < found.answered) == (name == "default")  # weak ones are among them
+    assert (found.effective < found.judged) == (name == "default")  # weak ones are among them
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert found.promised == ALPHA[name]
 

@@ -30,7 +30,7 @@ def test_the_figures_are_there() -> None:
 
 
 def test_what_is_unknown_has_no_gauge() -> None:
-    found = gauges(status(answered=0, rate=None, mean_alpha=None, priced=0, cost=0.0, compared=0))
+    found = gauges(status(judged=0, rate=None, mean_alpha=None, priced=0, cost=0.0, compared=0))
     names = {series.metric for series in found}
 
     assert not names & {"messplus_satisfaction", "messplus_satisfaction_low", "messplus_cost"}

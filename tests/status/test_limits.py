@@ -60,7 +60,7 @@ def test_the_alert_of_a_budget_comes_where_alpha_is_missed_for_its_sake() -> Non
     assert AlertKind.BUDGET_BINDS in kinds(level(binds, rate=0.688))
     assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.71))
     assert AlertKind.BUDGET_BINDS not in kinds(level(replace(binds, binding=None), rate=0.688))
-    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.688, answered=50))
+    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.688, judged=50))
 
 
 def test_a_day_over_its_budget_is_told_but_not_by_the_last_requests() -> None:

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from litellm_messplus.status.build import build_status
+from litellm_messplus.status.build import Span, build_status
+from litellm_messplus.status.labels import Given
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.status.windows import Calls
+from litellm_messplus.vocabulary import FAILED, LabelKind
 from tests.status.test_alerts import STOPPED
-from tests.support.statuses import CALLS, EMPTY, KEY, status, totals
+from tests.support.statuses import CALLS, EMPTY, KEY, rows, status, totals
 
-MANY: dict[str, Any] = {"answered": 4000, "requests": 5000, "rate": 0.7}
-NOTHING = {"answered": 0, "rate": None, "mean_alpha": None}
+MANY: dict[str, Any] = {"judged": 4000, "requests": 5000, "rate": 0.7}
+NOTHING = {"judged": 0, "rate": None, "mean_alpha": None}
 
 
 def line(found: Status) -> str:
@@ -31,7 +33,8 @@ def printed(found: Status) -> str:
 
 def test_the_whole_line() -> None:
     assert line(status(**MANY)) == (
-        "llama, default: 70.0 % satisfied (68.6 to 71.4 %), promised 70 %: kept within 1.5 points; "
+        "llama, default: 70.0 % (68.6 to 71.4 %) satisfied of 4000 judged, of 5000 answered, of "
+        "5000 requests, promised 70 %: kept within 1.5 points; "
         "saved 75.0 % against always calling large; nothing to do"
     )
 
@@ -42,7 +45,11 @@ def test_the_whole_line() -> None:
         ({"rate": 0.8}, ": kept; "),
         ({"rate": 0.7}, ": cannot say yet; "),
         ({"rate": 0.6}, ": not kept; "),
-        (NOTHING, "llama, default: no verdict on 1000 requests, promised 70 %: cannot say yet; "),
+        (
+            NOTHING,
+            "llama, default: satisfaction unknown: 0 judged, of 1000 answered, of 1000 requests, "
+            "promised 70 %: cannot say yet; ",
+        ),
         (
             {"mean_alpha": 0.66667, "rate": 0.8},
             "promised 66.67 % on average and 70 % now: kept; ",
@@ -54,6 +61,28 @@ def test_the_whole_line() -> None:
 )
 def test_what_it_says(changes: Any, expected: str) -> None:
     assert expected in line(status(**changes))
+
+
+def test_who_failed_stands_beside_what_was_satisfied() -> None:
+    found = status(judged=240, requests=300, failed=9, failed_upstream=8, failed_client_gone=1)
+
+    assert "of 240 judged, of 291 answered, of 300 requests, " in line(found)
+    assert "; 97.0 % answered, failed 9 (upstream 8, client gone 1); " in line(found)
+
+
+def test_failed_requests_that_count_as_unsatisfied_are_told_among_the_judged() -> None:
+    counting = Given(LabelKind.CHECK, FAILED, 60, 0.0, 0.0, 60)
+    overall = Span({KEY: totals(judged=300, requests=300, failed=60)}, {KEY: (counting,)})
+    found = build_status(replace(rows(), overall=overall), 500)
+
+    judged = "of 300 judged (60 of them failed requests), of 240 answered, of 300 requests, "
+    assert judged in line(found)
+
+
+def test_conversations_are_told_from_requests() -> None:
+    found = line(status(judged=24, requests=300, counted=30))
+
+    assert "of 24 judged, of 30 conversations, of 300 answered, of 300 requests, " in found
 
 
 @pytest.mark.parametrize(
@@ -73,8 +102,8 @@ def test_what_it_says(changes: Any, expected: str) -> None:
             "nothing to do: the last 1000 requests kept it",
         ),
         ({}, "nothing to do: verdicts come, wait for more"),
-        ({"answered": 300}, "to do: send more feedback, or let the judge grade more"),
-        ({"answered": 50, "rate": 1.0}, "to do: send more feedback, or let the judge grade more"),
+        ({"judged": 300}, "to do: send more feedback, or let the judge grade more"),
+        ({"judged": 50, "rate": 1.0}, "to do: send more feedback, or let the judge grade more"),
         (NOTHING, "to do: send more feedback, or let the judge grade more"),
     ],
 )
@@ -83,7 +112,7 @@ def test_what_to_do(changes: Any, expected: str) -> None:
 
 
 def test_a_judge_is_proposed_where_there_is_none() -> None:
-    found = replace(status(answered=50), judges=())
+    found = replace(status(judged=50), judges=())
 
     assert line(found).endswith("; to do: send feedback, or switch a judge on")
 

@@ -26,20 +26,24 @@ KEY = ("llama", "default")
 def totals(
     *,
     requests: int = 1000,
-    answered: int = 800,
+    judged: int = 800,
+    failed: int = 0,
     effective: float | None = None,
     rate: float | None = 0.7,
     mean_alpha: float | None = 0.7,
+    counted: int | None = None,
     **sums: float,
 ) -> Tally:
     """So many requests, of which so many have a verdict, worth ``effective`` equal ones."""
-    weight = float(answered) if effective is None else effective
+    weight = float(judged) if effective is None else effective
     return replace(
         TALLY,
         requests=requests,
-        counted=requests,
+        counted=requests if counted is None else counted,
         alphas=(mean_alpha or 0.7) * requests,
-        judged=answered,
+        judged=judged,
+        succeeded=requests - failed,
+        failed=failed,
         weight=weight,
         weight_squared=weight,
         weighted_satisfaction=(rate or 0.0) * weight,
@@ -50,7 +54,6 @@ def totals(
 
 TALLY = Tally(
     labelled=900,
-    succeeded=1000,
     cost=10.0,
     priced=1000,
     priced_cost=10.0,

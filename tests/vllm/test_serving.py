@@ -94,7 +94,7 @@ def test_feedback_counts_towards_the_promise_at_once(client: httpx.Client) -> No
 def answered(client: httpx.Client) -> int:
     """Requests with a verdict, by the status."""
     (level,) = client.get("/messplus/status").json()["levels"]
-    return int(level["overall"]["satisfaction"]["answered"])
+    return int(level["overall"]["satisfaction"]["judged"])
 
 
 def test_every_call_costs_its_price_times_the_tokens_that_vllm_itself_counts(

@@ -229,7 +229,7 @@ class Session:
         )
         found = level["last"]["satisfaction"]
         return Reported(
-            found["answered"], found["rate"], found["low"], found["high"], level["cost_unit"]
+            found["judged"], found["rate"], found["low"], found["high"], level["cost_unit"]
         )
 
     def judging(self) -> float | None:

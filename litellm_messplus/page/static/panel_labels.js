@@ -11,7 +11,7 @@ export function labelsPanel(level, judges, labelCosts, spent) {
     el(
       "p",
       { class: "note" },
-      `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.answered_share)} a verdict.`,
+      `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.judged_share)} a verdict.`,
     ),
     el("div", { class: "columns" }, sources(level), el("div", {}, judgesTable(judges), spent ? whole(spent, level) : null, costs(labelCosts))),
   );

@@ -67,9 +67,9 @@ function promiseCard(level, place, isChosen, choose) {
 }
 
 function inUse(level) {
-  const { satisfaction, savings, cost: paid } = level.overall;
+  const { answers, satisfaction, savings, cost: paid } = level.overall;
   const unit = level.cost_unit;
-  const verdicts = `${count(satisfaction.answered)} of ${count(satisfaction.requests)} with a verdict`;
+  const verdicts = `${count(satisfaction.judged)} judged, of ${count(answers.answered)} answered, of ${count(answers.requests)} requests`;
   return [
     el(
       "span",
@@ -78,14 +78,15 @@ function inUse(level) {
       el("span", {}, ` satisfied, promised ${percent(satisfaction.promised, 0)}`),
     ),
     gauge(satisfaction),
-    el("span", { class: "note" }, `${interval(satisfaction.low, satisfaction.high)}, ${verdicts}`),
+    el("span", { class: "note" }, `${interval(satisfaction.low, satisfaction.high)} of ${verdicts}`),
     el(
       "span",
       { class: "facts" },
       fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
       fact("queue", isKnown(level.queue) ? owed(level.queue) : "–", level.queue >= 0.005 ? "requests owed" : "nothing owed"),
-      fact("requests", compact(satisfaction.requests), level.is_within_reach ? "" : "out of reach"),
+      fact("answered", percent(answers.answered_share), answers.failed ? `${count(answers.failed)} failed` : ""),
+      fact("requests", compact(answers.requests), level.is_within_reach ? "" : "out of reach"),
     ),
   ];
 }

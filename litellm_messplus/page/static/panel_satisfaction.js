@@ -41,7 +41,7 @@ function model({ points, axis }, level) {
         ["satisfied", percent(points[place].rate), "accent"],
         ["interval", interval(points[place].low, points[place].high), "accent"],
         ["promised", percent(promised[place]), "ink"],
-        ["verdicts", count(points[place].answered), null],
+        ["verdicts", count(points[place].judged), null],
       ],
     }),
     table: {
@@ -57,7 +57,7 @@ function model({ points, axis }, level) {
         percent(point.rate),
         interval(point.low, point.high),
         percent(promised[place]),
-        count(point.answered),
+        count(point.judged),
       ]),
     },
   };
