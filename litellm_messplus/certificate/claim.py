@@ -55,6 +55,19 @@ ASSUMED = {
 WORDS_ARE_TRUE = "What users and checks say is the truth."
 JUDGE_IS_ALIKE = "The judge errs as often on requests of silent users as where users spoke too."
 JUDGE_IS_RIGHT = "The judge does not err."
+COUNTED = (
+    "What users and checks said counts as it is, the judge's grades stand for the silent requests, "
+    "and what users do next does not count; an answered request of which nobody spoke is not known, "
+    "so the interval has room for it; a failed one is no answered one, unless its promise counts "
+    "failures as unsatisfied."
+)
+"""Which labels count, and what silence and failures mean."""
+BESIDE_STATUS = (
+    "`kept` and `not kept` are about all answered requests of these days, at every look; `on track` "
+    "and `below` in the status are about the judged ones, as a sample of what is to come, at one "
+    "look: near the promise one may say yes where the other says no, and both are right."
+)
+"""How the certificate and the status differ, wherever both are seen."""
 LABELS_ARE_IN = "Labels that are still to come are like those that are there (see `--wait`)."
 
 
@@ -100,7 +113,7 @@ class Claim:
 
     @property
     def verdict_in_words(self) -> str:
-        """Say it as the status does."""
+        """Say it with its points where it has any."""
         return verdict_in_words(self.verdict, self.kept_within_points)
 
 
@@ -128,6 +141,8 @@ class Certificate:
     window: int
     promises: tuple[Promise, ...]
     sql: str
+    counted: str = COUNTED
+    beside_status: str = BESIDE_STATUS
 
     def as_dict(self) -> dict[str, Any]:
         """Convert it for JSON: plain dictionaries, lists, text and numbers."""
@@ -249,7 +264,7 @@ def _promises(
     whole: Mapping[str, Counted], last: Mapping[str, Counted], level: float, trust_judge: bool
 ) -> tuple[Promise, ...]:
     if not whole:
-        raise NoCertificateError("no request was answered in that time")
+        raise NoCertificateError("no request of a promise was answered in that time")
     return tuple(
         Promise(
             name,

@@ -31,6 +31,10 @@ def _lines(found: Certificate) -> Iterator[str]:
     yield ""
     yield from _method(found)
     yield ""
+    yield found.counted
+    yield ""
+    yield found.beside_status
+    yield ""
     yield "## The SQL behind it"
     yield ""
     yield "It gives the groups under *Evidence* of every promise."

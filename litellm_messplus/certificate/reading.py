@@ -37,6 +37,7 @@ from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.queries import window_start
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
 from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.switching.modes import BEFORE_SUFFIX, is_before
 from litellm_messplus.vocabulary import LabelKind
 
 CURRENT = Table(
@@ -50,6 +51,9 @@ WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 """Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
 JUDGE = LabelKind.JUDGE.value
 IS_FAILED = outcomes.c.failure.is_not(None)
+COUNTS = and_(outcomes.c.counts, ~outcomes.c.service_level.endswith(BEFORE_SUFFIX))
+"""Requests that count towards a promise: those that were served as before count towards none, and
+the first request of a conversation stands for all of it where the promise counts conversations."""
 
 
 class NoCertificateError(MessplusError):
@@ -132,7 +136,7 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
     found = {}
     for key in sorted({*counts, *newest}):
         (level,), tally = key, counts.get(key, Tally()) + newest.get(key, Tally())
-        if tally.counted > failed.apart(level):
+        if tally.counted > failed.apart(level) and not is_before(level):
             found[level] = _counted(level, tally, heard, failed, tally.unit)
     return found
 
@@ -183,7 +187,7 @@ async def _failed(connection: AsyncConnection, zoo: str, *where: ColumnElement[b
     query = (
         select(outcomes.c.service_level, func.count(), func.count(outcomes.c.satisfaction))
         .join(requests, requests.c.request_id == outcomes.c.request_id)
-        .where(outcomes.c.zoo == zoo, outcomes.c.counts, IS_FAILED, *where)
+        .where(outcomes.c.zoo == zoo, COUNTS, IS_FAILED, *where)
         .group_by(outcomes.c.service_level)
     )
     found = Failed()
@@ -248,7 +252,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         select(requests.c.service_level, labels.c.call_id, IS_FAILED.label("is_failed"))
         .join(requests, requests.c.request_id == labels.c.request_id)
         .join(outcomes, outcomes.c.request_id == labels.c.request_id)
-        .where(labels.c.call_id == served, outcomes.c.counts, *where)
+        .where(labels.c.call_id == served, COUNTS, *where)
         .distinct()
         .cte("told")
     )

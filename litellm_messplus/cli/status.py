@@ -1,4 +1,4 @@
-"""`messplus status`: was the promise kept, and at what cost?"""
+"""`messplus status`: where does each promise stand, and at what cost?"""
 
 import asyncio
 from pathlib import Path
@@ -41,7 +41,7 @@ def status(
         ),
     ] = None,
 ) -> None:
-    """Show whether each promise was kept, at what cost, and what needs attention."""
+    """Show where each promise stands, at what cost, and what needs attention."""
     from litellm_messplus.errors import MessplusError
 
     if url is not None and database is not None:

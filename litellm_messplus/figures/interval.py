@@ -13,8 +13,18 @@ NARROW = 0.025
 """The half width up to which an interval around a promise says that it is kept within points."""
 
 
+class Standing(StrEnum):
+    """What was measured of the judged requests says of a promise; `failing` is said of requests that
+    get no answer."""
+
+    ON_TRACK = "on track"
+    BELOW = "below"
+    TOO_EARLY = "too early"
+    FAILING = "failing"
+
+
 class Verdict(StrEnum):
-    """The verdicts of an interval on a promise."""
+    """What is proved of all answered requests, in the words of the certificate alone."""
 
     KEPT = "kept"
     KEPT_WITHIN = "kept within"
@@ -72,6 +82,21 @@ def verdict(interval: Interval | None, alpha: float) -> Verdict:
     if interval.high < alpha:
         return Verdict.NOT_KEPT
     return Verdict.KEPT_WITHIN if interval.width / 2.0 <= NARROW else Verdict.CANNOT_SAY
+
+
+STANDINGS = {
+    Verdict.KEPT: Standing.ON_TRACK,
+    Verdict.KEPT_WITHIN: Standing.ON_TRACK,
+    Verdict.NOT_KEPT: Standing.BELOW,
+    Verdict.CANNOT_SAY: Standing.TOO_EARLY,
+}
+"""What the same interval says where it is measured, and proves nothing."""
+
+
+def standing(interval: Interval | None, alpha: float) -> Standing:
+    """Tell where a measured share stands: on track unless all of its interval is below ``alpha``;
+    too early where the interval has alpha in it, and is wide."""
+    return STANDINGS[verdict(interval, alpha)]
 
 
 def points_below(interval: Interval | None, alpha: float) -> float | None:

@@ -246,9 +246,10 @@ WINDOW = (
     Shown(
         "satisfaction.verdict",
         "One of [four words](#the-verdict).",
-        row=Row("promise (95 %)", "{satisfaction.verdict_in_words}", 4),
+        "verdict",
+        Row("promise (95 %)", ":", 4),
+        "1 for the verdict that stands, which the label `verdict` names.",
     ),
-    Shown("satisfaction.kept_within_points", "How far `low` lies below `promised`, if so kept."),
     Shown("cost.total", "What all requests cost, explorations included, as far as known.", "cost"),
     Shown(
         "cost.per_request",

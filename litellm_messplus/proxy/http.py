@@ -93,7 +93,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> Status:
-        """Show whether each promise was kept, at what cost, and what needs attention."""
+        """Show where each promise stands, at what cost, and what needs attention."""
         with _refusals(counters):
             return await watch.read(window)
 

@@ -17,7 +17,7 @@ class AlertKind(StrEnum):
 
     FAILING = "failing"
     OUT_OF_REACH = "out_of_reach"
-    NOT_KEPT = "not_kept"
+    BELOW = "below"
     NO_FEEDBACK = "no_feedback"
     THIN_EVIDENCE = "thin_evidence"
     JUDGE_STOPPED = "judge_stopped"

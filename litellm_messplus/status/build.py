@@ -252,7 +252,9 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
     alpha = _alpha(key, rows, live, newest)
     if alpha is None:
         return None
-    overall = _window(key, rows.overall, alpha)
+    recent = rows.recent.get(key[0])
+    is_failing = recent is not None and recent.is_failing
+    overall = _window(key, rows.overall, alpha, is_failing)
     return LevelStatus(
         zoo=key[0],
         service_level=key[1],
@@ -263,7 +265,7 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         price=_price(live, newest),
         is_within_reach=_is_within_reach(key, rows, live),
         overall=overall,
-        last=_window(key, rows.last, alpha),
+        last=_window(key, rows.last, alpha, is_failing),
         best_single=best_single(
             rows.calls.get(key, []),
             newest.candidates if newest else (),
@@ -287,9 +289,10 @@ def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) 
     return None if totals is None else totals.promised
 
 
-def _window(key: Key, span: Span, alpha: float) -> WindowStatus:
+def _window(key: Key, span: Span, alpha: float, is_failing: bool) -> WindowStatus:
     totals = span.totals.get(key)
-    return window_status(totals, alpha, labels_of(span.sources.get(key, ()), totals))
+    labels = labels_of(span.sources.get(key, ()), totals)
+    return window_status(totals, alpha, labels, is_failing=is_failing)
 
 
 def _price(live: LiveLevel | None, newest: Newest | None) -> float | None:

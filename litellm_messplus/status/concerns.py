@@ -3,7 +3,7 @@ raise."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Verdict
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED
 from litellm_messplus.figures.words import percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
 from litellm_messplus.status.limits import limit_alerts
@@ -42,7 +42,7 @@ def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
 def level_alerts(level: LevelStatus) -> list[Alert]:
     """List the alerts of one service level, the gravest first."""
     limits = limit_alerts(level.limits, level.missed, level.last.satisfaction.judged)
-    found = [*_out_of_reach(level), *_not_kept(level), *limits, *_feedback(level)]
+    found = [*_out_of_reach(level), *_below(level), *limits, *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
 
@@ -54,14 +54,14 @@ def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
         )
 
 
-def _not_kept(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Yield the alert of a promise not kept: by the newest requests where they miss it, else by the
-    whole time."""
+def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    """Yield the alert of a share below its promise: by the newest requests where they are below,
+    else by the whole time."""
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
-        if found.verdict is Verdict.NOT_KEPT:
+        if found.is_below:
             over = f"the last {found.requests} {found.unit}" if span == "last" else "the whole time"
-            yield AlertKind.NOT_KEPT, f"the promise was not kept over {over}: {_rate(found)}"
+            yield AlertKind.BELOW, f"below the promise over {over}: {_rate(found)}"
             return
 
 

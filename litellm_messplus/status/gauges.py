@@ -70,9 +70,12 @@ def live_gauges(live: LiveLevels) -> dict[Series, float]:
 
 
 def _series(group: Iterable[Shown], found: Any, **labels: str) -> dict[Series, float]:
+    """Give the figures of a part; one that is a word is a label of its gauge."""
     known = ((each.gauge, value_at(found, each.path)) for each in group if each.gauge)
-    return {
-        Series.of(f"messplus_{gauge}", **labels): float(value)
-        for gauge, value in known
-        if value is not None
-    }
+    series: dict[Series, float] = {}
+    for gauge, value in known:
+        if isinstance(value, str):
+            series[Series.of(f"messplus_{gauge}", **labels, **{gauge: value})] = 1.0
+        elif value is not None:
+            series[Series.of(f"messplus_{gauge}", **labels)] = float(value)
+    return series

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures.interval import Verdict
+from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import KEY, LABEL_COSTS, LEVEL, cells, titles
 from litellm_messplus.figures.words import figure, percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
@@ -35,7 +35,6 @@ from litellm_messplus.terminal import Rows, numbers, whole
 
 # What an operator should do about a promise, in one phrase.
 
-HELD = (Verdict.KEPT, Verdict.KEPT_WITHIN)
 MOST = 0.5
 """The share of requests with a verdict from which on waiting is enough."""
 NOTHING = "nothing to do"
@@ -49,13 +48,12 @@ def advice(level: LevelStatus, status: Status) -> str:
     kinds = {each.kind for each in alerts}
     if AlertKind.OUT_OF_REACH in kinds:
         return "to do: lower alpha, or add a model that satisfies more"
-    is_past = kinds == {AlertKind.NOT_KEPT} and level.last.satisfaction.verdict in HELD
-    if is_past:
-        last = level.last.satisfaction
-        return f"{NOTHING}: the last {last.requests} {last.unit} kept it"
+    last = level.last.satisfaction
+    if kinds == {AlertKind.BELOW} and last.verdict is Standing.ON_TRACK:
+        return f"{NOTHING}: the last {last.requests} {last.unit} are on track"
     if kinds.difference(FEEDBACK):
         return "to do: see the alerts below"
-    if kinds or level.overall.satisfaction.verdict is Verdict.CANNOT_SAY:
+    if kinds or level.overall.satisfaction.verdict is Standing.TOO_EARLY:
         return _more_verdicts(level, status)
     return NOTHING
 
@@ -200,7 +198,7 @@ def _figures(level: LevelStatus) -> Iterator[str]:
     if not found.requests:
         yield f"no requests yet, {promised}"
         return
-    yield f"{_rate_in_words(level.overall)}, {promised}: {found.verdict_in_words}"
+    yield f"{_rate_in_words(level.overall)}, {promised}: {found.verdict}"
     if level.overall.answers.failed:
         share = percent(level.overall.answers.answered_share)
         yield f"{share} answered, failed {level.overall.failures_in_words}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from litellm_messplus.figures.interval import Verdict, verdict_in_words
+from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import (
     JUDGE,
     KEY,
@@ -171,16 +171,15 @@ class Satisfaction:
     rate: float | None
     low: float | None
     high: float | None
-    verdict: Verdict
+    verdict: Standing
     is_thin: bool
     evidence: str
-    kept_within_points: float | None = None
     unit: str = "requests"
 
     @property
-    def verdict_in_words(self) -> str:
-        """The verdict in words, with its points where it has any."""
-        return verdict_in_words(self.verdict, self.kept_within_points)
+    def is_below(self) -> bool:
+        """Whether all of the interval is below what was promised."""
+        return self.high is not None and self.high < self.promised
 
 
 @described(WINDOW, "cost.")

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures.interval import Verdict
+from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import JUDGE, WINDOW, Cell, cells
 from litellm_messplus.figures.words import figure, moment, percent, percent_around
 from litellm_messplus.status.calibration import (
@@ -27,10 +27,10 @@ from litellm_messplus.terminal import Rows, numbers, whole
 # The figures of a promise, of the whole time and of the last window.
 
 STYLES = {
-    Verdict.KEPT: "green",
-    Verdict.KEPT_WITHIN: "green",
-    Verdict.NOT_KEPT: "red",
-    Verdict.CANNOT_SAY: "yellow",
+    Standing.ON_TRACK: "green",
+    Standing.BELOW: "red",
+    Standing.TOO_EARLY: "yellow",
+    Standing.FAILING: "bold red",
 }
 
 Row = tuple[Text, str | Text, str | Text]

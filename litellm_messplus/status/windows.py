@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import (
     Interval,
+    Standing,
     effective,
     is_thin,
-    points_below,
-    verdict,
+    standing,
 )
 from litellm_messplus.figures.tally import Tally, interval_of, share
 from litellm_messplus.status.queries import Key
@@ -30,12 +30,15 @@ from litellm_messplus.status.report import (
 from litellm_messplus.store.sum_tables import call_sums
 
 
-def window_status(found: Tally | None, alpha: float, labels: Labels) -> WindowStatus:
-    """Describe the requests that were added up, None for no requests; ``alpha`` is of now."""
+def window_status(
+    found: Tally | None, alpha: float, labels: Labels, *, is_failing: bool = False
+) -> WindowStatus:
+    """Describe the requests that were added up, None for no requests; ``alpha`` is of now, and so is
+    ``is_failing``: whether requests of the zoo get no answer."""
     tally = found or Tally()
     return WindowStatus(
         answers=_answers(tally),
-        satisfaction=_satisfaction(tally, alpha),
+        satisfaction=_satisfaction(tally, alpha, is_failing),
         labels=labels,
         cost=_cost(tally),
         exploration=_exploration(tally),
@@ -58,7 +61,7 @@ def _answers(tally: Tally) -> Answers:
     )
 
 
-def _satisfaction(tally: Tally, alpha: float) -> Satisfaction:
+def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
     promised = tally.promised if tally.promised is not None and tally.judged else alpha
     effective, interval = tally.effective, tally.interval
     return Satisfaction(
@@ -70,10 +73,9 @@ def _satisfaction(tally: Tally, alpha: float) -> Satisfaction:
         rate=tally.rate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        verdict=verdict(interval, promised),
+        verdict=Standing.FAILING if is_failing else standing(interval, promised),
         is_thin=is_thin(interval, effective),
         evidence=evidence(interval, tally.judged, tally.counted, effective, tally.unit),
-        kept_within_points=points_below(interval, promised),
         unit=tally.unit,
     )
 

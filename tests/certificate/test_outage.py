@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.certificate.claim import Claim, certify
+from litellm_messplus.certificate.claim import BESIDE_STATUS, COUNTED, Claim, certify
 from litellm_messplus.certificate.page import page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.records import Record
 from litellm_messplus.store import log
+from litellm_messplus.switching.modes import level_before
 from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
 from tests.support.builders import label, request, served_call
 
@@ -92,8 +93,32 @@ async def test_a_window_of_nothing_but_failures_has_no_claim(database: AsyncEngi
 async def test_a_zoo_that_never_answered_has_no_certificate(database: AsyncEngine) -> None:
     await log.append(database, list(outage()))
 
-    with pytest.raises(NoCertificateError, match="no request was answered"):
+    with pytest.raises(NoCertificateError, match="no request of a promise was answered"):
         await certify(database, "zoo", now=AT + timedelta(hours=1))
+
+
+async def test_what_was_served_as_before_counts_towards_no_promise(database: AsyncEngine) -> None:
+    before = await claimed(database, *answered())
+    level = level_before("default")
+    for number in range(20):
+        watched = request(f"w{number}", created_at=AT, service_level=level)
+        said = label(f"w{number}", 0.0, created_at=AT)
+        await log.append(database, [watched, served_call(f"w{number}"), said])
+    certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
+
+    (promise,) = certificate.promises
+    assert promise.since == before
+    assert ":before" not in page(certificate).split("## The SQL")[0]
+
+
+async def test_it_says_which_labels_count_and_how_it_differs_from_the_status(
+    database: AsyncEngine,
+) -> None:
+    await log.append(database, list(answered()))
+    certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
+
+    assert COUNTED in page(certificate)
+    assert BESIDE_STATUS in page(certificate)
 
 
 async def test_a_conversation_whose_first_request_failed_has_failed(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.figures.interval import Interval, standing
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.vocabulary import CallRole, CallStatus
 from tests.support.history import (
@@ -54,7 +55,7 @@ def test_every_question_is_answered(database: sqlite3.Connection, question: str)
 
 
 def test_the_promise_and_its_interval(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "Was the promise kept?")
+    rows = answer(database, "Where does each promise stand?")
 
     assert [row["service_level"] for row in rows] == LEVELS
     for row in rows:
@@ -71,8 +72,7 @@ def test_the_promise_and_its_interval(database: sqlite3.Connection, recorded: Hi
         assert (row["rate"], row["equal"]) == (pytest.approx(rate), pytest.approx(equal))
         assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
         assert 0 <= row["low"] < row["rate"] < row["high"] <= 1
-        expected = "kept" if low >= ALPHA[level] else "missed" if high < ALPHA[level] else "open"
-        assert row["promise"] == expected
+        assert row["verdict"] == standing(Interval(low, high), ALPHA[level])
     assert any(row["equal"] < row["judged"] for row in rows)  # weak labels are among them
 
 

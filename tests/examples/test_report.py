@@ -69,8 +69,7 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
         "satisfaction": 0.75,
         "low": pytest.approx(0.3006, abs=1e-4),
         "high": pytest.approx(0.9544, abs=1e-4),
-        "verdict": "cannot say yet",
-        "kept_within_points": None,
+        "verdict": "too early",
         "labels": "feedback:0.5",
         "labelled": 0.5,
         "satisfaction_reported": 0.5,
@@ -110,10 +109,10 @@ def test_what_judges_cost_is_added_to_each_half() -> None:
 @pytest.mark.parametrize(
     ("alpha", "times", "words"),
     [
-        (0.7, 400, "kept:"),
-        (0.9, 400, "not kept:"),
-        (0.8, 1, "cannot say yet:"),
-        (0.75, 400, "kept within"),
+        (0.7, 400, "on track:"),
+        (0.9, 400, "below:"),
+        (0.8, 1, "too early:"),
+        (0.75, 400, "on track:"),
     ],
 )
 def test_the_verdict_is_by_the_rule_of_the_status(alpha: float, times: int, words: str) -> None:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from litellm_messplus.figures.interval import (
     NARROW,
     Interval,
+    Standing,
     Verdict,
     Z,
     is_thin,
     points_below,
+    standing,
     verdict,
     wilson,
 )
@@ -143,6 +145,14 @@ def test_a_promise_that_is_held_exactly_is_kept_within_some_points(
 
     assert verdict(found, 0.8) is expected
     assert points_below(found, 0.8) == points
+
+
+def test_what_is_measured_is_on_track_unless_all_of_it_is_below_or_it_is_wide() -> None:
+    assert standing(Interval(0.7, 0.8), 0.7) is Standing.ON_TRACK
+    assert standing(Interval(0.78, 0.82), 0.8) is Standing.ON_TRACK
+    assert standing(Interval(0.7, 0.79), 0.8) is Standing.BELOW
+    assert standing(Interval(0.7, 0.9), 0.8) is Standing.TOO_EARLY
+    assert standing(None, 0.8) is Standing.TOO_EARLY
 
 
 def test_points_are_rounded_up_and_are_said_of_no_other_verdict() -> None:

@@ -60,7 +60,7 @@ def test_every_figure_of_a_part_is_declared_where_it_stands(
 def test_a_window_in_words() -> None:
     found = {cell.title: cell.text for cell in cells(WINDOW, WHOLE, "usd")}
 
-    assert found["promise (95 %)"] == "cannot say yet"
+    assert found["promise (95 %)"] == "too early"
     assert found["cost per request"] == "0.01 usd"
     assert found["explored"] == "10.0 % of requests, 10.0 % of cost"
     assert found["predicting"] == "2 ms, 0.40 % of all time"

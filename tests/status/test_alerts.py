@@ -34,7 +34,7 @@ def test_all_is_well() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"rate": 0.6}, AlertKind.NOT_KEPT),
+        ({"rate": 0.6}, AlertKind.BELOW),
         ({"judged": 0, "rate": None, "mean_alpha": None}, AlertKind.NO_FEEDBACK),
         ({"judged": 50}, AlertKind.THIN_EVIDENCE),
         ({"is_out_of_reach": True}, AlertKind.OUT_OF_REACH),
@@ -51,9 +51,9 @@ def test_the_newest_requests_alone_may_miss_the_promise() -> None:
     last = totals(requests=500, judged=500, rate=0.5)
     found = status(last=last, rate=0.75)
 
-    assert kinds(found) == [AlertKind.NOT_KEPT]
+    assert kinds(found) == [AlertKind.BELOW]
     assert found.alerts[0].message == (
-        "the promise was not kept over the last 500 requests: "
+        "below the promise over the last 500 requests: "
         "50.0 % satisfied (45.6 to 54.4 %) of 500 judged, promised 70.0 %"
     )
 
@@ -195,18 +195,18 @@ def test_gates_that_failed_stand_as_an_alert_that_says_who_served() -> None:
     assert "the largest served" in found.message
 
 
-def alert(kind: AlertKind = AlertKind.NOT_KEPT, message: str = "60 %") -> Alert:
+def alert(kind: AlertKind = AlertKind.BELOW, message: str = "60 %") -> Alert:
     return Alert(kind, message, *KEY)
 
 
 def test_an_alert_is_told_once_though_its_numbers_change() -> None:
     log = AlertLog(patience=1)
 
-    assert log.update([alert()]) == ["alert not_kept (llama/default): 60 %"]
+    assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
     assert log.update([alert(message="61 %")]) == []
-    assert log.update([]) == ["alert not_kept (llama/default) is over"]
+    assert log.update([]) == ["alert below (llama/default) is over"]
     assert log.update([]) == []
-    assert log.update([alert()]) == ["alert not_kept (llama/default): 60 %"]
+    assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
 
 
 def test_a_wavering_alert_is_one_alert() -> None:
@@ -216,17 +216,15 @@ def test_a_wavering_alert_is_one_alert() -> None:
     for _ in range(5):
         assert log.update([]) + log.update([]) + log.update([alert()]) == []
     assert log.update([]) + log.update([]) == []
-    assert log.update([]) == ["alert not_kept (llama/default) is over"]
+    assert log.update([]) == ["alert below (llama/default) is over"]
 
 
 def test_alerts_are_told_apart() -> None:
     log = AlertLog(patience=1)
-    other = Alert(AlertKind.NOT_KEPT, "x", "llama", "gold")
+    other = Alert(AlertKind.BELOW, "x", "llama", "gold")
 
     assert len(log.update([alert(), other, alert(AlertKind.JOURNAL)])) == 3
-    assert log.update([alert(), alert(AlertKind.JOURNAL)]) == [
-        "alert not_kept (llama/gold) is over"
-    ]
+    assert log.update([alert(), alert(AlertKind.JOURNAL)]) == ["alert below (llama/gold) is over"]
 
 
 def test_the_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -237,4 +235,4 @@ def test_the_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     levels = [record.levelno for record in caplog.records]
     assert levels == [logging.WARNING, logging.INFO, logging.INFO, logging.INFO]
-    assert caplog.messages[0] == "alert not_kept (llama/default): 60 %"
+    assert caplog.messages[0] == "alert below (llama/default): 60 %"

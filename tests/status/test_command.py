@@ -89,7 +89,7 @@ def test_the_table(database: Path) -> None:
     expected = (
         "llama, service level default",
         "alpha 0.6",
-        "kept",
+        "on track",
         "saved against vllm/Llama-3.3-70B",
         "best single model",
         "price at the newest request",

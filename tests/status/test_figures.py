@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.figures.interval import Verdict, wilson
+from litellm_messplus.figures.interval import Standing, wilson
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.status.report import (
@@ -283,15 +283,15 @@ def test_a_promise_that_changed_is_judged_by_what_was_promised(tmp_path: Path) -
 
     assert found.alpha == 0.8
     assert found.overall.satisfaction.promised == pytest.approx(0.5)
-    assert found.overall.satisfaction.verdict is Verdict.CANNOT_SAY
+    assert found.overall.satisfaction.verdict is Standing.TOO_EARLY
     assert found.last.satisfaction.promised == 1.0
 
 
 @pytest.mark.parametrize(
     ("satisfied", "answered", "expected"),
-    [(300, 300, Verdict.KEPT), (90, 300, Verdict.NOT_KEPT), (180, 300, Verdict.CANNOT_SAY)],
+    [(300, 300, Standing.ON_TRACK), (90, 300, Standing.BELOW), (180, 300, Standing.TOO_EARLY)],
 )
-def test_the_verdict(tmp_path: Path, satisfied: int, answered: int, expected: Verdict) -> None:
+def test_the_verdict(tmp_path: Path, satisfied: int, answered: int, expected: Standing) -> None:
     cases = [Case(SMALL, (float(number < satisfied),)) for number in range(answered)]
     found = read(write(tmp_path / "a.db", *cases), 500).levels[0]  # promised: 0.6
 

@@ -17,7 +17,7 @@ def test_the_figures_are_there() -> None:
     assert value("messplus_satisfaction", **LEVEL, window="all") == 0.6
     assert value("messplus_cost_per_request", **LEVEL, window="last") == 0.01
     assert value("messplus_saved_share_largest", **LEVEL, window="all") == 0.75
-    assert value("messplus_alert", kind="not_kept", **LEVEL) == 1.0
+    assert value("messplus_alert", kind="below", **LEVEL) == 1.0
     assert value("messplus_alerts") == 1.0
     source = {**LEVEL, "window": "all", "source": "judge"}
     assert value("messplus_source_satisfaction", **source) == 0.8

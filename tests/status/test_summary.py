@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from litellm_messplus.figures.interval import Standing
 from litellm_messplus.status.build import Span, build_status
+from litellm_messplus.status.failing import RecentRequests
 from litellm_messplus.status.labels import Given
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.status.windows import Calls
-from litellm_messplus.vocabulary import FAILED, LabelKind
+from litellm_messplus.vocabulary import FAILED, Failure, LabelKind
 from tests.status.test_alerts import STOPPED
 from tests.support.statuses import CALLS, EMPTY, KEY, rows, status, totals
 
@@ -34,7 +36,7 @@ def printed(found: Status) -> str:
 def test_the_whole_line() -> None:
     assert line(status(**MANY)) == (
         "llama, default: 70.0 % (68.6 to 71.4 %) satisfied of 4000 judged, of 5000 answered, of "
-        "5000 requests, promised 70 %: kept within 1.5 points; "
+        "5000 requests, promised 70 %: on track; "
         "saved 75.0 % against always calling large; nothing to do"
     )
 
@@ -42,17 +44,17 @@ def test_the_whole_line() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"rate": 0.8}, ": kept; "),
-        ({"rate": 0.7}, ": cannot say yet; "),
-        ({"rate": 0.6}, ": not kept; "),
+        ({"rate": 0.8}, ": on track; "),
+        ({"rate": 0.7}, ": too early; "),
+        ({"rate": 0.6}, ": below; "),
         (
             NOTHING,
             "llama, default: satisfaction unknown: 0 judged, of 1000 answered, of 1000 requests, "
-            "promised 70 %: cannot say yet; ",
+            "promised 70 %: too early; ",
         ),
         (
             {"mean_alpha": 0.66667, "rate": 0.8},
-            "promised 66.67 % on average and 70 % now: kept; ",
+            "promised 66.67 % on average and 70 % now: on track; ",
         ),
         ({"compared_cost": 44.0}, "; cost 10.0 % more than always calling large; "),
         ({"compared_cost": 40.0}, "; saved 0.0 % against always calling large; "),
@@ -99,7 +101,7 @@ def test_conversations_are_told_from_requests() -> None:
         ({"counters": {"journal_failures": 1}, "rate": 0.8}, "to do: see the alerts below"),
         (
             {"last": totals(rate=0.8), "rate": 0.6},
-            "nothing to do: the last 1000 requests kept it",
+            "nothing to do: the last 1000 requests are on track",
         ),
         ({}, "nothing to do: verdicts come, wait for more"),
         ({"judged": 300}, "to do: send more feedback, or let the judge grade more"),
@@ -155,13 +157,17 @@ def test_each_figure_names_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "small: 75.0 % satisfied, 0.02 a call" in shown
 
 
-def test_the_verdict_is_the_same_in_the_table() -> None:
-    assert "kept within 1.5 points" in printed(status(**MANY))
+def test_the_verdict_is_the_same_in_the_table_and_in_json() -> None:
+    found = status(**MANY)
+
+    assert "on track" in printed(found)
+    assert found.as_dict()["levels"][0]["overall"]["satisfaction"]["verdict"] == "on track"
 
 
-def test_the_points_are_in_json_too() -> None:
-    found = status(**MANY).as_dict()["levels"][0]["overall"]["satisfaction"]
+def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
+    failing = {KEY[0]: RecentRequests(120, {Failure.UPSTREAM: 70, Failure.NO_DEPLOYMENT: 40})}
+    found = build_status(replace(rows(rate=0.8), recent=failing), 500)
 
-    assert (found["verdict"], found["kept_within_points"]) == ("kept within", 1.5)
-    other = status().as_dict()["levels"][0]["overall"]["satisfaction"]
-    assert (other["verdict"], other["kept_within_points"]) == ("cannot say yet", None)
+    assert ": failing; " in line(found)
+    assert line(found).endswith("; to do: see the alerts below")
+    assert {found.levels[0].overall.satisfaction.verdict} == {Standing.FAILING}

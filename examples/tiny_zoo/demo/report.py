@@ -12,10 +12,8 @@ from rich.text import Text
 from examples.tiny_zoo.demo.asides import Aside
 from examples.tiny_zoo.demo.session import Outcome, Reported, Sent
 from litellm_messplus.figures.interval import (
-    Verdict,
-    points_below,
-    verdict,
-    verdict_in_words,
+    Standing,
+    standing,
     wilson,
 )
 from litellm_messplus.figures.words import figure, percent, percent_around
@@ -154,8 +152,7 @@ class DemoReport:
     satisfaction: float
     low: float
     high: float
-    verdict: Verdict
-    kept_within_points: float | None
+    verdict: Standing
     labels: str
     labelled: float
     satisfaction_reported: float | None
@@ -205,8 +202,7 @@ class DemoReport:
             satisfaction=satisfaction,
             low=interval.low,
             high=interval.high,
-            verdict=verdict(interval, alpha),
-            kept_within_points=points_below(interval, alpha),
+            verdict=standing(interval, alpha),
             labels=labels,
             labelled=sum(result["satisfaction"] is not None for result in results) / len(results),
             satisfaction_reported=reported.rate,
@@ -243,8 +239,9 @@ def table(report: DemoReport) -> Table:
     shown.add_column(justify="right")
     shown.add_row("promised: share satisfied (alpha)", percent(report.alpha))
     satisfied = percent_around(report.satisfaction, report.low, report.high)
-    words = verdict_in_words(report.verdict, report.kept_within_points)
-    shown.add_row(f"{words}: share satisfied", Text(satisfied, style=STYLES[report.verdict]))
+    shown.add_row(
+        f"{report.verdict}: share satisfied", Text(satisfied, style=STYLES[report.verdict])
+    )
     shown.add_section()
     shown.add_row(f"labelled (--labels {report.labels})", percent(report.labelled))
     reported = (report.satisfaction_reported, report.satisfaction_low, report.satisfaction_high)

@@ -25,7 +25,7 @@ export function certificatePanel(level, trouble) {
     "section",
     { id: "certificate", class: "card", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title" }, "Certificate"),
-    el("p", { class: "note" }, "The intervals above are for one look. This one is right however often you look."),
+    el("p", { class: "note" }, "What is proved of all answered requests, however often you look."),
     el("details", { on: { toggle: read } }, el("summary", {}, "What the labels of the last 30 days prove"), body),
   );
 }
@@ -50,6 +50,8 @@ function shown(found, level) {
         count(claim.graded),
       ]),
     ),
+    el("p", { class: "note" }, found.beside_status.replaceAll("`", "")),
+    el("p", { class: "note" }, found.counted),
     el("h3", {}, "It rests on this"),
     el("ul", { class: "sentences" }, ...promise.since.assumed.map((words) => el("li", {}, words))),
     el("p", { class: "note" }, "The page to hand on: ", el("code", {}, `messplus certificate ${level.zoo}`)),

@@ -5,6 +5,10 @@ import { el, svg } from "./dom.js";
 import { compact, cost, count, interval, isKnown, modelName, owed, percent, promiseName } from "./format.js";
 
 const STANDS = {
+  "on track": ["good", "on track"],
+  below: ["bad", "below"],
+  "too early": ["open", "too early"],
+  failing: ["bad", "failing"],
   kept: ["good", "kept"],
   "kept within": ["good", "kept"],
   "not kept": ["bad", "not kept"],
