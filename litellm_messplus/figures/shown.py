@@ -129,6 +129,31 @@ LEVEL = (
         help="1 where a candidate can hold alpha, else 0.",
     ),
     Shown("largest", "The largest candidate at the newest request, by which `savings` are named."),
+    Shown(
+        "requests_per_hour",
+        "Traffic, however it was served: since the hour before this one began.",
+    ),
+    Shown(
+        "as_before",
+        "The newest requests that were [served as before](switching.md), which count towards no "
+        "promise; `null` without any.",
+    ),
+    Shown("as_before.requests", "How many they are, and how many an hour come now."),
+    Shown("as_before.requests_per_hour", gauge="before_requests_per_hour"),
+    Shown(
+        "as_before.answered_share",
+        "The share answered of those that ended.",
+        "before_answered_share",
+    ),
+    Shown("as_before.judged", "Those with a verdict; their mean satisfaction, interval of 95 %."),
+    Shown("as_before.rate", gauge="before_satisfaction"),
+    Shown("as_before.low", gauge="before_satisfaction_low"),
+    Shown("as_before.high", gauge="before_satisfaction_high"),
+    Shown(
+        "as_before.cost_per_request",
+        "The mean cost of the calls that served; those that no user saw are left out.",
+        "before_cost_per_request",
+    ),
     Shown("best_single", "The cheapest single model that would have met `promised`: see below."),
     Shown(
         "best_single.saved_share",

@@ -187,6 +187,11 @@ class Tally:
         return share(self.priced_cost, self.priced)
 
     @property
+    def seen_cost_per_request(self) -> float | None:
+        """The same without the calls that no user saw; None of none."""
+        return share(max(self.priced_cost - self.exploration_cost, 0.0), self.priced)
+
+    @property
     def saved(self) -> float:
         """The cost by which the compared were cheaper than the largest alone."""
         return self.compared_cost_largest - self.compared_cost

@@ -12,6 +12,7 @@ from litellm_messplus.inspecting.render import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import log_head, requests
+from litellm_messplus.switching.modes import level_before
 
 SHOWN = 25
 """Requests in one answer."""
@@ -22,7 +23,7 @@ HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
 LISTED = (
     *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
-    *("key_alias", "is_exploration", "reason"),
+    *("key_alias", "arm", "is_exploration", "reason"),
 )
 
 
@@ -36,8 +37,8 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The requests of a promise that are asked for; None is any. ``key`` is its alias, or how its
-    hash begins."""
+    """The requests of a promise that are asked for, also as before; None is any. ``key`` is its
+    alias, or how its hash begins."""
 
     zoo: str
     service_level: str
@@ -52,7 +53,7 @@ class Wanted:
         asked, found = requests.c, outcomes.c
         return [
             asked.zoo == self.zoo,
-            asked.service_level == self.service_level,
+            asked.service_level.in_((self.service_level, level_before(self.service_level))),
             *([] if self.key is None else [of_key(self.key)]),
             *([] if self.is_exploration is None else [asked.is_exploration == self.is_exploration]),
             *(

@@ -11,6 +11,7 @@ from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import queries
 from litellm_messplus.status.alerts import failure_alerts
+from litellm_messplus.status.as_before import as_before, read_traffic
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
 from litellm_messplus.status.conversations import ConversationStatus, read_conversations
@@ -49,7 +50,7 @@ from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
-from litellm_messplus.switching.modes import is_before
+from litellm_messplus.switching.modes import level_before, promise_of
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""
@@ -85,6 +86,7 @@ class Rows:
     conversations: Sequence[ConversationStatus] = ()
     incidents: Sequence[KeyIncidents] = ()
     recent: Mapping[str, RecentRequests] = field(default_factory=dict)
+    traffic: Mapping[Key, float] = field(default_factory=dict)
 
 
 async def read_status(
@@ -136,6 +138,7 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
             conversations=await read_conversations(connection),
             incidents=await read_incidents(connection),
             recent=await recent_requests(connection, now),
+            traffic=await read_traffic(connection, now),
         )
 
 
@@ -167,7 +170,9 @@ def build_status(
     counters: Mapping[str, int] | None = None,
 ) -> Status:
     """Build the status that the rows make, with its alerts."""
-    logged = {key for key in rows.newest.keys() | rows.overall.totals.keys() if _is_promise(key)}
+    logged = {
+        (zoo, promise_of(level)) for zoo, level in rows.newest.keys() | rows.overall.totals.keys()
+    }
     known = logged if live is None else set(live)
     levels = [
         found
@@ -216,12 +221,6 @@ def build_status(
     )
 
 
-def _is_promise(key: Key) -> bool:
-    """Tell promises from the streams of requests that were served as before, which count towards
-    none."""
-    return not is_before(key[1])
-
-
 def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:
     return LabelCostStatus(
         zoo=zoo,
@@ -248,6 +247,7 @@ def _key(found: KeyVerdicts) -> KeyStatus:
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
     """Build the status of a level; None where neither the engine nor the log can say the alpha."""
+    beside = key[0], level_before(key[1])
     newest = rows.newest.get(key)
     alpha = _alpha(key, rows, live, newest)
     if alpha is None:
@@ -275,6 +275,8 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
         limits=limits_status(rows.limits.get(key)),
+        requests_per_hour=rows.traffic.get(key, 0.0) + rows.traffic.get(beside, 0.0),
+        as_before=as_before(key, rows.last.totals, rows.traffic),
     )
 
 
@@ -285,7 +287,10 @@ def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) 
         return live.alpha
     if newest is not None:
         return newest.alpha
-    totals = rows.overall.totals.get(key)
+    beside = key[0], level_before(key[1])
+    if beside in rows.newest:
+        return rows.newest[beside].alpha
+    totals = rows.overall.totals.get(key) or rows.overall.totals.get(beside)
     return None if totals is None else totals.promised
 
 

@@ -10,6 +10,7 @@ from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import KEY, LABEL_COSTS, LEVEL, cells, titles
 from litellm_messplus.figures.words import figure, percent, percent_range
 from litellm_messplus.status.alerts import Alert, AlertKind
+from litellm_messplus.status.as_before import before_line
 from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.incidents import incident_tables, short_key
 from litellm_messplus.status.limits import limit_rows, limit_words
@@ -179,6 +180,10 @@ def summary(status: Status) -> Iterator[Text]:
         bound = limit_words(level.limits, level.missed)
         parts = (*_figures(level), *bound, advice(level, status))
         yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
+    for level in status.levels:
+        if level.as_before is not None:
+            whose = f"{level.zoo}, {level.service_level}"
+            yield Text(before_line(whose, level.as_before, level.cost_unit))
     yield from map(Text, switch_lines(status.switches))
 
 

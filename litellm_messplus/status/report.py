@@ -22,6 +22,7 @@ from litellm_messplus.figures.shown import (
     described,
 )
 from litellm_messplus.status.alerts import Alert
+from litellm_messplus.status.as_before import AsBefore
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
@@ -309,6 +310,8 @@ class LevelStatus:
     response_bias: ResponseBias | None
     largest: str | None = None
     limits: LimitsStatus | None = None
+    requests_per_hour: float = 0.0
+    as_before: AsBefore | None = None
 
     @property
     def baseline(self) -> str:

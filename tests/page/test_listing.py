@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.page import listing
 from litellm_messplus.page.listing import SHOWN, Given, Listing, Wanted, list_requests
+from litellm_messplus.store.database import create_engine
 from tests.page.seeded import LARGE, ZOO
 
 
@@ -65,6 +66,15 @@ async def test_a_filter_gives_all_that_it_names_and_no_other(
 
     assert found
     assert found == expected
+
+
+async def test_those_served_as_before_are_listed_too(watched_url: str) -> None:
+    engine = create_engine(watched_url)
+    found = await listed(engine)
+    await engine.dispose()
+
+    assert len(found.requests) == SHOWN
+    assert {row["arm"] for row in found.requests} == {"before"}
 
 
 async def test_a_pattern_in_a_key_is_only_text(database: AsyncEngine) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
+from litellm_messplus.status.as_before import read_traffic
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.render import summary
 from litellm_messplus.status.report import Status
@@ -15,6 +17,7 @@ from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import WARM_UP, Arm, Mode
+from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, NOW, label, request, served_call
 
 ROW = ModeRow("zoo", 1, "watch", 0.1, LARGE, "file", "as configured", NOW, "f" * 16)
@@ -109,3 +112,42 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
         "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 (0.1 to 0.3) a request; "
         "happened: 60.0 % satisfied, 0.25 a request, 120 requests"
     )
+
+
+async def test_what_is_served_as_before_stands_beside_the_forecast_of_routing(
+    log_database: AsyncEngine,
+) -> None:
+    await zoo_modes.append(log_database, ROW)
+    await log.append(
+        log_database,
+        [
+            *watched(WARM_UP + 100),
+            request("failed", service_level="default:before", expected_t=900, arm=Arm.BEFORE),
+            served_call("failed", status=CallStatus.FAILURE, cost=None),
+        ],
+    )
+    found = await read_status(log_database)
+
+    (level,) = found.levels
+    assert level.overall.satisfaction.requests == 0
+    now = level.as_before
+    assert now is not None
+    assert (now.requests, now.judged, now.rate) == (WARM_UP + 101, WARM_UP + 100, 0.9)
+    assert now.answered_share == (WARM_UP + 100) / (WARM_UP + 101)
+    assert now.cost_per_request == 5.0
+    before, forecast = [line.plain for line in summary(found)][-2:]
+    assert before.startswith("zoo, default, served as before, the newest 351 requests: ")
+    assert "99.7 % answered, 90.0 % (86.4 to 92.7 %) of 350 judged satisfied, 5 a req" in before
+    assert "routing is forecast at 90.0 %" in forecast
+
+
+async def test_traffic_is_counted_since_the_hour_before_this_one(
+    log_database: AsyncEngine,
+) -> None:
+    now = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
+    times = [now - timedelta(minutes=minutes) for minutes in (1, 20, 80, 95)]
+    await log.append(
+        log_database, [request(f"r{place}", created_at=at) for place, at in enumerate(times)]
+    )
+    async with log_database.connect() as connection:
+        assert await read_traffic(connection, now) == {("zoo", "default"): 2.0}

@@ -24,6 +24,11 @@ export function compact(value) {
   return isKnown(value) ? short.format(value) : UNKNOWN;
 }
 
+/** Traffic, given in requests an hour. */
+export function rate(hourly) {
+  return hourly >= 120 ? `${number(hourly / 60)} requests a minute` : `${number(hourly)} requests an hour`;
+}
+
 /** A queue, in requests: sums of shares leave a last digit behind that says nothing. */
 export function owed(value) {
   return number(isKnown(value) ? Math.round(100 * value) / 100 + 0 : value);

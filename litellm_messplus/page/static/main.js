@@ -4,6 +4,7 @@ import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
 import { moment, promiseName } from "./format.js";
 import { alertsPanel } from "./panel_alerts.js";
+import { beforePanel } from "./panel_before.js";
 import { calibrationPanel } from "./panel_calibration.js";
 import { callsPanel } from "./panel_calls.js";
 import { certificatePanel } from "./panel_certificate.js";
@@ -27,12 +28,15 @@ const DAY_SECONDS = 86_400;
 
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
-const state = { status: null, level: null, range: null, calibration: [], shown: 0 };
+const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
-const mode = modePanel();
+const mode = modePanel((found) => {
+  state.switched = found;
+  showBefore();
+});
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
 
@@ -86,7 +90,7 @@ function setSignedIn(isIn) {
 function arrange() {
   setSignedIn(true);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, mode.card, charts, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
+  const parts = state.level ? [slots.head, slots.before, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -99,6 +103,7 @@ async function show({ withCalibration = true } = {}) {
   }
   state.shown += 1;
   const { shown, level, range } = state;
+  showBefore();
   mode.show(level); // says itself what goes wrong
   try {
     const [found] = await Promise.all([series(level, RANGES.find(([id]) => id === range)[2])]);
@@ -129,6 +134,12 @@ function showStatus() {
     replace(slots.head, head());
     replace(slots.certificate, certificatePanel(state.level, trouble));
   }
+}
+
+/** What is served as before, beside the forecast of its zoo as far as it was read. */
+function showBefore() {
+  const { level, switched } = state;
+  replace(slots.before, beforePanel(level, switched?.zoo === level.zoo ? switched.forecast : null));
 }
 
 /** The promise that the panels below are about, and the range. */
@@ -238,7 +249,7 @@ function readAddress() {
 }
 
 function mostUsed(levels) {
-  const used = (level) => level.overall.satisfaction.requests;
+  const used = (level) => level.overall.satisfaction.requests || (level.as_before?.requests ?? 0);
   return levels.reduce((most, level) => (most === null || used(level) > used(most) ? level : most), null);
 }
 

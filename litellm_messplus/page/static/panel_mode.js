@@ -3,15 +3,15 @@
 
 import { changeZoo, zoo as readZoo } from "./api.js";
 import { el, replace } from "./dom.js";
-import { cost, count, isKnown, moment, percent, shortId } from "./format.js";
+import { isKnown, moment, percent, shortId } from "./format.js";
 
 const MODES = [["watch", "watch: serve as before, decide aside"], ["canary", "canary: route a share"], ["on", "on: route all"]];
 const CHIPS = { watch: "info", canary: "open", on: "good" };
 const LONGEST_REASON = 1000;
 
-/** The panel; `show` reads the zoo of a level, but never under the hands of whoever fills the form in. */
-export function modePanel() {
-  const state = { zoo: null, unit: null, asked: 0 };
+/** The panel; `told` is given the zoo each time that it was read. `show` reads the zoo of a level, but never under the hands of whoever fills the form in. */
+export function modePanel(told) {
+  const state = { zoo: null, asked: 0 };
   const title = el("h2", { id: "mode-title", tabindex: "-1" }, "Mode");
   const said = el("p", { class: "note", role: "status" });
   const body = el("div", {});
@@ -22,7 +22,11 @@ export function modePanel() {
     const { asked, zoo } = state;
     let parts;
     try {
-      parts = shown(await readZoo(zoo), state.unit, { changed, read });
+      const found = await readZoo(zoo);
+      parts = shown(found, { changed, read });
+      if (asked === state.asked) {
+        told(found);
+      }
     } catch (error) {
       parts = [el("p", { class: "note" }, `The mode of ${zoo} cannot be shown: ${error.message}.`)];
     }
@@ -34,7 +38,8 @@ export function modePanel() {
   function changed(found) {
     state.asked += 1; // what is read meanwhile is older
     if (found.zoo === state.zoo) {
-      replace(body, ...shown(found, state.unit, { changed, read }));
+      replace(body, ...shown(found, { changed, read }));
+      told(found);
       said.textContent = `Changed to ${found.mode}. All workers know it within two seconds.`;
       title.focus(); // the button that had the focus is gone
     }
@@ -45,7 +50,7 @@ export function modePanel() {
     if (!isOther && body.querySelector("details[open]")) {
       return;
     }
-    Object.assign(state, { zoo: level.zoo, unit: level.cost_unit });
+    state.zoo = level.zoo;
     if (isOther) {
       replace(body);
       said.textContent = "";
@@ -56,11 +61,11 @@ export function modePanel() {
   return { card, show };
 }
 
-function shown(found, unit, told) {
+function shown(found, told) {
   return [
     el("p", {}, el("span", { class: `chip ${CHIPS[found.mode]}` }, found.mode), ` ${inWords(found)}`),
     found.is_returned ? el("p", { class: "note" }, "It went back by itself, and stays so until somebody changes it.") : null,
-    el("dl", { class: "summary" }, ...facts(found, unit).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
+    el("dl", { class: "summary" }, ...facts(found).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     el("details", {}, el("summary", {}, "Change the mode"), form(found, told)),
   ];
 }
@@ -74,24 +79,13 @@ function inWords({ zoo, mode, share, before }) {
   return `${routed} served by ${others}.`;
 }
 
-function facts(found, unit) {
+function facts(found) {
   const by = found.by.length > 20 ? `key ${shortId(found.by)}` : found.by;
   return [
-    ["Before", found.before ?? "nothing: there is no way back"],
+    ...(found.before ? [["Before", found.before]] : []),
     ["Set by", isKnown(found.at) ? `${by}, ${moment(found.at, "full")}` : by],
     ["Why", found.reason || "no reason was given"],
-    ...(found.forecast ? [["Forecast of routing", forecast(found.forecast, unit)]] : []),
   ];
-}
-
-function forecast({ satisfaction, cost: money, requests, called }, unit) {
-  const rate = satisfaction
-    ? `${percent(satisfaction.estimate)} satisfied (${percent(satisfaction.low)} to ${percent(satisfaction.high)})`
-    : "satisfaction not known yet";
-  const price = money
-    ? `${cost(money.estimate, unit)} a request (${cost(money.low, unit)} to ${cost(money.high, unit)})`
-    : "cost not known yet";
-  return `${rate}, ${price}, from ${count(requests)} requests, ${count(called)} judged`;
 }
 
 /** `told.changed` gets the zoo as it is after a change; `told.read` reads it again. */

@@ -2,7 +2,7 @@
 // saved, what is owed. A card is a radio button: the panels below show the one that is chosen.
 
 import { el, svg } from "./dom.js";
-import { compact, cost, count, interval, isKnown, modelName, owed, percent, promiseName } from "./format.js";
+import { compact, cost, count, interval, isKnown, modelName, owed, percent, promiseName, rate } from "./format.js";
 
 const STANDS = {
   "on track": ["good", "on track"],
@@ -16,7 +16,7 @@ const STANDS = {
 };
 
 export function promisesPanel(levels, chosen, choose) {
-  const isUsed = (level) => level.overall.satisfaction.requests > 0;
+  const isUsed = (level) => level.overall.satisfaction.requests > 0 || isKnown(level.as_before);
   const cards = (kind) =>
     levels.flatMap((level, place) => (isUsed(level) === kind ? [promiseCard(level, place, level === chosen, choose)] : []));
   return el(
@@ -45,7 +45,8 @@ export function verdictChip(satisfaction) {
 function promiseCard(level, place, isChosen, choose) {
   const id = `promise-${place}`;
   const { satisfaction } = level.overall;
-  const isUnused = satisfaction.requests === 0;
+  const isWatched = satisfaction.requests === 0 && isKnown(level.as_before);
+  const isUnused = satisfaction.requests === 0 && !isWatched;
   return el(
     "div",
     { class: "promise" },
@@ -63,9 +64,9 @@ function promiseCard(level, place, isChosen, choose) {
         "span",
         { class: "promise-head" },
         el("span", { class: "promise-name" }, promiseName(level)),
-        isUnused ? el("span", { class: "chip" }, "no requests yet") : verdictChip(satisfaction),
+        isWatched ? el("span", { class: "chip info" }, "watched") : isUnused ? el("span", { class: "chip" }, "no requests yet") : verdictChip(satisfaction),
       ),
-      ...(isUnused ? [el("span", { class: "note" }, `promised ${percent(satisfaction.promised, 0)}`)] : inUse(level)),
+      ...(isUnused ? [el("span", { class: "note" }, `promised ${percent(satisfaction.promised, 0)}`)] : isWatched ? watched(level) : inUse(level)),
     ),
   );
 }
@@ -93,6 +94,26 @@ function inUse(level) {
       fact("requests", compact(answers.requests), level.is_within_reach ? "" : "out of reach"),
     ),
   ];
+}
+
+/** What the requests of a zoo come to that routes none: its promise has no figures yet. */
+function watched({ as_before: found, cost_unit: unit, alpha }) {
+  return [
+    el(
+      "span",
+      { class: "promise-rate" },
+      el("strong", {}, isKnown(found.rate) ? percent(found.rate) : "–"),
+      el("span", {}, ` satisfied as before, to be promised ${percent(alpha, 0)}`),
+    ),
+    gauge({ ...found, promised: alpha }),
+    el("span", { class: "note" }, `${interval(found.low, found.high)}, ${count(found.judged)} of the newest ${count(found.requests)} requests judged`),
+    el("span", { class: "facts" }, fact("answered", percent(found.answered_share), "of those that ended"), fact("cost a request", cost(found.cost_per_request, unit), "of the calls that served"), fact("traffic", ...traffic(found.requests_per_hour))),
+  ];
+}
+
+function traffic(hourly) {
+  const [value, ...unit] = rate(hourly).split(" ");
+  return [value, unit.join(" ")];
 }
 
 function fact(name, value, note) {

@@ -132,6 +132,7 @@ function model(row) {
     { class: "chips" },
     el("span", { title: candidateName(name) }, modelName(name)),
     isOther ? el("span", { class: "chip open" }, choice) : null,
+    row.arm === "before" ? el("span", { class: "chip" }, "as before") : null,
     row.is_exploration ? el("span", { class: "chip info" }, "exploration") : null,
   );
 }

@@ -1,0 +1,35 @@
+// What a switch is decided by: the newest requests that were served as before, beside the forecast of
+// routing.
+
+import { el, table } from "./dom.js";
+import { cost, count, interval, isKnown, percent, rate } from "./format.js";
+
+/** Nothing where no request was served as before. `forecast` is of the whole zoo, null without one. */
+export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
+  if (!isKnown(found)) {
+    return null;
+  }
+  const about = forecast ? `The forecast is from ${count(forecast.requests)} requests of the zoo, ${count(forecast.called)} judged.` : "There is no forecast yet.";
+  const rows = [
+    ["satisfied", around(found.rate, found, (value) => percent(value), `of ${count(found.judged)} judged`), routed(forecast?.satisfaction, (value) => percent(value))],
+    ["cost a request", cost(found.cost_per_request, unit), routed(forecast?.cost, (value) => cost(value, unit))],
+    ["answered", percent(found.answered_share), "as now"],
+    ["traffic", rate(found.requests_per_hour), "as now"],
+  ];
+  const columns = [{ name: "" }, { name: "as before, now", words: true }, { name: "routed, forecast", words: true }];
+  return el(
+    "section",
+    { id: "before", class: "card", "aria-labelledby": "before-title" },
+    el("h2", { id: "before-title" }, "Served as before, beside routing"),
+    el("p", { class: "note" }, `Of the newest ${count(found.requests)} requests that were served as before. ${about}`),
+    table("Served as before, beside routing", forecast ? columns : columns.slice(0, 2), forecast ? rows : rows.map((row) => row.slice(0, 2)), { unseenCaption: true }),
+  );
+}
+
+function around(value, { low, high }, write, of) {
+  return isKnown(value) ? `${write(value)} (${interval(low, high)}) ${of}` : "none judged yet";
+}
+
+function routed(range, write) {
+  return range ? `${write(range.estimate)} (${write(range.low)} to ${write(range.high)})` : "unknown";
+}
