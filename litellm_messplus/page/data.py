@@ -15,6 +15,7 @@ from litellm_messplus.inspecting.render import reason_in_words, sentences
 from litellm_messplus.page.listing import Wanted, list_requests
 from litellm_messplus.page.newest import read_newest
 from litellm_messplus.page.series import read_label_costs, read_points
+from litellm_messplus.page.service import read_service
 from litellm_messplus.page.span import span_of
 from litellm_messplus.status.calibration import Prequential
 from litellm_messplus.status.queries import judged_calls
@@ -116,9 +117,11 @@ class PageData:
                 if days is None
                 else await read_points(connection, zoo, level, span)
             )
+            service = await read_service(connection, zoo, level, None if days is None else span)
             labels = await read_label_costs(connection, zoo, span)
         return {
             "step_seconds": None if days is None else span.step.total_seconds(),
             "points": [each.as_dict() for each in points],
+            "service": service.as_dict(),
             "label_costs": [each.as_dict() for each in labels],
         }

@@ -87,23 +87,30 @@ class LabelCost:
 
 async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
     """Read a point for each step of the span, those without requests too."""
-    steps = [(Tally(), Called()) for _ in span.starts]
-    sums, called = (
-        (hourly_request_sums, hourly_call_sums) if span.is_hourly else (request_sums, call_sums)
-    )
-    by = ("day", "hour") if span.is_hourly else ("day",)
-    found = await tallies(connection, *by, source=sums, where=_of(sums, zoo, level, span))
-    for when, tally in found.items():
-        place = span.place(_moment(*when))
-        if place is not None:
-            steps[place] = (steps[place][0] + tally, steps[place][1])
+    sums = await read_sums(connection, zoo, level, span)
+    steps = [Called() for _ in span.starts]
+    called, by = (hourly_call_sums, ("day", "hour")) if span.is_hourly else (call_sums, ("day",))
     columns = (*by, "candidate", "role", "calls", "failures")
     query = select(*(called.c[name] for name in columns)).where(_of(called, zoo, level, span))
     for row in await connection.execute(query):
         place = span.place(_moment(*row[: len(by)]))
         if place is not None:
-            steps[place][1].add(row.candidate, row.role, row.calls, row.failures)
-    return [point(at, *step) for at, step in zip(span.starts, steps, strict=True)]
+            steps[place].add(row.candidate, row.role, row.calls, row.failures)
+    return [point(*step) for step in zip(span.starts, sums, steps, strict=True)]
+
+
+async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
+    """Read what the requests of each step came to."""
+    steps = [Tally() for _ in span.starts]
+    sums, by = (
+        (hourly_request_sums, ("day", "hour")) if span.is_hourly else (request_sums, ("day",))
+    )
+    found = await tallies(connection, *by, source=sums, where=_of(sums, zoo, level, span))
+    for when, tally in found.items():
+        place = span.place(_moment(*when))
+        if place is not None:
+            steps[place] += tally
+    return steps
 
 
 async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:

@@ -15,6 +15,7 @@ from itertools import accumulate
 from prometheus_client.core import HistogramMetricFamily
 
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.vocabulary import CallRole, CallStatus
 
 REMEMBERED = 4096
 """Requests whose zoo is known when their calls end, the newest: as many as are open."""
@@ -52,13 +53,19 @@ CALL_COST = Distribution(
     ("zoo", "role"),
     tuple(float(f"{first}e{power}") for power in range(-6, 5) for first in (1, 3)),
 )
+ANSWER_SECONDS = Distribution(
+    "messplus_answer_seconds",
+    "How long each answer that a user saw took, by the model that gave it.",
+    ("zoo", "candidate"),
+    (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
+)
 LABEL_SATISFACTION = Distribution(
     "messplus_label_satisfaction",
     "Satisfaction from 0 to 1 of each label that was given and counts.",
     ("kind",),
     tuple(tenth / 10 for tenth in range(11)),
 )
-DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, LABEL_SATISFACTION)
+DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, ANSWER_SECONDS, LABEL_SATISFACTION)
 
 
 class Distributions:
@@ -78,10 +85,17 @@ class Distributions:
             case RequestRecord():
                 self._remember(record)
                 self._count(DECISION_SECONDS, record.decision_seconds, record.zoo)
-            case CallRecord(cost=float(cost)) if zoo := self._zoos.get(record.request_id):
-                self._count(CALL_COST, cost, zoo, record.role)
+            case CallRecord() if zoo := self._zoos.get(record.request_id):
+                self._saw_call(record, zoo)
             case LabelRecord() if record.weight > 0.0:
                 self._count(LABEL_SATISFACTION, record.value, record.kind)
+
+    def _saw_call(self, call: CallRecord, zoo: str) -> None:
+        if call.cost is not None:
+            self._count(CALL_COST, call.cost, zoo, call.role)
+        is_own = call.status == CallStatus.SUCCESS and not call.is_cache_hit
+        if is_own and call.role == CallRole.SERVED and call.seconds is not None:
+            self._count(ANSWER_SECONDS, call.seconds, zoo, call.candidate or "")
 
     def counts(self) -> dict[str, float]:
         """Give what was counted, by names that tell the bucket: what workers can add up."""

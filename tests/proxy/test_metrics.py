@@ -14,7 +14,7 @@ from litellm_messplus.proxy.distributions import DISTRIBUTIONS, Distributions
 from litellm_messplus.proxy.metrics import MEANINGS, exposition, figures_of, readiness_gauges
 from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import DISTRIBUTED, MEASURED, counters_of
-from litellm_messplus.vocabulary import CallRole, LabelKind
+from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
 from tests.support.builders import (
     SMALL,
     build_engine,
@@ -99,10 +99,24 @@ def test_costs_are_told_apart_by_role_and_verdicts_by_kind() -> None:
     assert sample(text, "messplus_label_satisfaction_bucket", kind=kind, le="0.5") == 3.0
 
 
+def test_an_answer_is_timed_by_its_model_and_neither_a_failure_nor_what_a_cache_repeats() -> None:
+    seen = Distributions()
+    for name in ("r1", "r2", "r3"):
+        seen.saw(request(name))
+    seen.saw(served_call("r1", candidate="large", seconds=3.0))
+    seen.saw(served_call("r2", candidate="large", seconds=0.001, is_cache_hit=True))
+    seen.saw(served_call("r3", candidate="large", seconds=60.0, status=CallStatus.FAILURE))
+    text = scraped(seen)
+
+    of = {"zoo": "zoo", "candidate": "large"}
+    assert sample(text, "messplus_answer_seconds_sum", **of) == 3.0
+    assert sample(text, "messplus_answer_seconds_bucket", le="5.0", **of) == 1.0
+
+
 def test_what_is_unknown_or_does_not_count_is_in_no_bucket() -> None:
     seen = Distributions()
     seen.saw(request("r1"))
-    seen.saw(served_call("r1", cost=None))
+    seen.saw(served_call("r1", cost=None, seconds=None))
     seen.saw(served_call("forgotten", cost=1.0))
     seen.saw(label("r1", weight=0.0))
 

@@ -7,7 +7,7 @@ import { HEIGHT, draw } from "./plot.js";
 let made = 0;
 
 /** A card that holds a chart; `update(model)` shows other data in it. */
-export function chartCard(title, note) {
+export function chartCard(title) {
   made += 1;
   const id = `chart-${made}`;
   const parts = {
@@ -16,7 +16,7 @@ export function chartCard(title, note) {
     drawing: svg("svg", { "aria-hidden": "true", focusable: "false", height: HEIGHT }),
     tip: el("div", { class: "tip", "aria-hidden": "true", hidden: true }),
     said: el("p", { class: "unseen", "aria-live": "polite" }),
-    empty: el("p", { class: "empty", hidden: true }),
+    note: el("p", { class: "note" }),
     data: el("div", {}),
   };
   const plot = el(
@@ -35,14 +35,13 @@ export function chartCard(title, note) {
     "section",
     { class: "card chart", "aria-labelledby": id },
     el("div", { class: "chart-head" }, el("h3", { id }, title), parts.figure),
-    el("p", { class: "note" }, note),
+    parts.note,
     parts.legend,
     plot,
     parts.said,
-    parts.empty,
     details,
   );
-  const state = { model: null, placed: null, at: null, plot, details, ...parts };
+  const state = { model: null, placed: null, at: null, plot, details, card, ...parts };
   plot.addEventListener("pointermove", (event) => point(state, event));
   plot.addEventListener("pointerleave", () => move(state, null, false));
   plot.addEventListener("blur", () => move(state, null, false));
@@ -55,12 +54,11 @@ export function chartCard(title, note) {
 function update(state, model, title) {
   state.model = model;
   state.at = null;
-  const isEmpty = model.size === 0 || model.isEmpty;
-  state.plot.hidden = isEmpty;
-  state.legend.hidden = isEmpty;
-  state.details.hidden = isEmpty;
-  state.empty.hidden = !isEmpty;
-  state.empty.textContent = model.empty ?? "Nothing to show for this range.";
+  state.card.hidden = model.size === 0 || model.isEmpty;
+  state.note.textContent = model.note;
+  for (const part of [state.plot, state.legend, state.details]) {
+    part.hidden = model.isPlain ?? false;
+  }
   replace(state.figure, model.figure ?? []);
   replace(
     state.legend,
@@ -73,7 +71,7 @@ function update(state, model, title) {
 }
 
 function redraw(state) {
-  if (state.model === null || state.plot.hidden) {
+  if (state.model === null || state.card.hidden || state.plot.hidden) {
     return;
   }
   const width = Math.floor(state.plot.clientWidth);

@@ -29,6 +29,16 @@ export function rate(hourly) {
   return hourly >= 120 ? `${number(hourly / 60)} requests a minute` : `${number(hourly)} requests an hour`;
 }
 
+export function seconds(value) {
+  return value !== 0 && value < 1 ? `${number(1000 * value)} ms` : `${number(value)} s`;
+}
+
+/** A length of time, given in seconds, that is a whole number of its unit. */
+export function span(value) {
+  const [name, size] = [["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1]].find(([, each]) => value % each === 0);
+  return plural(value / size, name);
+}
+
 /** A queue, in requests: sums of shares leave a last digit behind that says nothing. */
 export function owed(value) {
   return number(isKnown(value) ? Math.round(100 * value) / 100 + 0 : value);
@@ -57,15 +67,18 @@ export function plural(value, one, many = `${one}s`) {
 }
 
 const TIME = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" };
+const SECONDS = { ...TIME, second: "2-digit" };
 const DAY = { day: "numeric", month: "short", timeZone: "UTC" };
 const formats = {
   time: new Intl.DateTimeFormat("en-GB", TIME),
   day: new Intl.DateTimeFormat("en-GB", DAY),
+  clock: new Intl.DateTimeFormat("en-GB", SECONDS),
+  seconds: new Intl.DateTimeFormat("en-GB", { ...DAY, ...SECONDS }),
   both: new Intl.DateTimeFormat("en-GB", { ...DAY, ...TIME }),
-  full: new Intl.DateTimeFormat("en-GB", { ...DAY, year: "numeric", ...TIME, second: "2-digit" }),
+  full: new Intl.DateTimeFormat("en-GB", { ...DAY, year: "numeric", ...SECONDS }),
 };
 
-/** A moment, as `time`, `day`, `both` or `full`. */
+/** A moment, as one of the formats. */
 export function moment(text, kind = "both") {
   return formats[kind].format(new Date(text));
 }

@@ -2,9 +2,10 @@
 
 import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
-import { moment, promiseName } from "./format.js";
+import { promiseName } from "./format.js";
 import { alertsPanel } from "./panel_alerts.js";
 import { beforePanel } from "./panel_before.js";
+import { requestAxis, timeAxis } from "./axis.js";
 import { calibrationPanel } from "./panel_calibration.js";
 import { callsPanel } from "./panel_calls.js";
 import { certificatePanel } from "./panel_certificate.js";
@@ -19,17 +20,17 @@ import { promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
 import { requestsPanel } from "./panel_requests.js";
 import { satisfactionPanel } from "./panel_satisfaction.js";
+import { latencyPanel, trafficPanel } from "./panel_service.js";
 import { showSignIn, useCode } from "./sign_in.js";
 
 const REFRESH_SECONDS = 30;
 const RANGES = [["newest", "Newest", null], ["1", "24 h", 1], ["7", "7 days", 7], ["30", "30 days", 30], ["90", "90 days", 90], ["365", "Year", 365]];
 const FEW_REQUESTS = 2000;
-const DAY_SECONDS = 86_400;
 
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
 const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
-const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel() };
+const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel(), traffic: trafficPanel(), latency: latencyPanel() };
 const explanation = explanationDialog(trouble);
 const mode = modePanel((found) => {
   state.switched = found;
@@ -161,7 +162,9 @@ function head() {
 }
 
 function showSeries(found) {
-  const given = { points: found.points, axis: axisOf(found) };
+  const { points, service, step_seconds: step } = found;
+  const axis = step === null ? requestAxis(points) : timeAxis(points, step);
+  const given = { points, axis, service, clock: timeAxis(service.points, service.step_seconds) };
   for (const panel of Object.values(panels)) {
     panel.show(given, state.level);
   }
@@ -172,19 +175,6 @@ function showSeries(found) {
   const { zoo, service_level: name } = state.level;
   replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
-}
-
-/** How the places along a chart are named: by request, by hour or by day. */
-function axisOf({ points, step_seconds: seconds }) {
-  const isByRequest = seconds === null;
-  const kind = seconds >= DAY_SECONDS ? "day" : "both";
-  const spread = points.length * (seconds ?? 0);
-  return {
-    size: points.length,
-    name: isByRequest ? "up to request" : "from",
-    tick: (place) => (isByRequest ? `${points[place].number}` : moment(points[place].at, spread <= DAY_SECONDS ? "time" : "day")),
-    long: (place) => (isByRequest ? `request ${points[place].number}, ${moment(points[place].at)}` : moment(points[place].at, kind)),
-  };
 }
 
 function chooseLevel(level) {

@@ -6,10 +6,7 @@ import { candidateName, count, modelName, percent } from "./format.js";
 const COLOURS = 8;
 
 export function callsPanel() {
-  const { card, update } = chartCard(
-    "Calls per model",
-    "Of the calls that users saw; a probe of another model is one of them.",
-  );
+  const { card, update } = chartCard("Calls per model");
   return { card, show: (series) => update(model(series)) };
 }
 
@@ -29,8 +26,9 @@ function model({ points, axis }) {
   );
   return {
     ...axis,
+    note: "Of the calls that users saw; a probe of another model is one of them.",
+    unit: "share of the served calls",
     isEmpty: names.length === 0,
-    empty: "No calls in this range yet.",
     figure: [`${count(totals.reduce((sum, calls) => sum + calls, 0))} served, ${count(tried)} more explored`],
     domain: [0, 1],
     format: (value) => percent(value, 0),

@@ -5,10 +5,7 @@ import { cost, modelName, percent } from "./format.js";
 import { niceDomain } from "./plot.js";
 
 export function costPanel() {
-  const { card, update } = chartCard(
-    "Cost and savings",
-    "Paid, explorations included; the area up to the largest model alone is saved.",
-  );
+  const { card, update } = chartCard("Cost and savings");
   return { card, show: (series, level) => update(model(series, level)) };
 }
 
@@ -22,8 +19,9 @@ function model({ points, axis }, level) {
   const name = level.largest ? modelName(level.largest) : "the largest";
   return {
     ...axis,
+    note: "Paid, explorations included; the area up to the largest model alone is saved.",
+    unit: `${unit === "usd" ? "dollars" : unit === "joule" ? "joules" : "cost"} in each step`,
     isEmpty: sum(largest) === 0,
-    empty: "No request of known cost in this range yet.",
     figure: Number.isFinite(saved) ? [`${percent(saved)} saved`] : null,
     domain: niceDomain([...paid, ...largest]),
     format: (value) => cost(value, unit),

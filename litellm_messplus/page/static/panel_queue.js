@@ -5,10 +5,7 @@ import { count, isKnown, number, owed } from "./format.js";
 import { niceDomain } from "./plot.js";
 
 export function queuePanel() {
-  const { card, update } = chartCard(
-    "The queue",
-    "Satisfied requests owed, the mean at the decisions; below zero is credit.",
-  );
+  const { card, update } = chartCard("The queue");
   return { card, show: (series, level) => update(model(series, level)) };
 }
 
@@ -16,8 +13,9 @@ function model({ points, axis }, level) {
   const values = points.map((point) => point.queue);
   return {
     ...axis,
+    note: "Satisfied requests owed, the mean at the decisions; below zero is credit.",
+    unit: "satisfied requests owed",
     isEmpty: values.every((value) => value === null),
-    empty: "No decisions in this range yet.",
     figure: isKnown(level.queue) ? [`${owed(level.queue)} now`] : null,
     domain: niceDomain(values),
     format: number,

@@ -5,10 +5,7 @@ import { count, interval, percent } from "./format.js";
 import { niceDomain } from "./plot.js";
 
 export function satisfactionPanel() {
-  const { card, update } = chartCard(
-    "Satisfied, against the promise",
-    "The share of verdicts that are satisfied, with its interval.",
-  );
+  const { card, update } = chartCard("Satisfied, against the promise");
   return { card, show: (series, level) => update(model(series, level)) };
 }
 
@@ -20,8 +17,9 @@ function model({ points, axis }, level) {
   const last = known.at(-1);
   return {
     ...axis,
+    note: "The share of verdicts that are satisfied, with its interval.",
+    unit: "share satisfied, of the requests with a verdict",
     isEmpty: known.length === 0,
-    empty: "No verdicts in this range yet.",
     figure: last ? [`${percent(last.rate)} last`] : null,
     domain: [Math.max(0, Math.min(low, 0.9)), 1],
     format: (value) => percent(value, 0),

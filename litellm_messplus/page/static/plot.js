@@ -2,8 +2,8 @@
 
 import { svg } from "./dom.js";
 
-const MARGIN = { top: 10, right: 10, bottom: 26 };
-export const HEIGHT = 220;
+const MARGIN = { top: 26, right: 10, bottom: 42 };
+export const HEIGHT = 250;
 const TICK_WIDTH = 84;
 const LETTER_WIDTH = 6.8;
 
@@ -12,7 +12,8 @@ const LETTER_WIDTH = 6.8;
  *
  * The model has `size` points and any of: `bars` [{name, colour, values}] that stack, `bands`
  * [{colour, low, high}], `lines` [{name, colour, values, dashed}]; and `domain` [least, most],
- * `format` for values, `tick` for the place of a point. Null values are gaps.
+ * `format` for values, `unit` for what they are, `ticks` for the places of so many round ticks, and
+ * `title` for what these are. Null values are gaps.
  */
 export function draw(drawing, model, width) {
   const left = 14 + LETTER_WIDTH * Math.max(5, ...ticks(model.domain).map((value) => model.format(value).length));
@@ -36,7 +37,7 @@ export function draw(drawing, model, width) {
 }
 
 /** Round numbers between which all values lie, the axis of a chart. */
-export function niceDomain(values, { zero = true, most = Infinity } = {}) {
+export function niceDomain(values, { zero = true, whole = false, most = Infinity } = {}) {
   const known = values.filter((value) => value !== null && Number.isFinite(value));
   let low = Math.min(...known, ...(zero ? [0] : []));
   let high = Math.max(...known, ...(zero ? [0] : []));
@@ -45,6 +46,9 @@ export function niceDomain(values, { zero = true, most = Infinity } = {}) {
   }
   if (low === high) {
     high = low + (Math.abs(low) || 1);
+  }
+  if (whole) {
+    high = Math.max(high, 4); // a tick at every half would repeat its number
   }
   const size = stepSize(low, high);
   low = Math.floor(low / size + 1e-9) * size;
@@ -82,13 +86,18 @@ function grid(model, inner, y) {
 }
 
 function labels(model, inner, x) {
-  const every = Math.max(1, Math.ceil(model.size / Math.max(2, Math.floor(inner.width / TICK_WIDTH))));
-  const found = [];
-  for (let place = Math.floor((every - 1) / 2); place < model.size; place += every) {
-    const at = { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" };
-    found.push(svg("text", at, model.tick(place)));
-  }
-  return found;
+  const most = Math.max(2, Math.floor(inner.width / TICK_WIDTH));
+  const right = inner.left + inner.width;
+  const found = model.ticks(most).map(({ place, text }) => {
+    const half = (text.length * LETTER_WIDTH) / 2;
+    const at = Math.min(right + MARGIN.right - half, x(place));
+    return svg("text", { class: "tick", x: at, y: HEIGHT - 24, "text-anchor": "middle" }, text);
+  });
+  return [
+    ...found,
+    svg("text", { class: "tick", x: right, y: HEIGHT - 6, "text-anchor": "end" }, model.title),
+    svg("text", { class: "tick", x: 2, y: 12 }, model.unit),
+  ];
 }
 
 function stacks(bars, size, x, y, step) {
