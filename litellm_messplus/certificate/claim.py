@@ -68,7 +68,7 @@ BESIDE_STATUS = (
     "look: near the promise one may say yes where the other says no, and both are right."
 )
 """How the certificate and the status differ, wherever both are seen."""
-LABELS_ARE_IN = "Labels that are still to come are like those that are there (see `--wait`)."
+LABELS_ARE_IN = "Labels that are still to come are like those that are there."
 
 
 @dataclass(frozen=True, slots=True)

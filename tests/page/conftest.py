@@ -43,6 +43,16 @@ def outage_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_scene(tmp_path_factory.mktemp("outage") / "messplus.db", outage())
 
 
+@pytest.fixture(scope="package")
+def empty_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_scene(tmp_path_factory.mktemp("empty") / "messplus.db", [])
+
+
+@pytest.fixture(scope="package")
+def scenes(watched_url: str, outage_url: str, empty_url: str) -> None:
+    """All of them are made before a browser, whose event loop leaves no room for another."""
+
+
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_engine(database_url)
@@ -58,7 +68,7 @@ def page(database_url: str) -> Iterator[ServedPage]:
 
 
 @pytest.fixture(scope="module")
-def browser(page: ServedPage) -> Iterator["Browser"]:
+def browser(page: ServedPage, scenes: None) -> Iterator["Browser"]:
     """A browser, after the page; skipped where it is not installed."""
     with chromium(program("chromium")) as started:
         yield started

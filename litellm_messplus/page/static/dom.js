@@ -18,9 +18,9 @@ export function replace(parent, ...children) {
   return parent;
 }
 
-/** A table with a caption. `columns` are {name, number, wide, words}; `rows` hold nodes or text. */
+/** A table with a caption. `columns` are {name, number, words}; `rows` hold nodes or text. */
 export function table(caption, columns, rows, { unseenCaption = false } = {}) {
-  const kind = (column) => ["number", "wide", "words"].filter((name) => column[name]).join(" ");
+  const kind = (column) => ["number", "words"].filter((name) => column[name]).join(" ");
   const head = columns.map((column) => el("th", { scope: "col", class: kind(column) }, column.name));
   const body = rows.map((row) =>
     el(

@@ -25,8 +25,9 @@ export function compact(value) {
 }
 
 /** Traffic, given in requests an hour. */
-export function rate(hourly) {
-  return hourly >= 120 ? `${number(hourly / 60)} requests a minute` : `${number(hourly)} requests an hour`;
+export function rate(hourly, isShort = false) {
+  const of = isShort ? "" : " requests";
+  return hourly >= 120 ? `${number(hourly / 60)}${of} a minute` : `${number(hourly)}${of} an hour`;
 }
 
 export function seconds(value) {
@@ -57,7 +58,7 @@ export function cost(value, unit) {
     return Math.abs(value) >= 1000 ? `${exact.format(value / 1000)} kJ` : `${exact.format(value)} J`;
   }
   const sign = value < 0 ? "−" : "";
-  const size = Math.abs(value);
+  const size = Math.abs(value) < 1e-12 ? 0 : Math.abs(value); // sums leave a last digit behind
   const written = size >= 100 ? whole.format(size) : size > 0 && size < 1e-6 ? size.toExponential(1) : exact.format(size);
   return unit === "usd" ? `${sign}$${written}` : `${sign}${written}`;
 }
@@ -81,6 +82,12 @@ const formats = {
 /** A moment, as one of the formats. */
 export function moment(text, kind = "both") {
   return formats[kind].format(new Date(text));
+}
+
+/** Who asked: the alias of a key, else the beginning of its hash. */
+export function keyName({ key_alias: alias, key_hash: hash }) {
+  const known = { litellm_proxy_master_key: "master key" };
+  return alias ?? known[hash] ?? (/^[0-9a-f]{13,}$/.test(hash) ? shortId(hash) : hash ?? "none");
 }
 
 /** The beginning of an id that nobody reads to its end. */

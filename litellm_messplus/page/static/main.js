@@ -16,7 +16,7 @@ import { incidentsPanel } from "./panel_incidents.js";
 import { labelsPanel } from "./panel_labels.js";
 import { limitsPanel } from "./panel_limits.js";
 import { modePanel } from "./panel_mode.js";
-import { promisesPanel } from "./panel_promises.js";
+import { isUsed, promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
 import { requestsPanel } from "./panel_requests.js";
 import { satisfactionPanel } from "./panel_satisfaction.js";
@@ -30,13 +30,14 @@ const FEW_REQUESTS = 2000;
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
 const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
-const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), calls: callsPanel(), queue: queuePanel(), traffic: trafficPanel(), latency: latencyPanel() };
+const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), traffic: trafficPanel(), latency: latencyPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
 const mode = modePanel((found) => {
   state.switched = found;
   showBefore();
 });
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
+const nothing = el("p", { class: "card empty", hidden: true }, "No requests in this range.");
 const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
@@ -90,8 +91,9 @@ function setSignedIn(isIn) {
 
 function arrange() {
   setSignedIn(true);
+  document.getElementById("sections").hidden = state.level === null || !isUsed(state.level);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? [slots.head, slots.before, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [];
+  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [mode.card]) : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -106,6 +108,9 @@ async function show({ withCalibration = true } = {}) {
   const { shown, level, range } = state;
   showBefore();
   mode.show(level); // says itself what goes wrong
+  if (!isUsed(level)) {
+    return;
+  }
   try {
     const [found] = await Promise.all([series(level, RANGES.find(([id]) => id === range)[2])]);
     if (shown !== state.shown) {
@@ -168,6 +173,7 @@ function showSeries(found) {
   for (const panel of Object.values(panels)) {
     panel.show(given, state.level);
   }
+  nothing.hidden = Object.values(panels).some((panel) => !panel.card.hidden);
   const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
   const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
   replace(slots.limits, limitsPanel(state.level));
@@ -201,7 +207,11 @@ async function refresh() {
     return;
   }
   const { zoo, service_level: name } = state.level ?? {};
+  const wasUsed = state.level !== null && isUsed(state.level);
   state.level = state.status.levels.find((level) => level.zoo === zoo && level.service_level === name) ?? state.status.levels[0] ?? null;
+  if (state.level !== null && isUsed(state.level) !== wasUsed) {
+    arrange();
+  }
   await show({ withCalibration: false });
 }
 

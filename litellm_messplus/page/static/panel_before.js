@@ -11,12 +11,12 @@ export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
   }
   const about = forecast ? `The forecast is from ${count(forecast.requests)} requests of the zoo, ${count(forecast.called)} judged.` : "There is no forecast yet.";
   const rows = [
-    ["satisfied", around(found.rate, found, (value) => percent(value), `of ${count(found.judged)} judged`), routed(forecast?.satisfaction, (value) => percent(value))],
-    ["cost a request", cost(found.cost_per_request, unit), routed(forecast?.cost, (value) => cost(value, unit))],
+    ["satisfied", isKnown(found.rate) ? `${percent(found.rate)} (${interval(found.low, found.high)}) of ${count(found.judged)} judged` : "none judged yet", routed(forecast?.satisfaction, percent, interval)],
+    ["cost a request", cost(found.cost_per_request, unit), routed(forecast?.cost, (value) => cost(value, unit), (low, high) => `${cost(low, unit)} to ${cost(high, unit)}`)],
     ["answered", percent(found.answered_share), "as now"],
     ["traffic", rate(found.requests_per_hour), "as now"],
   ];
-  const columns = [{ name: "" }, { name: "as before, now", words: true }, { name: "routed, forecast", words: true }];
+  const columns = [{ name: "figure" }, { name: "as before, now", words: true }, { name: "routed, forecast", words: true }];
   return el(
     "section",
     { id: "before", class: "card", "aria-labelledby": "before-title" },
@@ -26,10 +26,6 @@ export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
   );
 }
 
-function around(value, { low, high }, write, of) {
-  return isKnown(value) ? `${write(value)} (${interval(low, high)}) ${of}` : "none judged yet";
-}
-
-function routed(range, write) {
-  return range ? `${write(range.estimate)} (${write(range.low)} to ${write(range.high)})` : "unknown";
+function routed(range, write, around) {
+  return range ? `${write(range.estimate)} (${around(range.low, range.high)})` : "unknown";
 }

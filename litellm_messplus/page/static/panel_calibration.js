@@ -1,13 +1,17 @@
 // Can the predictions be believed? Predicted against satisfied, a drawing for each candidate.
 
 import { el, svg, table } from "./dom.js";
-import { count, interval, modelName, percent } from "./format.js";
+import { count, interval, modelName, percent, plural } from "./format.js";
 
 const SIZE = 200;
 const EDGE = 44;
 
+/** Nothing before the first judged call. */
 export function calibrationPanel(zoos, level) {
   const zoo = zoos.find((each) => each.zoo === level.zoo);
+  if (zoo === undefined) {
+    return null;
+  }
   return el(
     "section",
     { id: "calibration", class: "card", "aria-labelledby": "calibration-title" },
@@ -17,9 +21,9 @@ export function calibrationPanel(zoos, level) {
       { class: "note" },
       "Of the calls predicted at 70 %, were 70 % satisfied? Dots near the diagonal say yes. Of the newest judged calls; all service levels of a zoo share the predictor.",
     ),
-    zoo ? el("div", { class: "reliabilities" }, ...zoo.candidates.map(reliability)) : el("p", { class: "empty" }, "No judged calls yet."),
-    zoo ? readings(zoo) : null,
-    zoo ? data(zoo) : null,
+    el("div", { class: "reliabilities" }, ...zoo.candidates.map(reliability)),
+    readings(zoo),
+    data(zoo),
   );
 }
 
@@ -40,7 +44,7 @@ function reliability({ candidate, bins }) {
   return el(
     "figure",
     { class: "reliability" },
-    el("figcaption", {}, el("b", {}, name), el("span", { class: "note" }, `${count(bins.reduce((sum, bin) => sum + bin.calls, 0))} calls`)),
+    el("figcaption", {}, el("b", {}, name), el("span", { class: "note" }, plural(bins.reduce((sum, bin) => sum + bin.calls, 0), "call"))),
     svg(
       "svg",
       { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": `Predicted against satisfied for ${name}; the data is below as a table.` },
@@ -61,7 +65,7 @@ function readings(zoo) {
   ];
   return table(
     "Does reading the prompt pay?",
-    [{ name: "model" }, { name: "log-loss, predicted", number: true, wide: true }, { name: "running mean", number: true, wide: true }, { name: "gain", number: true }, { name: "pays" }],
+    [{ name: "model" }, { name: "log-loss, predicted", number: true }, { name: "running mean", number: true }, { name: "gain", number: true }, { name: "pays" }],
     [...zoo.candidates.map((each) => row(modelName(each.candidate), each.reading)), row("all", zoo.reading)],
   );
 }

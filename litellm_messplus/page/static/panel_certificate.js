@@ -6,7 +6,11 @@ import { el, replace, table } from "./dom.js";
 import { count, interval, percent } from "./format.js";
 import { verdictChip } from "./panel_promises.js";
 
+/** Nothing where the promise has no requests. */
 export function certificatePanel(level, trouble) {
+  if (level.overall.satisfaction.requests === 0) {
+    return null;
+  }
   const body = el("div", { "aria-live": "polite" });
   const read = async (event) => {
     if (!event.target.open || body.childElementCount) {
@@ -39,7 +43,7 @@ function shown(found, level) {
   return [
     table(
       `What is proved, with a confidence of ${percent(found.level, 0)}`,
-      [{ name: "requests" }, { name: "it says", words: true }, { name: "satisfied", number: true }, { name: "from, to", number: true }, { name: "promised", number: true }, { name: "users, checks", number: true, wide: true }, { name: "judge", number: true, wide: true }],
+      [{ name: "requests" }, { name: "it says", words: true }, { name: "satisfied", number: true }, { name: "from, to", number: true }, { name: "promised", number: true }, { name: "users, checks", number: true }, { name: "judge", number: true }],
       claims.map(([name, claim]) => [
         name,
         verdictChip(claim),
@@ -53,7 +57,12 @@ function shown(found, level) {
     el("p", { class: "note" }, found.beside_status.replaceAll("`", "")),
     el("p", { class: "note" }, found.counted),
     el("h3", {}, "It rests on this"),
-    el("ul", { class: "sentences" }, ...promise.since.assumed.map((words) => el("li", {}, words))),
+    el("ul", { class: "sentences" }, ...promise.since.assumed.map((words) => el("li", {}, ...marked(words)))),
     el("p", { class: "note" }, "The page to hand on: ", el("code", {}, `messplus certificate ${level.zoo}`)),
   ];
+}
+
+/** A sentence in which backticks mark code. */
+function marked(words) {
+  return words.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
 }

@@ -6,9 +6,10 @@ import { cost, count, percent } from "./format.js";
 const HELD = { tool_loop: "in an open tool loop", warm: "where the prompt cache is warm", state: "with state of one provider" };
 const BROKEN = { trouble: "in trouble, a better model took over", lost: "lost: no deployment of the model was there", unknown: "nobody knew who had answered" };
 
-/** Nothing where no request of the promise is of a conversation. */
+/** Nothing where no conversation of the promise goes on: a single request counts as one too. */
 export function conversationsPanel(level, found) {
-  if (found === undefined) {
+  const reasons = found === undefined ? [] : Object.entries({ ...HELD, ...BROKEN }).filter(([reason]) => found.holds[reason] > 0);
+  if (reasons.length === 0 && !(found?.turns > 1)) {
     return null;
   }
   const share = (reasons) => Object.keys(reasons).reduce((sum, reason) => sum + found.holds[reason], 0) / found.requests;
@@ -22,10 +23,12 @@ export function conversationsPanel(level, found) {
       { class: "note" },
       `Of the newest requests, ${count(found.requests)} are of conversations; ${count(found.conversations)} began${long}. ${percent(share(HELD))} were held, ${count(found.switches)} times the model changed.`,
     ),
-    table(
-      "Why requests were held, or held no longer",
-      [{ name: "why", words: true }, { name: "requests", number: true }],
-      Object.entries({ ...HELD, ...BROKEN }).map(([reason, words]) => [words, count(found.holds[reason])]),
-    ),
+    reasons.length
+      ? table(
+          "Why requests were held, or held no longer",
+          [{ name: "why", words: true }, { name: "requests", number: true }],
+          reasons.map(([reason, words]) => [words, count(found.holds[reason])]),
+        )
+      : null,
   );
 }

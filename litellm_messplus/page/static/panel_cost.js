@@ -22,7 +22,7 @@ function model({ points, axis }, level) {
     note: "Paid, explorations included; the area up to the largest model alone is saved.",
     unit: `${unit === "usd" ? "dollars" : unit === "joule" ? "joules" : "cost"} in each step`,
     isEmpty: sum(largest) === 0,
-    figure: Number.isFinite(saved) ? [`${percent(saved)} saved`] : null,
+    figure: Number.isFinite(saved) ? [`${percent(saved)} saved of ${cost(sum(largest), unit)}`] : null,
     domain: niceDomain([...paid, ...largest]),
     format: (value) => cost(value, unit),
     bands: [{ colour: "good", low: paid, high: largest }],

@@ -1,16 +1,15 @@
 // Which keys stand behind failures, late decisions, labels of checks and held verdicts.
 
 import { el, table } from "./dom.js";
-import { count } from "./format.js";
-
-const SHOWN = 12;
+import { count, keyName } from "./format.js";
 
 /** Nothing where no key of the zoo caused any. */
 export function incidentsPanel(keys) {
   if (keys.length === 0) {
     return null;
   }
-  const columns = ["requests", "failed", "late", "checks", "unsatisfied checks", "verdicts held"];
+  const all = [["requests", "requests"], ["failed", "failed"], ["late", "late"], ["checks", "checks"], ["unsatisfied checks", "unsatisfied_checks"], ["verdicts held", "held"]];
+  const columns = all.filter(([, name]) => keys.some((key) => key[name] > 0));
   return el(
     "section",
     { id: "incidents", class: "card", "aria-labelledby": "incidents-title" },
@@ -18,10 +17,10 @@ export function incidentsPanel(keys) {
     el("p", { class: "note" }, "Who stands behind failures, late decisions, labels of checks and held verdicts, among the newest requests of the zoo."),
     table(
       "The keys that caused most",
-      [{ name: "key" }, ...columns.map((name) => ({ name, number: true }))],
+      [{ name: "key" }, ...columns.map(([name]) => ({ name, number: true }))],
       keys.map((key) => [
-        (key.key_hash ?? "none").slice(0, SHOWN),
-        ...[key.requests, key.failed, key.late, key.checks, key.unsatisfied_checks, key.held].map(count),
+        keyName(key),
+        ...columns.map(([, name]) => count(key[name])),
       ]),
     ),
   );

@@ -3,28 +3,30 @@
 import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, moment, percent } from "./format.js";
 
+/** Nothing where no label came and none was paid for. */
 export function labelsPanel(level, judges, labelCosts, spent) {
+  const found = level.overall.labels;
+  const parts = [judgesTable(judges), spent ? whole(spent, level) : null, costs(labelCosts)].filter(Boolean);
+  if (found.sources.length + parts.length === 0 && level.overall.satisfaction.requests === 0) {
+    return null;
+  }
   return el(
     "section",
     { id: "labels", class: "card", "aria-labelledby": "labels-title" },
     el("h2", { id: "labels-title" }, "Labels"),
-    el(
-      "p",
-      { class: "note" },
-      `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.judged_share)} a verdict.`,
-    ),
-    el("div", { class: "columns" }, sources(level), el("div", {}, judgesTable(judges), spent ? whole(spent, level) : null, costs(labelCosts))),
+    isKnown(found.labelled_share) ? el("p", { class: "note" }, `${percent(level.overall.labels.labelled_share)} of all requests have a label, ${percent(level.overall.satisfaction.judged_share)} a verdict.`) : null,
+    el("div", { class: "columns" }, sources(level), parts.length ? el("div", {}, parts) : null),
   );
 }
 
 function sources(level) {
   const found = level.overall.labels.sources;
   if (found.length === 0) {
-    return el("p", { class: "empty" }, "No labels yet: send feedback, or configure a check or a judge.");
+    return level.overall.satisfaction.requests === 0 ? null : el("p", { class: "empty" }, "No labels yet: send feedback, or configure a check or a judge.");
   }
   return table(
     "What each source says, over the whole time",
-    [{ name: "source" }, { name: "labelled", number: true }, { name: "satisfied", number: true }, { name: "interval", number: true, wide: true }, { name: "count", number: true }],
+    [{ name: "source" }, { name: "labelled", number: true }, { name: "satisfied", number: true }, { name: "interval", number: true }, { name: "count", number: true }],
     found.map((source) => [
       source.source,
       count(source.labelled),
@@ -37,11 +39,11 @@ function sources(level) {
 
 function judgesTable(judges) {
   if (judges.length === 0) {
-    return el("p", { class: "empty" }, "No judge has graded.");
+    return null;
   }
   return table(
     "Judges, over the whole time",
-    [{ name: "judge" }, { name: "graded", number: true }, { name: "cost", number: true }, { name: "a label", number: true, wide: true }, { name: "its labels", words: true }],
+    [{ name: "judge" }, { name: "graded", number: true }, { name: "cost", number: true }, { name: "a label", number: true }, { name: "its labels", words: true }],
     judges.map((judge) => [
       judge.judge,
       count(judge.graded),
@@ -55,14 +57,17 @@ function judgesTable(judges) {
 /** What the zoo's labels cost, and what it saved: is learning worth its price? */
 function whole(spent, level) {
   const unit = level.cost_unit;
+  if (!spent.unseen && !spent.judging) {
+    return null;
+  }
   return table(
     "What labels cost, of the whole zoo",
     [{ name: "what" }, { name: "today", number: true }, { name: "whole time", number: true }],
     [
-      ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
-      ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
+      spent.unseen && ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
+      spent.judging && ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
       ["saved by routing, labels not counted", "", cost(spent.saved, unit)],
-    ],
+    ].filter(Boolean),
   );
 }
 

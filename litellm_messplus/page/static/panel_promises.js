@@ -15,10 +15,12 @@ const STANDS = {
   "cannot say yet": ["open", "cannot say yet"],
 };
 
+/** The share answered below which somebody must look. */
+export const FEWEST = 0.95;
+
 export function promisesPanel(levels, chosen, choose) {
-  const isUsed = (level) => level.overall.satisfaction.requests > 0 || isKnown(level.as_before);
-  const cards = (kind) =>
-    levels.flatMap((level, place) => (isUsed(level) === kind ? [promiseCard(level, place, level === chosen, choose)] : []));
+  const cards = levels.flatMap((level, place) => (isUsed(level) ? [promiseCard(level, place, level === chosen, choose)] : []));
+  const unused = levels.filter((level) => !isUsed(level)).map((level) => `${promiseName(level)} (promised ${percent(level.alpha, 0)})`);
   return el(
     "section",
     { id: "promises", "aria-labelledby": "promises-title" },
@@ -28,11 +30,16 @@ export function promisesPanel(levels, chosen, choose) {
           "fieldset",
           { class: "all-promises" },
           el("legend", { class: "unseen" }, "Show the details of"),
-          el("div", { class: "promises" }, ...cards(true)),
-          el("div", { class: "promises unused" }, ...cards(false)),
+          el("div", { class: "promises" }, ...cards),
+          unused.length ? el("p", { class: cards.length ? "note" : "card empty" }, `No requests yet: ${unused.join(", ")}.`) : null,
         )
       : el("p", { class: "card empty" }, "No zoo is configured."),
   );
+}
+
+/** Whether a promise has anything to show. */
+export function isUsed(level) {
+  return level.overall.satisfaction.requests > 0 || isKnown(level.as_before);
 }
 
 /** What the verdict of a satisfaction is, as a chip: its colour is never alone, words say it too. */
@@ -45,8 +52,7 @@ export function verdictChip(satisfaction) {
 function promiseCard(level, place, isChosen, choose) {
   const id = `promise-${place}`;
   const { satisfaction } = level.overall;
-  const isWatched = satisfaction.requests === 0 && isKnown(level.as_before);
-  const isUnused = satisfaction.requests === 0 && !isWatched;
+  const isWatched = satisfaction.requests === 0;
   return el(
     "div",
     { class: "promise" },
@@ -64,9 +70,9 @@ function promiseCard(level, place, isChosen, choose) {
         "span",
         { class: "promise-head" },
         el("span", { class: "promise-name" }, promiseName(level)),
-        isWatched ? el("span", { class: "chip info" }, "watched") : isUnused ? el("span", { class: "chip" }, "no requests yet") : verdictChip(satisfaction),
+        isWatched ? el("span", { class: "chip info" }, "watched") : verdictChip(satisfaction),
       ),
-      ...(isUnused ? [el("span", { class: "note" }, `promised ${percent(satisfaction.promised, 0)}`)] : isWatched ? watched(level) : inUse(level)),
+      ...(isWatched ? watched(level) : inUse(level)),
     ),
   );
 }
@@ -89,9 +95,9 @@ function inUse(level) {
       { class: "facts" },
       fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
-      fact("queue", isKnown(level.queue) ? owed(level.queue) : "–", level.queue >= 0.005 ? "requests owed" : "nothing owed"),
-      fact("answered", percent(answers.answered_share), answers.failed ? `${count(answers.failed)} failed` : ""),
-      fact("requests", compact(answers.requests), level.is_within_reach ? "" : "out of reach"),
+      queue(level.queue),
+      answered(answers.answered_share, answers.failed ? `${count(answers.failed)} of ${count(answers.answered + answers.failed)} failed` : "of those that ended"),
+      fact("requests", compact(answers.requests), level.is_within_reach ? `${rate(level.requests_per_hour, true)} now` : "out of reach"),
     ),
   ];
 }
@@ -107,13 +113,20 @@ function watched({ as_before: found, cost_unit: unit, alpha }) {
     ),
     gauge({ ...found, promised: alpha }),
     el("span", { class: "note" }, `${interval(found.low, found.high)}, ${count(found.judged)} of the newest ${count(found.requests)} requests judged`),
-    el("span", { class: "facts" }, fact("answered", percent(found.answered_share), "of those that ended"), fact("cost a request", cost(found.cost_per_request, unit), "of the calls that served"), fact("traffic", ...traffic(found.requests_per_hour))),
+    el("span", { class: "facts" }, answered(found.answered_share, "of those that ended"), fact("cost a request", cost(found.cost_per_request, unit), "of the calls that served"), fact("requests now", rate(found.requests_per_hour, true))),
   ];
 }
 
-function traffic(hourly) {
-  const [value, ...unit] = rate(hourly).split(" ");
-  return [value, unit.join(" ")];
+/** In red where so many fail that somebody must look. */
+function answered(share, note) {
+  return fact("answered", share < FEWEST ? el("span", { class: "failed" }, percent(share)) : percent(share), note);
+}
+
+function queue(value) {
+  if (!isKnown(value)) {
+    return null;
+  }
+  return fact("queue", owed(Math.abs(value)), value >= 0.005 ? "satisfied requests owed" : value <= -0.005 ? "satisfied requests ahead" : "requests owed");
 }
 
 function fact(name, value, note) {

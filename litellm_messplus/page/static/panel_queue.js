@@ -16,7 +16,7 @@ function model({ points, axis }, level) {
     note: "Satisfied requests owed, the mean at the decisions; below zero is credit.",
     unit: "satisfied requests owed",
     isEmpty: values.every((value) => value === null),
-    figure: isKnown(level.queue) ? [`${owed(level.queue)} now`] : null,
+    figure: isKnown(level.queue) ? [`${owed(level.queue)} requests now`] : null,
     domain: niceDomain(values),
     format: number,
     lines: [{ colour: "c7", values }],

@@ -2,7 +2,7 @@
 
 import { requests } from "./api.js";
 import { el, replace, table } from "./dom.js";
-import { candidateName, cost, isKnown, modelName, moment, percent, shortId } from "./format.js";
+import { candidateName, cost, isKnown, modelName, moment, percent, keyName } from "./format.js";
 
 const VERDICTS = [["", "any verdict"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"]];
 const EXPLORATIONS = [["", "any"], ["true", "explorations"], ["false", "no explorations"]];
@@ -46,6 +46,7 @@ export function requestsPanel({ trouble, explain }) {
     parts.list,
     parts.more,
   );
+  parts.card = card;
   return {
     card,
     show: (level, models) => {
@@ -88,6 +89,8 @@ async function show(state, filters, parts, { isMore, trouble, explain }) {
   }
   state.rows = isMore ? [...state.rows, ...found.requests] : found.requests;
   state.before = found.before;
+  const isAny = Object.values(filters).every((input) => input.value === "");
+  parts.card.hidden = isAny && state.rows.length === 0 && found.before === null; // there is nothing to look for
   parts.more.hidden = found.before === null;
   parts.said.textContent = state.rows.length ? `${state.rows.length} shown, the newest first. A time leads to the explanation of its request.` : "No such requests so far back.";
   replace(parts.list, state.rows.length ? listing(state, explain, (key) => byKey(filters, parts, state, key, { trouble, explain })) : []);
@@ -101,12 +104,12 @@ function byKey(filters, parts, state, key, told) {
 function listing(state, explain, filterKey) {
   return table(
     "Newest requests",
-    [{ name: "time" }, { name: "model" }, { name: "verdict" }, { name: "cost", number: true, wide: true }, { name: "reason", wide: true, words: true }, { name: "key", wide: true }],
+    [{ name: "time" }, { name: "model" }, { name: "verdict" }, { name: "cost", number: true }, { name: "reason", words: true }, { name: "key" }],
     state.rows.map((row) => [
       el(
         "button",
-        { type: "button", class: "link", "aria-label": `${moment(row.created_at)}: explain this request`, on: { click: () => explain(row.request_id) } },
-        moment(row.created_at),
+        { type: "button", class: "link", "aria-label": `${moment(row.created_at, "seconds")}: explain this request`, on: { click: () => explain(row.request_id) } },
+        moment(row.created_at, "seconds"),
       ),
       model(row),
       verdict(row),
@@ -120,7 +123,7 @@ function listing(state, explain, filterKey) {
 
 function keyButton(row, filterKey) {
   const key = row.key_alias ?? row.key_hash;
-  return el("button", { type: "button", class: "link", title: "Show this key's requests", on: { click: () => filterKey(key) } }, row.key_alias ?? shortId(key));
+  return el("button", { type: "button", class: "link", title: "Show this key's requests", on: { click: () => filterKey(key) } }, keyName(row));
 }
 
 function model(row) {

@@ -20,7 +20,7 @@ function model({ points, axis }, level) {
     note: "The share of verdicts that are satisfied, with its interval.",
     unit: "share satisfied, of the requests with a verdict",
     isEmpty: known.length === 0,
-    figure: last ? [`${percent(last.rate)} last`] : null,
+    figure: last ? [`${percent(last.rate)} of ${count(last.judged)} judged, at the end`] : null,
     domain: [Math.max(0, Math.min(low, 0.9)), 1],
     format: (value) => percent(value, 0),
     bands: [{ colour: "accent", low: of("low"), high: of("high") }],

@@ -4,6 +4,7 @@
 import { chartCard } from "./chart.js";
 import { el, replace, table } from "./dom.js";
 import { candidateName, count, isKnown, modelName, percent, rate, seconds, span } from "./format.js";
+import { FEWEST } from "./panel_promises.js";
 import { niceDomain } from "./plot.js";
 
 export function trafficPanel() {
@@ -36,7 +37,7 @@ function traffic({ points, step_seconds: step }, clock, level) {
     note: `Requests in steps of ${span(step)}${before ? ", those served as before too" : ""}. Now ${rate(level.requests_per_hour)}.`,
     unit: `requests in ${span(step)}`,
     isEmpty: points.every((point) => point.requests === 0),
-    figure: failed ? [el("span", { class: "failed" }, share)] : [share],
+    figure: answered < FEWEST * (answered + failed) ? [el("span", { class: "failed" }, share)] : [share],
     domain: niceDomain(points.map((point) => point.requests), { whole: true }),
     format: count,
     bars: parts.map(([, colour, of]) => ({ colour, values: points.map(of) })),
