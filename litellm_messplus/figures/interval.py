@@ -14,8 +14,8 @@ NARROW = 0.025
 
 
 class Standing(StrEnum):
-    """What was measured of the judged requests says of a promise; `failing` is said of requests that
-    get no answer."""
+    """The verdict of what was measured of the judged requests; `failing` is of requests that get no
+    answer."""
 
     ON_TRACK = "on track"
     BELOW = "below"
@@ -24,7 +24,7 @@ class Standing(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What is proved of all answered requests, in the words of the certificate alone."""
+    """The verdict of what is proved of all answered requests: words of the certificate alone."""
 
     KEPT = "kept"
     KEPT_WITHIN = "kept within"

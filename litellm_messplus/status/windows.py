@@ -33,8 +33,8 @@ from litellm_messplus.store.sum_tables import call_sums
 def window_status(
     found: Tally | None, alpha: float, labels: Labels, *, is_failing: bool = False
 ) -> WindowStatus:
-    """Describe the requests that were added up, None for no requests; ``alpha`` is of now, and so is
-    ``is_failing``: whether requests of the zoo get no answer."""
+    """Describe the requests that were added up, None for no requests; ``alpha`` is of now, and so
+    is ``is_failing``: whether requests of the zoo get no answer."""
     tally = found or Tally()
     return WindowStatus(
         answers=_answers(tally),
