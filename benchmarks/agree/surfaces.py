@@ -1,0 +1,383 @@
+"""What each surface says of a log: figures by scope, zoo and stream.
+
+Scopes are the `whole` time, the `last` 500 requests, those `since` the last midnight but one, and
+`today`. A stream is a service level, or all promises of a zoo.
+"""
+
+import asyncio
+import json
+import math
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typer.testing import CliRunner
+
+from benchmarks.agree.log import ZOOS, midnight
+from litellm_messplus.certificate.claim import certificate_of
+from litellm_messplus.certificate.page import page
+from litellm_messplus.cli.main import app
+from litellm_messplus.page.data import PageData
+from litellm_messplus.page.listing import Wanted
+from litellm_messplus.proxy.metrics import exposition, figures_of
+from litellm_messplus.status.build import status_of
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.upkeep.verify import verify
+
+LAST = 500
+ALL = "*"
+"""All promises of a zoo."""
+
+
+class Key(NamedTuple):
+    scope: str
+    zoo: str
+    stream: str
+    figure: str
+
+
+class Said(NamedTuple):
+    """A figure at a surface; a printed one is right to within half of its last digit."""
+
+    surface: str
+    key: Key
+    value: float | None
+    within: float = 0.0
+
+
+STATUS = {
+    "satisfaction.requests": "counted",
+    "satisfaction.answered": "judged",
+    "satisfaction.promised": "promised",
+    "satisfaction.rate": "satisfied",
+    "satisfaction.low": "low",
+    "satisfaction.high": "high",
+    "labels.labelled": "labelled",
+    "cost.total": "cost",
+    "cost.per_request": "cost per request",
+    "cost.calls_without_cost": "answers without cost",
+    "exploration.requests": "explored",
+    "exploration.share": "explored share",
+    "exploration.cost": "explored cost",
+    "exploration.cost_share": "explored cost share",
+    "savings.requests": "compared",
+    "savings.cost_largest": "baseline cost",
+    "savings.saved": "saved",
+    "savings.saved_share": "saved share",
+    "overhead.late": "late features",
+    "overhead.call_seconds": "call seconds",
+    "overhead.predicting_joules": "joules of predicting",
+}
+GAUGES = {
+    "requests": "counted",
+    "answered": "judged",
+    "promised": "promised",
+    "satisfaction": "satisfied",
+    "satisfaction_low": "low",
+    "satisfaction_high": "high",
+    "cost": "cost",
+    "cost_per_request": "cost per request",
+    "exploration_share": "explored share",
+    "exploration_cost_share": "explored cost share",
+    "saved_share_largest": "saved share",
+    "call_seconds": "call seconds",
+    "predicting_joules": "joules of predicting",
+    "late_share": "late share",
+    "source_labelled": "labels {}",
+    "source_counting": "counting {}",
+    "source_satisfaction": "rate {}",
+    "labels_unseen_cost": "explored cost",
+    "labels_judging_dollars": "judging cost",
+    "budget_spent": "cost",
+    "judge_gradings": "gradings {}",
+    "judge_graded": "graded {}",
+    "judge_cost": "cost of {}",
+}
+NUMBER = r"(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)"
+CARD = {
+    "satisfied, interval": ("satisfied %", "low %", "high %"),
+    "evidence": ("judged", "counted"),
+    "cost per request": ("cost per request",),
+    "explored": ("explored share %", "explored cost share %"),
+    "saved": ("saved share %",),
+    "joules of predicting": ("joules of predicting",),
+}
+"""Rows of the terminal's table, and the numbers in their cells; with `%` a share in percent."""
+
+
+def surfaces(path: Path, now: datetime) -> Iterator[Said]:
+    """Ask them all."""
+    yield from _status(path)
+    yield from _card(path)
+    yield from asyncio.run(_metrics(path))
+    yield from asyncio.run(_page(path, now))
+    yield from _views(path, now)
+    yield from asyncio.run(_certificates(path, now))
+    yield from asyncio.run(_verified(path))
+
+
+def _command(*arguments: str) -> str:
+    found = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "220"})
+    if found.exit_code:
+        raise RuntimeError(found.output)
+    return found.output
+
+
+# Status, terminal, metrics.
+
+
+def _status(path: Path) -> Iterator[Said]:
+    found = json.loads(_command("status", "--json", "--database", str(path)))
+    for level in found["levels"]:
+        whose = level["zoo"], level["service_level"]
+        for scope, window in (("whole", level["overall"]), ("last", level["last"])):
+            for place, name in STATUS.items():
+                part, _, field = place.partition(".")
+                if window[part] is not None:
+                    yield Said("status", Key(scope, *whose, name), window[part][field])
+            for source in window["labels"]["sources"]:
+                for field, name in (("labelled", "labels"), ("counting",) * 2, ("rate",) * 2):
+                    key = Key(scope, *whose, f"{name} {source['source']}")
+                    yield Said("status", key, source[field])
+        if limits := level["limits"]:
+            late = limits["latency"]
+            yield Said("status", Key("last", *whose, "late"), late["late"])
+            yield Said("status", Key("last", *whose, "late share"), late["late_share"])
+            yield Said("status", Key("today", *whose, "cost"), limits["budget"]["spent"])
+    for each in found["label_costs"]:
+        of = each["zoo"], "all streams"
+        yield Said("status", Key("whole", *of, "explored cost"), each["unseen"])
+        yield Said("status", Key("whole", *of, "judging cost"), each["judging"])
+        yield Said("status", Key("today", *of, "explored cost"), each["unseen_today"])
+    for each in found["judges"]:
+        for field, name in (("gradings",) * 2, ("graded",) * 2, ("cost", "cost of")):
+            key = Key("whole", each["zoo"], "all streams", f"{name} {each['judge']}")
+            yield Said("status", key, each[field])
+    for each in found["switches"]:
+        if each["switched"] and (came := each["switched"]["happened"]):
+            for field, name in (
+                *(("requests",) * 2, ("answered", "judged")),
+                *(("satisfaction", "satisfied"), ("cost", "cost per request")),
+            ):
+                yield Said("forecast", Key("since", each["zoo"], ALL, name), came[field])
+
+
+def _printed(surface: str, key: Key, text: str) -> Said:
+    """Take a number as it was printed: to four digits, or to the decimals of a percentage."""
+    value = float(text.replace(",", ""))
+    if key.figure.endswith(" %"):
+        key = key._replace(figure=key.figure.removesuffix(" %"))
+        return Said(surface, key, value / 100.0, 0.00051)
+    digits = math.floor(math.log10(abs(value))) - 3 if value else -9
+    return Said(surface, key, value, 0.501 * 10.0**digits)
+
+
+def _card(path: Path) -> Iterator[Said]:
+    text = _command("status", "--full", "--database", str(path))
+    whose: tuple[str, str] | None = None
+    for line in text.splitlines():
+        if title := re.search(r"^\s*(\S+), service level (\S+?);", line):
+            whose = title[1], title[2]
+        cells = [each.strip() for each in line.split("│")]
+        if whose is None or len(cells) != 5 or cells[1] not in CARD:
+            continue
+        for scope, cell in (("whole", cells[2]), ("last", cells[3])):
+            for name, number in zip(CARD[cells[1]], re.findall(NUMBER, cell), strict=False):
+                yield _printed("terminal", Key(scope, *whose, name), number)
+    told = rf"^(\S+): .*happened: {NUMBER} % satisfied, {NUMBER} a request, {NUMBER} requests"
+    for came in re.finditer(told, text, re.MULTILINE):
+        for name, number in zip(
+            ("satisfied %", "cost per request", "requests"), came.groups()[1:], strict=True
+        ):
+            yield _printed("terminal", Key("since", came[1], ALL, name), number)
+
+
+async def _metrics(path: Path) -> list[Said]:
+    text = exposition(figures_of(await status_of(str(path)), {}), {}, {})
+    found = []
+    for name, given, value in re.findall(r"^messplus_(\w+)\{(.*?)\} (\S+)$", text, re.MULTILINE):
+        of = dict(re.findall(r'(\w+)="(.*?)"', given))
+        if name in GAUGES:
+            scope = {"budget_spent": "today", "late_share": "last"}.get(name, "whole")
+            scope = "last" if of.get("window") == "last" else scope
+            figure = GAUGES[name].format(of.get("source", of.get("judge")))
+            key = Key(scope, of["zoo"], of.get("service_level", "all streams"), figure)
+            found.append(Said("metrics", key, float(value)))
+    return found
+
+
+# The page.
+
+
+async def _page(path: Path, now: datetime) -> list[Said]:
+    async def share(_: object, read: Callable[[], Any]) -> Any:
+        return await read()
+
+    async def status() -> Any:
+        return await status_of(str(path))
+
+    engine = create_engine(f"sqlite+aiosqlite:///{path}")
+    data = PageData(engine, status, share)
+    found: list[Said] = []
+    with sqlite3.connect(path) as connection:
+        streams = connection.execute("SELECT DISTINCT zoo, service_level FROM requests").fetchall()
+    try:
+        for zoo, level in streams:
+            points = (await data.series(zoo, level, 14))["points"]
+            begun = midnight(now, 1).isoformat()
+            recent = [each for each in points if each["at"] >= begun]
+            newest = (await data.series(zoo, level, None))["points"]
+            for surface, scope, some in (
+                *(("page days", "whole", points), ("page days", "since", recent)),
+                ("page newest", "last", newest),
+            ):
+                for name, value in _points(some):
+                    found.append(Said(surface, Key(scope, zoo, level, name), value))
+            rows, before = [], None
+            while len(rows) < LAST:
+                listed = await data.requests(Wanted(zoo, level, before=before))
+                rows += listed["requests"]
+                if (before := listed["before"]) is None:
+                    break
+            for name, value in _listed(rows[:LAST]):
+                found.append(Said("page list", Key("last", zoo, level, name), value))
+    finally:
+        await engine.dispose()
+    return found
+
+
+def _points(points: list[Any]) -> Iterator[tuple[str, float]]:
+    for field, name in (
+        *(("requests",) * 2, ("answered", "judged"), ("cost",) * 2),
+        *(("paid_at_largest", "baseline cost"), ("failures", "failed calls")),
+    ):
+        if name == "judged" and points and points[0].get("number"):
+            continue  # those of the newest reach back further than their own requests
+        yield name, sum(each[field] for each in points)
+    yield "saved", sum(each["paid_at_largest"] - each["paid"] for each in points)
+    called = (each[role].values() for each in points for role in ("served", "explored"))
+    yield "calls", sum(map(sum, called))
+    queues = sum((each["queue"] or 0.0) * each["requests"] for each in points)
+    yield "queue", queues / max(sum(each["requests"] for each in points), 1)
+
+
+def _listed(rows: list[Any]) -> Iterator[tuple[str, float]]:
+    yield "requests", len(rows)
+    yield "answered", sum(each["status"] == "success" for each in rows)
+    yield "failed", sum(each["status"] == "failure" for each in rows)
+    yield "judged", sum(each["satisfaction"] is not None for each in rows)
+    yield "cost", sum(each["cost"] for each in rows)
+    yield "explored", sum(each["is_exploration"] for each in rows)
+
+
+# SQL.
+
+OUTCOMES = """
+    SELECT COUNT(*) AS requests, SUM(counted_with IS NULL) AS counted,
+        SUM(status = 'success') AS answered, SUM(status = 'failure') AS failed,
+        COALESCE(SUM(failure = 'upstream'), 0) AS "failed upstream",
+        COALESCE(SUM(failure = 'no_deployment'), 0) AS "failed no_deployment",
+        COALESCE(SUM(failure = 'deadline'), 0) AS "failed deadline",
+        COALESCE(SUM(failure = 'client_gone'), 0) AS "failed client_gone",
+        COALESCE(SUM(failure = 'refused'), 0) AS "failed refused",
+        SUM(is_cache_hit) AS cached, SUM(is_measured) AS "measured in joules",
+        COUNT(satisfaction) AS judged,
+        SUM(satisfaction * satisfaction_weight) / SUM(satisfaction_weight) AS satisfied,
+        SUM(cost) AS cost, SUM(is_exploration) AS explored,
+        SUM(exploration_cost) AS "explored cost",
+        SUM(CASE WHEN served_cost IS NOT NULL THEN cost END) / COUNT(served_cost)
+            AS "cost per request"
+"""
+SUMS = """
+    SELECT zoo, service_level, SUM(requests) AS requests, SUM(counted) AS counted,
+        SUM(succeeded) AS answered, SUM(failed) AS failed,
+        SUM(failed_upstream) AS "failed upstream",
+        SUM(failed_no_deployment) AS "failed no_deployment",
+        SUM(failed_deadline) AS "failed deadline", SUM(failed_client_gone) AS "failed client_gone",
+        SUM(failed_refused) AS "failed refused", SUM(judged) AS judged
+    FROM {} GROUP BY 1, 2
+"""
+
+
+def _views(path: Path, now: datetime) -> Iterator[Said]:
+    since = midnight(now, 1).date()
+    newest = (
+        "FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY zoo, service_level "
+        "ORDER BY created_at DESC) AS place FROM request_outcomes) WHERE place <= "
+        f"{LAST} GROUP BY zoo, service_level"
+    )
+    recent = (
+        f"FROM request_outcomes WHERE day >= '{since}' AND arm = 'routed' "
+        "AND service_level NOT LIKE '%:before' GROUP BY zoo"
+    )
+    daily = (
+        "SELECT zoo, service_level, SUM(requests) AS requests, SUM(answered) AS judged, "
+        "SUM(cost) AS cost FROM {} {} GROUP BY 1, 2"
+    )
+    explored = (
+        'SELECT zoo, service_level, requests, explorations AS explored, share AS "explored share", '
+        'exploration_cost AS "explored cost", cost_share AS "explored cost share" '
+        "FROM exploration_share"
+    )
+    saved = (
+        "SELECT zoo, service_level, requests AS compared, saved, "
+        'cost_largest AS "baseline cost", saved_share AS "saved share" FROM savings'
+    )
+    each_last = OUTCOMES.replace("SELECT", "SELECT zoo, service_level,", 1)
+    each_zoo = OUTCOMES.replace("SELECT", f"SELECT zoo, '{ALL}' AS service_level,", 1)
+    asked = (
+        ("request_outcomes", "last", each_last + newest),
+        ("request_outcomes", "since", each_zoo + recent),
+        ("daily_service_levels", "whole", daily.format("daily_service_levels", "")),
+        (
+            "daily_service_levels",
+            "since",
+            daily.format("daily_service_levels", f"WHERE day >= '{since}'"),
+        ),
+        ("outcomes_per_hour", "whole", daily.format("outcomes_per_hour", "")),
+        ("request_sums", "whole", SUMS.format("request_sums")),
+        ("hourly_request_sums", "whole", SUMS.format("hourly_request_sums")),
+        ("savings", "whole", saved),
+        ("exploration_share", "whole", explored),
+    )
+    with sqlite3.connect(path) as connection:
+        connection.row_factory = sqlite3.Row
+        for view, scope, query in asked:
+            for row in connection.execute(query):
+                told = dict(row)
+                whose = told.pop("zoo"), told.pop("service_level")
+                for name, value in told.items():
+                    yield Said(f"SQL {view}", Key(scope, *whose, name), value)
+
+
+# Certificate, and verify.
+
+
+async def _certificates(path: Path, now: datetime) -> list[Said]:
+    found = []
+    for zoo in ZOOS:
+        certificate = await certificate_of(str(path), zoo, midnight(now, 1).date())
+        text = page(certificate)
+        for promise in certificate.promises:
+            whose = zoo, promise.service_level
+            for scope, claim in (("since", promise.since), ("last", promise.last)):
+                if claim is not None:
+                    key = Key(scope, *whose, "claimed")
+                    found.append(Said("certificate", key, claim.requests))
+                    found.append(Said("certificate", key._replace(figure="not answered"),
+                                      claim.failed))  # fmt: skip
+            part = text.split(f"## Service level {promise.service_level}\n")[1]
+            number = re.search(rf"of the {NUMBER} \w+ were satisfied", part)
+            if number is not None:
+                key = Key("since", *whose, "claimed")
+                found.append(_printed("certificate page", key, number[1]))
+    return found
+
+
+async def _verified(path: Path) -> list[Said]:
+    report = await verify(str(path), None, None)
+    wrong = sum(each.outcome.value == "wrong" for each in report.findings)
+    return [Said("verify", Key("whole", "", "", "wrong findings"), wrong)]
