@@ -194,8 +194,7 @@ def _watched(count: int) -> Iterator[Group]:
 
 def _seen(group: Group) -> Iterator[Record]:
     for number, record in enumerate(_varied(group, "quiet", len(group))):
-        is_request = isinstance(record, RequestRecord)
-        yield _before(record, number) if is_request else record
+        yield _before(record, number) if isinstance(record, RequestRecord) else record
 
 
 def _whole(count: int) -> Iterator[Group]:

@@ -236,7 +236,8 @@ async def _page(path: Path, now: datetime) -> list[Said]:
             ):
                 for name, value in _points(some):
                     found.append(Said(surface, Key(scope, zoo, level, name), value))
-            rows, before = [], None
+            rows: list[Any] = []
+            before = None
             while len(rows) < LAST:
                 listed = await data.requests(Wanted(zoo, level, before=before))
                 rows += listed["requests"]
@@ -336,6 +337,13 @@ def _views(path: Path, now: datetime) -> Iterator[Said]:
             "daily_service_levels",
             "since",
             daily.format("daily_service_levels", f"WHERE day >= '{since}'"),
+        ),
+        (
+            "daily_service_levels",
+            "today",
+            "SELECT zoo, service_level, requests, satisfaction AS satisfied, cost, "
+            'cost_per_request AS "cost per request" FROM daily_service_levels '
+            f"WHERE day = '{now.date()}'",
         ),
         ("outcomes_per_hour", "whole", daily.format("outcomes_per_hour", "")),
         ("request_sums", "whole", SUMS.format("request_sums")),

@@ -311,7 +311,7 @@ VIEWS = {
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(cost) / SUM(requests) AS cost_per_request
+            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
         FROM request_sums
         GROUP BY day, zoo, service_level
     """,
