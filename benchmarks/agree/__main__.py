@@ -43,6 +43,9 @@ def truth(before: Sequence[Asked], left: Sequence[Asked], now: datetime) -> dict
             if told.get("ended in time or late"):
                 told["late share"] = (told["late"] or 0) / (told["ended in time or late"] or 1)
             found |= {Key(scope, *whose, name): value for name, value in told.items()}
+            promise = whose[0], whose[1].removesuffix(":before")
+            if promise not in streams:  # which is only watched so far
+                found[Key(scope, *promise, "promised")] = asked[-1].row["alpha"]
     return found
 
 

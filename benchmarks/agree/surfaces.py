@@ -50,7 +50,15 @@ class Said(NamedTuple):
 
 STATUS = {
     "satisfaction.requests": "counted",
-    "satisfaction.answered": "judged",
+    "satisfaction.judged": "judged",
+    "answers.requests": "requests",
+    "answers.answered": "answered",
+    "answers.failed": "failed",
+    "answers.failed_upstream": "failed upstream",
+    "answers.failed_no_deployment": "failed no_deployment",
+    "answers.failed_deadline": "failed deadline",
+    "answers.failed_client_gone": "failed client_gone",
+    "answers.failed_refused": "failed refused",
     "satisfaction.promised": "promised",
     "satisfaction.rate": "satisfied",
     "satisfaction.low": "low",
@@ -72,8 +80,15 @@ STATUS = {
     "overhead.predicting_joules": "joules of predicting",
 }
 GAUGES = {
-    "requests": "counted",
-    "answered": "judged",
+    "requests": "requests",
+    "answered": "answered",
+    "failed": "failed",
+    "failed_upstream": "failed upstream",
+    "failed_no_deployment": "failed no_deployment",
+    "failed_deadline": "failed deadline",
+    "failed_client_gone": "failed client_gone",
+    "failed_refused": "failed refused",
+    "judged": "judged",
     "promised": "promised",
     "satisfaction": "satisfied",
     "satisfaction_low": "low",
@@ -99,7 +114,10 @@ GAUGES = {
 NUMBER = r"(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)"
 CARD = {
     "satisfied, interval": ("satisfied %", "low %", "high %"),
-    "evidence": ("judged", "counted"),
+    "requests": ("requests",),
+    "answered": ("answered",),
+    "failed": ("failed",),
+    "judged": ("judged",),
     "cost per request": ("cost per request",),
     "explored": ("explored share %", "explored cost share %"),
     "saved": ("saved share %",),
@@ -240,7 +258,8 @@ async def _page(path: Path, now: datetime) -> list[Said]:
             before = None
             while len(rows) < LAST:
                 listed = await data.requests(Wanted(zoo, level, before=before))
-                rows += listed["requests"]
+                # A list may show those that were served as before too.
+                rows += [each for each in listed["requests"] if each["service_level"] == level]
                 if (before := listed["before"]) is None:
                     break
             for name, value in _listed(rows[:LAST]):
@@ -252,8 +271,8 @@ async def _page(path: Path, now: datetime) -> list[Said]:
 
 def _points(points: list[Any]) -> Iterator[tuple[str, float]]:
     for field, name in (
-        *(("requests",) * 2, ("answered", "judged"), ("cost",) * 2),
-        *(("paid_at_largest", "baseline cost"), ("failures", "failed calls")),
+        *(("requests",) * 2, ("answered",) * 2, ("failed",) * 2, ("cost",) * 2),
+        *(("judged",) * 2, ("paid_at_largest", "baseline cost"), ("failures", "failed calls")),
     ):
         if name == "judged" and points and points[0].get("number"):
             continue  # those of the newest reach back further than their own requests
@@ -315,7 +334,8 @@ def _views(path: Path, now: datetime) -> Iterator[Said]:
         "AND service_level NOT LIKE '%:before' GROUP BY zoo"
     )
     daily = (
-        "SELECT zoo, service_level, SUM(requests) AS requests, SUM(answered) AS judged, "
+        "SELECT zoo, service_level, SUM(requests) AS requests, SUM(answered) AS answered, "
+        "SUM(failed) AS failed, SUM(judged) AS judged, "
         "SUM(cost) AS cost FROM {} {} GROUP BY 1, 2"
     )
     explored = (
@@ -366,7 +386,7 @@ def _views(path: Path, now: datetime) -> Iterator[Said]:
 
 async def _certificates(path: Path, now: datetime) -> list[Said]:
     found = []
-    for zoo in ZOOS:
+    for zoo in (each for each in ZOOS if each != "quiet"):  # which was only watched
         certificate = await certificate_of(str(path), zoo, midnight(now, 1).date())
         text = page(certificate)
         for promise in certificate.promises:
