@@ -56,15 +56,15 @@ WORDS_ARE_TRUE = "What users and checks say is the truth."
 JUDGE_IS_ALIKE = "The judge errs as often on requests of silent users as where users spoke too."
 JUDGE_IS_RIGHT = "The judge does not err."
 COUNTED = (
-    "What users and checks said counts as it is, the judge's grades stand for the silent requests, "
-    "and what users do next does not count; an answered request of which nobody spoke is unknown, "
-    "and the interval has room for it; a failed one is no answered one, unless its promise counts "
-    "failures as unsatisfied."
+    "Labels of users and checks count as they are, the judge's grades stand for requests without "
+    "such a label, and what users do next does not count; an answered request without any label is "
+    "unknown, and the interval has room for it; a failed request is no answered one, unless its "
+    "promise counts failures as unsatisfied."
 )
 """Which labels count, and what silence and failures mean."""
 BESIDE_STATUS = (
-    "`kept` and `not kept` are about all answered requests of these days, at every look; "
-    "`on track` and `below` in the status are about the judged ones, as a sample of what is to come, at one "
+    "`kept` and `not kept` are about all answered requests of these days, at every look; `on track` "
+    "and `below` in the status are about the judged ones, as a sample of what is to come, at one "
     "look: near the promise one may say yes where the other says no, and both are right."
 )
 """How the certificate and the status differ, wherever both are seen."""

@@ -55,7 +55,7 @@ def lately(count: int) -> list[Record]:
             record = replace(record, created_at=at, service_level="default", limits=None)
         elif isinstance(record, CallRecord):
             record = replace(record, ended_at=at + timedelta(seconds=record.seconds or 0.0))
-        else:
+        elif isinstance(record, LabelRecord):
             record = replace(record, created_at=at)
         found.append(record)
     return found
