@@ -64,8 +64,9 @@ COUNTED = (
 """Which labels count, and what silence and failures mean."""
 BESIDE_STATUS = (
     "`kept` and `not kept` are about all answered requests of these days, at every look; "
-    "`on track` and `below` in the status are about the judged ones, as a sample of what is to come, "
-    "at one look: near the promise one may say yes where the other says no, and both are right."
+    "`on track` and `below` in the status are about the judged ones, as a sample of what is to "
+    "come, at one look: near the promise one may say yes where the other says no, and both are "
+    "right."
 )
 """How the certificate and the status differ, wherever both are seen."""
 LABELS_ARE_IN = "Labels that are still to come are like those that are there."
