@@ -9,7 +9,8 @@ from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.switching.forecast import DecidedAside, Happened, forecast
-from litellm_messplus.switching.modes import WARM_UP, level_before
+from litellm_messplus.switching.modes import WARM_UP
+from litellm_messplus.vocabulary import level_before
 
 SAMPLE = 0.5
 """The share of watched requests of which another model is called, unseen: a recording is short."""

@@ -16,7 +16,7 @@ from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import day_of
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.switching.modes import is_before
+from litellm_messplus.vocabulary import is_before
 
 
 def is_limited(level: ServiceLevel) -> bool:

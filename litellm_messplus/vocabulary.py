@@ -84,3 +84,23 @@ class CostSource(StrEnum):
     COUNTED = "counted"
     ESTIMATED = "estimated"
     UNKNOWN = "unknown"
+
+
+BEFORE_SUFFIX = ":before"
+"""Ends the name of the stream that requests served as before are counted in: they move no promise
+of the operator's, and have numbers and a virtual queue of their own."""
+
+
+def level_before(level: str) -> str:
+    """Name the stream beside a service level, of its requests that are served as before."""
+    return f"{level}{BEFORE_SUFFIX}"
+
+
+def promise_of(level: str) -> str:
+    """Name the service level that such a stream is beside; a promise is its own."""
+    return level.removesuffix(BEFORE_SUFFIX)
+
+
+def is_before(level: str) -> bool:
+    """Tell whether a service level of the log is such a stream."""
+    return level.endswith(BEFORE_SUFFIX)

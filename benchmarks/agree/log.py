@@ -22,7 +22,7 @@ from litellm_messplus.retention.prune import prune
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.modes import Arm, Mode, level_before
+from litellm_messplus.switching.modes import Arm, Mode
 from litellm_messplus.vocabulary import (
     FAILED,
     SERVING,
@@ -30,6 +30,7 @@ from litellm_messplus.vocabulary import (
     CallStatus,
     Failure,
     LabelKind,
+    level_before,
 )
 from tests.support.builders import LARGE, SMALL, label, served_call, traffic, with_columns
 from tests.support.summing import eventful
@@ -84,7 +85,7 @@ async def prune_half(path: Path, now: datetime) -> int:
 
 
 def _dated(count: int, now: datetime) -> Iterator[Record]:
-    """Spread the requests of all zoos over the days, side by side."""
+    """Yield the requests of all zoos over the days, side by side."""
     zoos = [*_routed(count), list(_watched(count)), list(_whole(count))]
     placed = [
         (number / len(zoo), place, group)
@@ -198,7 +199,7 @@ def _seen(group: Group) -> Iterator[Record]:
 
 
 def _whole(count: int) -> Iterator[Group]:
-    """Conversations of three requests; every fourth is left without a verdict."""
+    """Yield conversations of three requests; every fourth is left without a verdict."""
     for number in range(count // 3):
         first = f"whole{number}"
         for place, name in enumerate((first, f"{first}-1", f"{first}-2")):

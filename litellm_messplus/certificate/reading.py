@@ -37,8 +37,7 @@ from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.queries import window_start
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
 from litellm_messplus.store.tables import labels, log_head, requests
-from litellm_messplus.switching.modes import BEFORE_SUFFIX, is_before
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 
 CURRENT = Table(
     "current_labels",

@@ -12,7 +12,7 @@ from litellm_messplus.inspecting.render import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import log_head, requests
-from litellm_messplus.switching.modes import level_before
+from litellm_messplus.vocabulary import level_before
 
 SHOWN = 25
 """Requests in one answer."""

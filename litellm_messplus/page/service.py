@@ -17,8 +17,7 @@ from litellm_messplus.page.series import read_sums
 from litellm_messplus.page.span import Span
 from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import requests
-from litellm_messplus.switching.modes import level_before
-from litellm_messplus.vocabulary import CallStatus
+from litellm_messplus.vocabulary import CallStatus, level_before
 
 STEPS = tuple(timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600))
 """Of the newest requests: the shortest that makes no more than ``POINTS`` points, else days."""

@@ -32,8 +32,9 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import LITELLM, Arm, Pace, group_of, level_before
+from litellm_messplus.switching.modes import LITELLM, Arm, Pace, group_of
 from litellm_messplus.switching.trial import Trial
+from litellm_messplus.vocabulary import level_before
 from litellm_messplus.zoo import Zoo
 
 MOST_WAITING = 256

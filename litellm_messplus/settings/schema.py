@@ -31,8 +31,8 @@ from litellm_messplus.settings.serving import (
     Unit,
     WatchSettings,
 )
-from litellm_messplus.switching.modes import BEFORE_SUFFIX, DEFAULT_SHARE, Mode, ZooMode, is_before
-from litellm_messplus.vocabulary import LabelKind
+from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
+from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 
 # How long the proxy keeps requests, and what becomes of older ones.
 

@@ -19,7 +19,8 @@ from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
 from litellm_messplus.state.failed import FailureDebt
 from litellm_messplus.state.forced import ForcedRequests
-from litellm_messplus.switching.modes import WARM_UP, is_before
+from litellm_messplus.switching.modes import WARM_UP
+from litellm_messplus.vocabulary import is_before
 
 # The account of one service level under `adaptive`: what is owed, and what is still pending.
 #

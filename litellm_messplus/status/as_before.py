@@ -11,7 +11,7 @@ from litellm_messplus.figures.shown import LEVEL, described
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.figures.words import UNKNOWN, figure, percent, percent_around
 from litellm_messplus.store.sum_tables import hourly_request_sums
-from litellm_messplus.switching.modes import level_before
+from litellm_messplus.vocabulary import level_before
 
 HOUR = timedelta(hours=1)
 

@@ -50,7 +50,7 @@ from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
-from litellm_messplus.switching.modes import level_before, promise_of
+from litellm_messplus.vocabulary import level_before, promise_of
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""

@@ -13,7 +13,8 @@ from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
-from litellm_messplus.switching.modes import Mode, is_before, promise_of
+from litellm_messplus.switching.modes import Mode
+from litellm_messplus.vocabulary import is_before, promise_of
 
 CHANGES = 20
 """Changes of a zoo among which the one that routed is looked for, the newest."""

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.tables import requests
-from litellm_messplus.switching.modes import BEFORE_SUFFIX
+from litellm_messplus.vocabulary import BEFORE_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)

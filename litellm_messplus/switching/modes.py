@@ -27,28 +27,10 @@ LITELLM = "litellm"
 GROUP_PREFIX = "group:"
 """Begins the value of `before` for LiteLLM's own choice among the deployments of one `model_name`,
 in a zoo that is a routing group of several."""
-BEFORE_SUFFIX = ":before"
-"""Ends the name of the stream that requests served as before are counted in: they move no promise
-of the operator's, and have numbers and a virtual queue of their own."""
 DEFAULT_SHARE = 0.1
 WARM_UP = 250
 """Requests of such a stream, its first, in which the router learns what it will know when it is
 switched on: then its queue begins anew, and no forecast is made of them."""
-
-
-def level_before(level: str) -> str:
-    """Name the stream beside a service level, of its requests that are served as before."""
-    return f"{level}{BEFORE_SUFFIX}"
-
-
-def promise_of(level: str) -> str:
-    """Name the service level that such a stream is beside; a promise is its own."""
-    return level.removesuffix(BEFORE_SUFFIX)
-
-
-def is_before(level: str) -> bool:
-    """Tell whether a service level of the log is such a stream."""
-    return level.endswith(BEFORE_SUFFIX)
 
 
 def group_value(group: str) -> str:

@@ -117,7 +117,7 @@ SPINE = {
         *("arrivals", "backlog", "engine", "errors", "following", "records", "restore", "rows"),
         *("runtime", "state", "store"),
     },
-    "limiting": {"routing", "settings", "state", "switching"},
+    "limiting": {"routing", "settings", "state", "vocabulary"},
     "parquet": {"errors"},
     "plugin": {"proxy"},
     "records": {"conversations", "prediction", "routing", "rows", "switching", "vocabulary"},

@@ -12,8 +12,7 @@ from litellm_messplus.certificate.page import page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.records import Record
 from litellm_messplus.store import log
-from litellm_messplus.switching.modes import level_before
-from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
+from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind, level_before
 from tests.support.builders import label, request, served_call
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

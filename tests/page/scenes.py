@@ -16,9 +16,16 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.switching.modes import WARM_UP, Arm, level_before
+from litellm_messplus.switching.modes import WARM_UP, Arm
 from litellm_messplus.switching.trial import Trial
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, Failure, LabelKind
+from litellm_messplus.vocabulary import (
+    CallRole,
+    CallStatus,
+    CostSource,
+    Failure,
+    LabelKind,
+    level_before,
+)
 from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, traffic
 
 WATCHED, SERVED, FAILED = WARM_UP + 400, 10, 110

@@ -4,7 +4,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.certificate.claim import certificate_of
@@ -40,4 +39,4 @@ async def test_it_is_the_certificate_of_sqlite(
 
 async def _rows(database: AsyncEngine, statement: str) -> list[dict[str, Any]]:
     async with database.connect() as connection:
-        return [dict(row) for row in (await connection.execute(text(statement))).mappings()]
+        return [dict(row) for row in (await connection.exec_driver_sql(statement)).mappings()]

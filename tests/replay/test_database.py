@@ -1,8 +1,6 @@
 """The plugin's own database as a recording."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.recording import ReplayError
-from litellm_messplus.store import log
+from litellm_messplus.store import log, schema
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.builders import (
@@ -213,11 +211,11 @@ def test_other_databases_are_refused_and_passwords_kept(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_database_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_database_of_an_older_version_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path / "messplus.db", [])
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
-        connection.commit()
+    monkeypatch.setattr(schema, "newest", lambda: "0002")
 
     with pytest.raises(ReplayError, match="start the proxy once"):
         load(path, ENCODER)

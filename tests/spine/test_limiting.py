@@ -9,7 +9,7 @@ from litellm_messplus.engine import Engine, Question
 from litellm_messplus.limiting import use_of
 from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, LATE_SHARE, Limits
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import BEFORE_SUFFIX
+from litellm_messplus.vocabulary import BEFORE_SUFFIX
 from tests.support.builders import (
     LARGE,
     SMALL,

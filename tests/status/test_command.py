@@ -202,17 +202,14 @@ def test_a_database_that_is_not_migrated(elsewhere: Path) -> None:
     assert "is not migrated: no proxy" in refusal()
 
 
-@pytest.mark.parametrize(
-    ("revision", "expected"), [("0001", "is not migrated to this version"), ("9999", "newer")]
-)
-def test_a_database_of_another_version(elsewhere: Path, revision: str, expected: str) -> None:
+def test_a_database_of_a_newer_version(elsewhere: Path) -> None:
     path = elsewhere / "messplus.db"
     migrated(path, History())
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
 
-    assert expected in refusal()
+    assert "newer" in refusal()
 
 
 def test_what_is_no_database(elsewhere: Path) -> None:

@@ -1,5 +1,8 @@
 """The gauges: named as declared, and never a number for what is unknown."""
 
+from dataclasses import replace
+
+from litellm_messplus.status.as_before import AsBefore
 from litellm_messplus.status.gauges import MEANINGS, Series, gauges
 from tests.support.statuses import LIMITS, status
 
@@ -38,6 +41,10 @@ def test_what_is_unknown_has_no_gauge() -> None:
 
 
 def test_every_gauge_that_is_declared_is_there_and_no_other() -> None:
-    found = gauges(status(rate=0.6, limits=LIMITS))
+    known = status(rate=0.6, limits=LIMITS)
+    before = AsBefore(400, 12.5, 0.99, 350, 0.9, 0.86, 0.93, 5.0)
+    levels = tuple(replace(level, as_before=before) for level in known.levels)
+
+    found = gauges(replace(known, levels=levels))
 
     assert {series.metric for series in found} == MEANINGS.keys()

@@ -425,8 +425,8 @@ def test_sums_that_are_not_the_logs_are_named(database: Path, damage: Damage) ->
     ("change", "said"),
     [
         ("UPDATE outcomes SET cost_largest = 9 WHERE request_id = 'zoo1'", "outcomes zoo1: cost_l"),
-        ("UPDATE verdicts SET value = 0.5 WHERE request_id = 'zoo1'", "verdicts zoo1.0: value is"),
-        ("DELETE FROM verdicts WHERE request_id = 'zoo1'", "verdicts zoo1.0: call_id is None"),
+        ("UPDATE verdicts SET value = 0.5 WHERE request_id = 'zoo3'", "verdicts zoo3.0: value is"),
+        ("DELETE FROM verdicts WHERE request_id = 'zoo3'", "verdicts zoo3.0: call_id is None"),
         ("UPDATE outcomes SET request_id = 'gone' WHERE request_id = 'zoo1'", "no request in the"),
     ],
 )
@@ -441,7 +441,7 @@ def test_an_outcome_or_a_verdict_that_is_not_the_logs_is_named(
 def test_sums_know_requests_that_have_left_the_log(database: Path, damage: Damage) -> None:
     """Moved away with all that belongs to them, in the order of the log."""
     for table in ("labels", "calls", "requests", "verdicts", "outcomes"):
-        damage(f"DELETE FROM {table} WHERE request_id = 'zoo1'")
+        damage(f"DELETE FROM {table} WHERE request_id = 'zoo3'")
 
     assert verify("--database", database).exit_code == 0
     assert of("sums", "--database", database) == ["note", "sound"]
