@@ -1,0 +1,1138 @@
+-- index ix_call_energy_request_id
+CREATE INDEX ix_call_energy_request_id ON call_energy (request_id)
+-- index ix_calls_request_id
+CREATE INDEX ix_calls_request_id ON calls (request_id)
+-- index ix_calls_response_id
+CREATE INDEX ix_calls_response_id ON calls (response_id)
+-- index ix_gradings_created_at
+CREATE INDEX ix_gradings_created_at ON gradings (created_at)
+-- index ix_gradings_request_id
+CREATE INDEX ix_gradings_request_id ON gradings (request_id)
+-- index ix_labels_call_id_source_position
+CREATE INDEX ix_labels_call_id_source_position ON labels (call_id, source, position)
+-- index ix_labels_created_at
+CREATE INDEX ix_labels_created_at ON labels (created_at)
+-- index ix_labels_request_id
+CREATE INDEX ix_labels_request_id ON labels (request_id)
+-- index ix_lessons_batch
+CREATE INDEX ix_lessons_batch ON lessons (batch)
+-- index ix_requests_counted_with
+CREATE INDEX ix_requests_counted_with ON requests (counted_with, position) WHERE counted_with IS NOT NULL
+-- index ix_requests_created_at_level_key
+CREATE INDEX ix_requests_created_at_level_key ON requests (created_at, zoo, service_level, key_hash)
+-- index ix_requests_level_position
+CREATE INDEX ix_requests_level_position ON requests (zoo, service_level, position)
+-- index ix_requests_level_t
+CREATE UNIQUE INDEX ix_requests_level_t ON requests (zoo, service_level, t)
+-- index ix_requests_litellm_call_id
+CREATE INDEX ix_requests_litellm_call_id ON requests (litellm_call_id)
+-- index ix_requests_session
+CREATE INDEX ix_requests_session ON requests (session, position) WHERE session IS NOT NULL
+-- index sqlite_autoindex_alembic_version_1
+None
+-- index sqlite_autoindex_call_energy_1
+None
+-- index sqlite_autoindex_call_energy_2
+None
+-- index sqlite_autoindex_call_sums_1
+None
+-- index sqlite_autoindex_calls_1
+None
+-- index sqlite_autoindex_calls_2
+None
+-- index sqlite_autoindex_candidate_events_1
+None
+-- index sqlite_autoindex_candidate_events_2
+None
+-- index sqlite_autoindex_candidate_events_3
+None
+-- index sqlite_autoindex_grading_sums_1
+None
+-- index sqlite_autoindex_gradings_1
+None
+-- index sqlite_autoindex_gradings_2
+None
+-- index sqlite_autoindex_hourly_call_sums_1
+None
+-- index sqlite_autoindex_hourly_request_sums_1
+None
+-- index sqlite_autoindex_label_precedence_1
+None
+-- index sqlite_autoindex_label_sums_1
+None
+-- index sqlite_autoindex_labels_1
+None
+-- index sqlite_autoindex_labels_2
+None
+-- index sqlite_autoindex_lessons_1
+None
+-- index sqlite_autoindex_lessons_2
+None
+-- index sqlite_autoindex_log_base_1
+None
+-- index sqlite_autoindex_page_sign_ins_1
+None
+-- index sqlite_autoindex_request_sums_1
+None
+-- index sqlite_autoindex_requests_1
+None
+-- index sqlite_autoindex_requests_2
+None
+-- index sqlite_autoindex_schema_history_1
+None
+-- index sqlite_autoindex_snapshots_1
+None
+-- index sqlite_autoindex_worker_counters_1
+None
+-- index sqlite_autoindex_zoo_modes_1
+None
+-- table alembic_version
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+-- table call_energy
+CREATE TABLE call_energy (
+	call_id VARCHAR(80) NOT NULL, 
+	position INTEGER NOT NULL, 
+	request_id VARCHAR(64) NOT NULL, 
+	measured_at DATETIME NOT NULL, 
+	joules FLOAT NOT NULL, 
+	cost FLOAT, 
+	PRIMARY KEY (call_id), 
+	UNIQUE (position)
+)
+-- table call_sums
+CREATE TABLE call_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	candidate VARCHAR(255) NOT NULL, 
+	model VARCHAR(255) NOT NULL, 
+	role VARCHAR(16) NOT NULL, 
+	calls INTEGER NOT NULL, 
+	failures INTEGER NOT NULL, 
+	cost FLOAT, 
+	calls_without_cost INTEGER NOT NULL, 
+	prompt_tokens BIGINT, 
+	completion_tokens BIGINT, 
+	unstated INTEGER NOT NULL, 
+	own INTEGER NOT NULL, 
+	priced INTEGER NOT NULL, 
+	priced_cost FLOAT NOT NULL, 
+	judged INTEGER NOT NULL, 
+	weight FLOAT NOT NULL, 
+	weight_squared FLOAT NOT NULL, 
+	weighted_satisfaction FLOAT NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, candidate, model, role)
+)
+-- table calls
+CREATE TABLE calls (
+	call_id VARCHAR(80) NOT NULL, 
+	position INTEGER NOT NULL, 
+	request_id VARCHAR(64) NOT NULL, 
+	ended_at DATETIME NOT NULL, 
+	role VARCHAR(16) NOT NULL, 
+	status VARCHAR(16) NOT NULL, 
+	candidate VARCHAR(255), 
+	deployment_id VARCHAR(255), 
+	model VARCHAR(255), 
+	response_id VARCHAR(255), 
+	prompt_tokens INTEGER, 
+	completion_tokens INTEGER, 
+	cached_tokens INTEGER, 
+	reasoning_tokens INTEGER, 
+	cost FLOAT, 
+	cost_source VARCHAR(16) NOT NULL, 
+	seconds FLOAT, 
+	is_cache_hit BOOLEAN NOT NULL, 
+	error TEXT, 
+	answer TEXT, 
+	written_tokens INTEGER, 
+	PRIMARY KEY (call_id), 
+	UNIQUE (position)
+)
+-- table candidate_events
+CREATE TABLE candidate_events (
+	event_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	candidate VARCHAR(255) NOT NULL, 
+	number INTEGER NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	change VARCHAR(16) NOT NULL, 
+	price JSON, 
+	PRIMARY KEY (event_id), 
+	CONSTRAINT uq_candidate_events_number UNIQUE (zoo, candidate, number), 
+	UNIQUE (position)
+)
+-- table conversation_key
+CREATE TABLE conversation_key (
+	id INTEGER NOT NULL, 
+	"key" VARCHAR(64) NOT NULL, 
+	PRIMARY KEY (id)
+)
+-- table grading_sums
+CREATE TABLE grading_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	judge VARCHAR(255) NOT NULL, 
+	gradings INTEGER NOT NULL, 
+	graded INTEGER NOT NULL, 
+	answers INTEGER NOT NULL, 
+	cost FLOAT, 
+	gradings_without_cost INTEGER NOT NULL, 
+	newest_graded INTEGER, 
+	PRIMARY KEY (day, zoo, judge)
+)
+-- table gradings
+CREATE TABLE gradings (
+	grading_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	request_id VARCHAR(64) NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	judge VARCHAR(255) NOT NULL, 
+	status VARCHAR(16) NOT NULL, 
+	answers INTEGER NOT NULL, 
+	cost FLOAT, 
+	prompt_tokens INTEGER, 
+	completion_tokens INTEGER, 
+	seconds FLOAT, 
+	error TEXT, 
+	preferred VARCHAR(16), 
+	PRIMARY KEY (grading_id), 
+	UNIQUE (position)
+)
+-- table hourly_call_sums
+CREATE TABLE hourly_call_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	hour INTEGER NOT NULL, 
+	candidate VARCHAR(255) NOT NULL, 
+	role VARCHAR(16) NOT NULL, 
+	calls INTEGER NOT NULL, 
+	failures INTEGER NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, hour, candidate, role)
+)
+-- table hourly_request_sums
+CREATE TABLE hourly_request_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	hour INTEGER NOT NULL, 
+	alpha FLOAT NOT NULL, 
+	requests INTEGER NOT NULL, 
+	answered INTEGER NOT NULL, 
+	weight FLOAT NOT NULL, 
+	weight_squared FLOAT NOT NULL, 
+	weighted_satisfaction FLOAT NOT NULL, 
+	cost FLOAT NOT NULL, 
+	compared INTEGER NOT NULL, 
+	compared_cost FLOAT NOT NULL, 
+	compared_cost_largest FLOAT NOT NULL, 
+	queue FLOAT NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, hour, alpha)
+)
+-- table label_precedence
+CREATE TABLE label_precedence (
+	zoo VARCHAR(255) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	rank INTEGER, 
+	PRIMARY KEY (zoo, kind)
+)
+-- table label_sums
+CREATE TABLE label_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	source VARCHAR(64) NOT NULL, 
+	labelled INTEGER NOT NULL, 
+	satisfaction FLOAT NOT NULL, 
+	satisfaction_squared FLOAT NOT NULL, 
+	counting INTEGER NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, kind, source)
+)
+-- table labels
+CREATE TABLE labels (
+	label_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	call_id VARCHAR(80) NOT NULL, 
+	request_id VARCHAR(64) NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	kind VARCHAR(16) DEFAULT 'feedback' NOT NULL, 
+	source VARCHAR(64) NOT NULL, 
+	value FLOAT NOT NULL, 
+	weight FLOAT NOT NULL, 
+	comment TEXT, 
+	probability FLOAT, 
+	PRIMARY KEY (label_id), 
+	UNIQUE (position)
+)
+-- table lessons
+CREATE TABLE lessons (
+	lesson_id VARCHAR(80) NOT NULL, 
+	position INTEGER NOT NULL, 
+	batch VARCHAR(255) NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	candidate VARCHAR(255) NOT NULL, 
+	encoder VARCHAR(255) NOT NULL, 
+	features BLOB, 
+	surface BLOB, 
+	surface_version VARCHAR(64), 
+	prompt_characters INTEGER NOT NULL, 
+	completion_tokens FLOAT, 
+	value FLOAT NOT NULL, 
+	PRIMARY KEY (lesson_id), 
+	UNIQUE (position)
+)
+-- table log_base
+CREATE TABLE log_base (
+	zoo VARCHAR(255) NOT NULL, 
+	position INTEGER NOT NULL, 
+	fingerprint VARCHAR(64) NOT NULL, 
+	settings JSON, 
+	taught JSON NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	state BLOB NOT NULL, 
+	PRIMARY KEY (zoo)
+)
+-- table log_head
+CREATE TABLE log_head (
+	id INTEGER NOT NULL, 
+	position INTEGER NOT NULL, 
+	start INTEGER DEFAULT '0' NOT NULL, 
+	PRIMARY KEY (id)
+)
+-- table page_sign_ins
+CREATE TABLE page_sign_ins (
+	token_hash VARCHAR(64) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	expires_at DATETIME NOT NULL, 
+	PRIMARY KEY (token_hash)
+)
+-- table request_sums
+CREATE TABLE request_sums (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	alpha FLOAT NOT NULL, 
+	requests INTEGER NOT NULL, 
+	counted INTEGER NOT NULL, 
+	labelled INTEGER NOT NULL, 
+	answered INTEGER NOT NULL, 
+	weight FLOAT NOT NULL, 
+	weight_squared FLOAT NOT NULL, 
+	weighted_satisfaction FLOAT NOT NULL, 
+	cost FLOAT NOT NULL, 
+	priced INTEGER NOT NULL, 
+	priced_cost FLOAT NOT NULL, 
+	explorations INTEGER NOT NULL, 
+	exploration_cost FLOAT NOT NULL, 
+	compared INTEGER NOT NULL, 
+	compared_cost FLOAT NOT NULL, 
+	compared_cost_largest FLOAT NOT NULL, 
+	timed INTEGER NOT NULL, 
+	late INTEGER NOT NULL, 
+	predicting_seconds FLOAT NOT NULL, 
+	deciding_seconds FLOAT NOT NULL, 
+	call_seconds FLOAT NOT NULL, 
+	metered INTEGER NOT NULL, 
+	joules FLOAT NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, alpha)
+)
+-- table requests
+CREATE TABLE requests (
+	request_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	t BIGINT NOT NULL, 
+	alpha FLOAT NOT NULL, 
+	policy VARCHAR(64) NOT NULL, 
+	litellm_call_id VARCHAR(255) NOT NULL, 
+	key_hash VARCHAR(255), 
+	team_id VARCHAR(255), 
+	call_type VARCHAR(64) NOT NULL, 
+	is_stream BOOLEAN NOT NULL, 
+	encoder VARCHAR(255) NOT NULL, 
+	features BLOB, 
+	prompt_characters INTEGER NOT NULL, 
+	estimated_cost JSON NOT NULL, 
+	estimated_satisfaction JSON NOT NULL, 
+	estimated_cost_largest FLOAT, 
+	queue FLOAT NOT NULL, 
+	chosen VARCHAR(255) NOT NULL, 
+	largest VARCHAR(255) NOT NULL, 
+	is_exploration BOOLEAN NOT NULL, 
+	exploration_probability FLOAT NOT NULL, 
+	reason TEXT NOT NULL, 
+	decision_seconds FLOAT NOT NULL, 
+	prompt TEXT, 
+	aim FLOAT, 
+	expected_satisfaction FLOAT, 
+	price FLOAT, 
+	propensity FLOAT, 
+	exploration_calls INTEGER, 
+	encode_seconds FLOAT, 
+	encode_joules FLOAT, 
+	surface BLOB, 
+	surface_version VARCHAR(64), 
+	expected_t BIGINT, 
+	is_within_reach BOOLEAN DEFAULT 1 NOT NULL, 
+	label_probability FLOAT, 
+	eligible JSON, 
+	gated_by JSON, 
+	arm VARCHAR(16) DEFAULT 'routed' NOT NULL, 
+	would_choose VARCHAR(255), 
+	would_cost FLOAT, 
+	sample_probability FLOAT, 
+	conversation_draw FLOAT, 
+	key_alias VARCHAR(255), 
+	user_id VARCHAR(255), 
+	end_user VARCHAR(255), 
+	tags JSON, 
+	conversation VARCHAR(64), 
+	line VARCHAR(64), 
+	prefix VARCHAR(32), 
+	turn INTEGER, 
+	hold VARCHAR(16), 
+	limits JSON, 
+	counted_with VARCHAR(64), 
+	session VARCHAR(32), 
+	PRIMARY KEY (request_id), 
+	UNIQUE (position)
+)
+-- table schema_history
+CREATE TABLE schema_history (
+	revision VARCHAR(32) NOT NULL, 
+	digest VARCHAR(64) NOT NULL, 
+	version VARCHAR(64) NOT NULL, 
+	applied_at DATETIME NOT NULL, 
+	PRIMARY KEY (revision)
+)
+-- table snapshots
+CREATE TABLE snapshots (
+	zoo VARCHAR(255) NOT NULL, 
+	position INTEGER NOT NULL, 
+	fingerprint VARCHAR(64) NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	state BLOB NOT NULL, 
+	settings JSON, 
+	PRIMARY KEY (zoo, position)
+)
+-- table worker_counters
+CREATE TABLE worker_counters (
+	worker VARCHAR(64) NOT NULL, 
+	started_at DATETIME NOT NULL, 
+	updated_at DATETIME NOT NULL, 
+	counts JSON NOT NULL, 
+	PRIMARY KEY (worker)
+)
+-- table zoo_modes
+CREATE TABLE zoo_modes (
+	zoo VARCHAR(255) NOT NULL, 
+	revision INTEGER NOT NULL, 
+	mode VARCHAR(16) NOT NULL, 
+	share FLOAT NOT NULL, 
+	"before" VARCHAR(255), 
+	"by" VARCHAR(255) NOT NULL, 
+	reason TEXT NOT NULL, 
+	at DATETIME NOT NULL, 
+	file_fingerprint VARCHAR(64) NOT NULL, 
+	forecast JSON, 
+	happened JSON, 
+	PRIMARY KEY (zoo, revision)
+)
+-- view calls_per_model
+CREATE VIEW calls_per_model AS 
+        SELECT
+            zoo,
+            NULLIF(candidate, '') AS candidate,
+            NULLIF(model, '') AS model,
+            role,
+            SUM(calls) AS calls,
+            SUM(failures) AS failures,
+            SUM(cost) AS cost,
+            SUM(calls_without_cost) AS calls_without_cost,
+            CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens,
+            CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens
+        FROM call_sums
+        GROUP BY zoo, NULLIF(candidate, ''), NULLIF(model, ''), role
+-- view conversations
+CREATE VIEW conversations AS 
+        WITH turns AS (
+            SELECT
+                requests.conversation,
+                requests.line,
+                requests.zoo,
+                requests.service_level,
+                requests.created_at,
+                requests.position,
+                requests.hold,
+                outcomes.served,
+                outcomes.cost,
+                outcomes.satisfaction,
+                LAG(outcomes.served)
+                    OVER (PARTITION BY requests.line ORDER BY requests.turn, requests.position)
+                    AS served_before,
+                MAX(CASE WHEN outcomes.satisfaction IS NOT NULL THEN requests.position END)
+                    OVER (PARTITION BY requests.conversation) AS judged_last
+            FROM requests
+            JOIN request_outcomes AS outcomes ON outcomes.request_id = requests.request_id
+            WHERE requests.conversation IS NOT NULL
+        )
+        SELECT
+            conversation,
+            zoo,
+            MIN(service_level) AS service_level,
+            MIN(created_at) AS began_at,
+            MAX(created_at) AS last_at,
+            COUNT(*) AS turns,
+            COUNT(DISTINCT line) AS lines,
+            SUM(CASE WHEN hold IN ('tool_loop', 'state', 'warm') THEN 1 ELSE 0 END) AS held,
+            SUM(CASE WHEN served <> served_before THEN 1 ELSE 0 END) AS switches,
+            SUM(cost) AS cost,
+            MAX(CASE WHEN position = judged_last THEN satisfaction END) AS verdict
+        FROM turns
+        GROUP BY conversation, zoo
+-- view current_labels
+CREATE VIEW current_labels AS 
+        SELECT label_id, call_id, request_id, created_at, kind, source, value, weight, comment
+        FROM labels
+        WHERE position = (
+            SELECT MAX(newer.position) FROM labels AS newer
+            WHERE newer.call_id = labels.call_id AND newer.source = labels.source
+        )
+-- view daily_service_levels
+CREATE VIEW daily_service_levels AS 
+        SELECT
+            day,
+            zoo,
+            service_level,
+            MAX(alpha) AS alpha,
+            SUM(requests) AS requests,
+            SUM(answered) AS answered,
+            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
+            SUM(cost) AS cost,
+            SUM(cost) / SUM(requests) AS cost_per_request
+        FROM request_sums
+        GROUP BY day, zoo, service_level
+-- view exploration_share
+CREATE VIEW exploration_share AS 
+        SELECT
+            zoo,
+            service_level,
+            SUM(requests) AS requests,
+            SUM(explorations) AS explorations,
+            1.0 * SUM(explorations) / SUM(requests) AS share,
+            SUM(exploration_cost) AS exploration_cost,
+            SUM(exploration_cost) / NULLIF(SUM(cost), 0) AS cost_share
+        FROM request_sums
+        GROUP BY zoo, service_level
+-- view forecasts
+CREATE VIEW forecasts AS 
+        SELECT
+            own.zoo,
+            own.revision,
+            own.mode,
+            own.share,
+            own.at,
+            next.at AS until,
+            next.by AS ended_by,
+            json_extract(own.forecast, '$.requests') AS forecast_requests,
+            json_extract(own.forecast, '$.satisfaction.estimate') AS forecast_satisfaction,
+            json_extract(own.forecast, '$.satisfaction.low') AS lowest_satisfaction,
+            json_extract(own.forecast, '$.satisfaction.high') AS highest_satisfaction,
+            json_extract(next.happened, '$.satisfaction') AS satisfaction,
+            json_extract(own.forecast, '$.cost.estimate') AS forecast_cost,
+            json_extract(own.forecast, '$.cost.low') AS lowest_cost,
+            json_extract(own.forecast, '$.cost.high') AS highest_cost,
+            json_extract(next.happened, '$.cost') AS cost,
+            json_extract(next.happened, '$.requests') AS requests
+        FROM zoo_modes AS own
+        LEFT JOIN zoo_modes AS next
+            ON next.zoo = own.zoo AND next.revision = own.revision + 1
+        WHERE own.mode <> 'watch'
+-- view gradings_per_day
+CREATE VIEW gradings_per_day AS 
+        SELECT day, zoo, judge, gradings, graded, answers, cost, gradings_without_cost
+        FROM grading_sums
+-- view logged_call_sums
+CREATE VIEW logged_call_sums AS 
+        SELECT
+            date(requests.created_at) AS day,
+            requests.zoo,
+            requests.service_level,
+            COALESCE(calls.candidate, '') AS candidate,
+            COALESCE(calls.model, '') AS model,
+            calls.role,
+            COUNT(*) AS calls,
+            SUM(CASE WHEN calls.status = 'failure' THEN 1 ELSE 0 END) AS failures,
+            SUM(COALESCE(energy.cost, calls.cost)) AS cost,
+            SUM(CASE WHEN COALESCE(energy.cost, calls.cost) IS NULL THEN 1 ELSE 0 END)
+                AS calls_without_cost,
+            SUM(calls.prompt_tokens) AS prompt_tokens,
+            SUM(calls.completion_tokens) AS completion_tokens,
+            SUM(CASE WHEN calls.status = 'success' AND calls.cost IS NULL THEN 1 ELSE 0 END)
+                AS unstated,
+            SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN 1 ELSE 0 END) AS own,
+            COUNT(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN COALESCE(energy.cost, calls.cost) END) AS priced,
+            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN COALESCE(energy.cost, calls.cost) END), 0)
+                AS priced_cost,
+            COUNT(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN verdict.value END) AS judged,
+            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) END), 0) AS weight,
+            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) * (verdict.weight / COALESCE(verdict.probability, 1.0)) END), 0)
+                AS weight_squared,
+            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) * verdict.value END), 0)
+                AS weighted_satisfaction
+        FROM calls
+        JOIN requests ON requests.request_id = calls.request_id
+        LEFT JOIN call_energy AS energy ON energy.call_id = calls.call_id
+        LEFT JOIN labels AS verdict
+            ON verdict.call_id = calls.call_id
+            AND verdict.weight > 0
+AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
+    ),
+    CASE verdict.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS newer
+    WHERE newer.call_id = verdict.call_id
+        AND newer.source = verdict.source
+        AND newer.position > verdict.position
+        AND newer.weight > 0
+)
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS other
+    WHERE other.call_id = verdict.call_id
+        AND other.source <> verdict.source
+        AND other.weight > 0
+        AND NOT EXISTS (
+            SELECT 1
+            FROM labels AS newer
+            WHERE newer.call_id = other.call_id
+                AND newer.source = other.source
+                AND newer.position > other.position
+                AND newer.weight > 0
+        )
+        AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+        AND (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), other.value, other.position)
+            < (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
+    ),
+    CASE verdict.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), verdict.value, verdict.position)
+)
+        GROUP BY date(requests.created_at), requests.zoo, requests.service_level, COALESCE(calls.candidate, ''),
+            COALESCE(calls.model, ''), calls.role
+-- view logged_grading_sums
+CREATE VIEW logged_grading_sums AS 
+        SELECT
+            date(gradings.created_at) AS day,
+            requests.zoo,
+            gradings.judge,
+            COUNT(*) AS gradings,
+            SUM(CASE WHEN gradings.status = 'graded' THEN 1 ELSE 0 END) AS graded,
+            SUM(gradings.answers) AS answers,
+            SUM(gradings.cost) AS cost,
+            SUM(CASE WHEN gradings.cost IS NULL THEN 1 ELSE 0 END) AS gradings_without_cost,
+            MAX(CASE WHEN gradings.status = 'graded' THEN gradings.position END) AS newest_graded
+        FROM gradings
+        JOIN requests ON requests.request_id = gradings.request_id
+        GROUP BY date(gradings.created_at), requests.zoo, gradings.judge
+-- view logged_hourly_call_sums
+CREATE VIEW logged_hourly_call_sums AS 
+        SELECT
+            date(requests.created_at) AS day,
+            requests.zoo,
+            requests.service_level,
+            CAST(strftime('%H', requests.created_at) AS INTEGER) AS hour,
+            COALESCE(calls.candidate, '') AS candidate,
+            calls.role,
+            COUNT(*) AS calls,
+            SUM(CASE WHEN calls.status = 'failure' THEN 1 ELSE 0 END) AS failures
+        FROM calls
+        JOIN requests ON requests.request_id = calls.request_id
+        GROUP BY date(requests.created_at), requests.zoo, requests.service_level, CAST(strftime('%H', requests.created_at) AS INTEGER),
+            COALESCE(calls.candidate, ''), calls.role
+-- view logged_hourly_request_sums
+CREATE VIEW logged_hourly_request_sums AS 
+        SELECT
+            outcomes.day,
+            outcomes.zoo,
+            outcomes.service_level,
+            CAST(strftime('%H', requests.created_at) AS INTEGER) AS hour,
+            outcomes.alpha,
+            COUNT(*) AS requests,
+            COUNT(outcomes.satisfaction) AS answered,
+            COALESCE(SUM(outcomes.satisfaction_weight), 0) AS weight,
+            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction_weight), 0)
+                AS weight_squared,
+            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction), 0)
+                AS weighted_satisfaction,
+            SUM(outcomes.cost) AS cost,
+            SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN 1 ELSE 0 END) AS compared,
+            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost END), 0) AS compared_cost,
+            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0)
+                AS compared_cost_largest,
+            SUM(requests.queue) AS queue
+        FROM request_outcomes AS outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, CAST(strftime('%H', requests.created_at) AS INTEGER), outcomes.alpha
+-- view logged_label_sums
+CREATE VIEW logged_label_sums AS 
+        SELECT
+            day,
+            zoo,
+            service_level,
+            kind,
+            source,
+            SUM(CASE WHEN is_newest THEN 1 ELSE 0 END) AS labelled,
+            COALESCE(SUM(CASE WHEN is_newest THEN value END), 0) AS satisfaction,
+            COALESCE(SUM(CASE WHEN is_newest THEN value * value END), 0) AS satisfaction_squared,
+            SUM(CASE WHEN counts THEN 1 ELSE 0 END) AS counting
+        FROM (
+            SELECT
+                date(requests.created_at) AS day,
+                requests.zoo,
+                requests.service_level,
+                labels.kind,
+                labels.source,
+                labels.value,
+                NOT EXISTS (
+                    SELECT 1
+                    FROM labels AS newer
+                    WHERE newer.call_id = labels.call_id
+                        AND newer.source = labels.source
+                        AND newer.position > labels.position
+                ) AS is_newest,
+                labels.weight > 0
+AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
+    ),
+    CASE labels.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS newer
+    WHERE newer.call_id = labels.call_id
+        AND newer.source = labels.source
+        AND newer.position > labels.position
+        AND newer.weight > 0
+)
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS other
+    WHERE other.call_id = labels.call_id
+        AND other.source <> labels.source
+        AND other.weight > 0
+        AND NOT EXISTS (
+            SELECT 1
+            FROM labels AS newer
+            WHERE newer.call_id = other.call_id
+                AND newer.source = other.source
+                AND newer.position > other.position
+                AND newer.weight > 0
+        )
+        AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+        AND (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), other.value, other.position)
+            < (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
+    ),
+    CASE labels.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), labels.value, labels.position)
+) AS counts
+            FROM labels
+            JOIN requests ON requests.request_id = labels.request_id
+            WHERE labels.call_id = labels.request_id || '.0'
+        ) AS said
+        WHERE is_newest OR counts
+        GROUP BY day, zoo, service_level, kind, source
+-- view logged_request_sums
+CREATE VIEW logged_request_sums AS 
+        SELECT
+            outcomes.day,
+            outcomes.zoo,
+            outcomes.service_level,
+            outcomes.alpha,
+            COUNT(*) AS requests,
+            SUM(CASE WHEN outcomes.counted_with IS NULL THEN 1 ELSE 0 END) AS counted,
+            SUM(CASE WHEN EXISTS (
+                SELECT 1 FROM labels WHERE labels.call_id = outcomes.request_id || '.0'
+            ) THEN 1 ELSE 0 END) AS labelled,
+            COUNT(outcomes.satisfaction) AS answered,
+            COALESCE(SUM(outcomes.satisfaction_weight), 0) AS weight,
+            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction_weight), 0)
+                AS weight_squared,
+            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction), 0)
+                AS weighted_satisfaction,
+            SUM(outcomes.cost) AS cost,
+            COUNT(outcomes.served_cost) AS priced,
+            COALESCE(SUM(CASE WHEN outcomes.served_cost IS NOT NULL THEN outcomes.cost END), 0)
+                AS priced_cost,
+            SUM(CASE WHEN outcomes.is_exploration THEN 1 ELSE 0 END) AS explorations,
+            SUM(outcomes.exploration_cost) AS exploration_cost,
+            SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN 1 ELSE 0 END) AS compared,
+            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost END), 0) AS compared_cost,
+            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0)
+                AS compared_cost_largest,
+            COUNT(served.seconds) AS timed,
+            SUM(CASE WHEN served.seconds IS NOT NULL AND requests.encode_seconds IS NULL
+                THEN 1 ELSE 0 END) AS late,
+            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_seconds END), 0)
+                AS predicting_seconds,
+            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL
+                THEN requests.decision_seconds - COALESCE(requests.encode_seconds, 0) END), 0)
+                AS deciding_seconds,
+            COALESCE(SUM(served.seconds), 0) AS call_seconds,
+            COUNT(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_joules END) AS metered,
+            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_joules END), 0)
+                AS joules
+        FROM request_outcomes AS outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+        LEFT JOIN calls AS served
+            ON served.request_id = outcomes.request_id AND served.role = 'served'
+        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, outcomes.alpha
+-- view open_requests
+CREATE VIEW open_requests AS 
+        SELECT request_id, created_at, zoo, service_level, key_hash, served
+        FROM request_outcomes
+        WHERE satisfaction IS NULL AND (status IS NULL OR status = 'success')
+-- view outcomes_per_hour
+CREATE VIEW outcomes_per_hour AS 
+        SELECT
+            day,
+            zoo,
+            service_level,
+            hour,
+            SUM(requests) AS requests,
+            SUM(answered) AS answered,
+            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
+            SUM(cost) AS cost,
+            SUM(compared_cost_largest - compared_cost) AS saved,
+            SUM(compared_cost_largest - compared_cost) / NULLIF(SUM(compared_cost_largest), 0)
+                AS saved_share
+        FROM hourly_request_sums
+        GROUP BY day, zoo, service_level, hour
+-- view outcomes_per_key
+CREATE VIEW outcomes_per_key AS 
+        SELECT
+            outcomes.day, outcomes.zoo, outcomes.service_level,
+            requests.key_hash,
+            MAX(requests.key_alias) AS key_alias,
+                COUNT(*) AS requests,
+    COUNT(outcomes.satisfaction) AS answered,
+    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
+        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
+    SUM(outcomes.cost) AS cost,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
+        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+FROM request_outcomes AS outcomes
+JOIN requests ON requests.request_id = outcomes.request_id
+        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.key_hash
+-- view outcomes_per_tag
+CREATE VIEW outcomes_per_tag AS 
+        SELECT
+            outcomes.day, outcomes.zoo, outcomes.service_level,
+            tags.value AS tag,
+                COUNT(*) AS requests,
+    COUNT(outcomes.satisfaction) AS answered,
+    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
+        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
+    SUM(outcomes.cost) AS cost,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
+        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+FROM request_outcomes AS outcomes
+JOIN requests ON requests.request_id = outcomes.request_id
+        CROSS JOIN json_each(requests.tags) AS tags
+        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, tags.value
+-- view outcomes_per_team
+CREATE VIEW outcomes_per_team AS 
+        SELECT
+            outcomes.day, outcomes.zoo, outcomes.service_level,
+            requests.team_id,
+                COUNT(*) AS requests,
+    COUNT(outcomes.satisfaction) AS answered,
+    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
+        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
+    SUM(outcomes.cost) AS cost,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
+    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
+        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+FROM request_outcomes AS outcomes
+JOIN requests ON requests.request_id = outcomes.request_id
+        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.team_id
+-- view request_outcomes
+CREATE VIEW request_outcomes AS 
+        SELECT
+            requests.request_id,
+            requests.created_at,
+            date(requests.created_at) AS day,
+            requests.zoo,
+            requests.service_level,
+            requests.alpha,
+            requests.key_hash,
+            requests.team_id,
+            requests.is_exploration,
+            requests.chosen,
+            requests.counted_with,
+            served.candidate AS served,
+            served.status,
+            verdict.value AS satisfaction,
+            (verdict.weight / COALESCE(verdict.probability, 1.0)) AS satisfaction_weight,
+            verdict.kind AS satisfaction_kind,
+            COALESCE(measured.cost, served.cost) AS served_cost,
+            COALESCE(CASE WHEN requests.is_exploration THEN (
+    SELECT SUM(COALESCE(explored_energy.cost, explored.cost))
+    FROM calls AS explored
+    LEFT JOIN call_energy AS explored_energy
+        ON explored_energy.call_id = explored.call_id
+    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
+) END, 0) AS exploration_cost,
+            COALESCE(COALESCE(measured.cost, served.cost), 0) + COALESCE(CASE WHEN requests.is_exploration THEN (
+    SELECT SUM(COALESCE(explored_energy.cost, explored.cost))
+    FROM calls AS explored
+    LEFT JOIN call_energy AS explored_energy
+        ON explored_energy.call_id = explored.call_id
+    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
+) END, 0) AS cost,
+            CASE
+                WHEN served.is_cache_hit THEN served.cost
+                WHEN served.candidate = requests.largest THEN COALESCE(measured.cost, served.cost)
+                ELSE COALESCE(CASE WHEN requests.is_exploration THEN (
+    SELECT MAX(CASE WHEN explored.candidate = requests.largest THEN COALESCE(explored_energy.cost, explored.cost) END)
+    FROM calls AS explored
+    LEFT JOIN call_energy AS explored_energy
+        ON explored_energy.call_id = explored.call_id
+    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
+) END, requests.estimated_cost_largest)
+            END AS cost_largest,
+            measured.call_id IS NOT NULL AS is_measured
+        FROM requests
+        LEFT JOIN calls AS served
+            ON served.request_id = requests.request_id AND served.role = 'served'
+        LEFT JOIN call_energy AS measured
+            ON measured.call_id = served.call_id
+        LEFT JOIN labels AS verdict
+            ON verdict.call_id = requests.request_id || '.0'
+            AND verdict.weight > 0
+AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
+    ),
+    CASE verdict.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS newer
+    WHERE newer.call_id = verdict.call_id
+        AND newer.source = verdict.source
+        AND newer.position > verdict.position
+        AND newer.weight > 0
+)
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS other
+    WHERE other.call_id = verdict.call_id
+        AND other.source <> verdict.source
+        AND other.weight > 0
+        AND NOT EXISTS (
+            SELECT 1
+            FROM labels AS newer
+            WHERE newer.call_id = other.call_id
+                AND newer.source = other.source
+                AND newer.position > other.position
+                AND newer.weight > 0
+        )
+        AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+        AND (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), other.value, other.position)
+            < (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
+    ),
+    CASE verdict.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), verdict.value, verdict.position)
+)
+-- view savings
+CREATE VIEW savings AS 
+        SELECT
+            zoo,
+            service_level,
+            SUM(compared) AS requests,
+            SUM(compared_cost) AS cost,
+            SUM(compared_cost_largest) AS cost_largest,
+            SUM(compared_cost_largest) - SUM(compared_cost) AS saved,
+            1 - SUM(compared_cost) / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
+        FROM request_sums
+        GROUP BY zoo, service_level
+        HAVING SUM(compared) > 0
+-- view verdicts
+CREATE VIEW verdicts AS 
+        SELECT
+            labels.label_id,
+            labels.call_id,
+            labels.request_id,
+            labels.created_at,
+            labels.kind,
+            labels.source,
+            labels.value,
+            labels.weight,
+            labels.comment,
+            labels.position
+        , labels.probability FROM labels
+        JOIN requests ON requests.request_id = labels.request_id
+        WHERE labels.weight > 0
+AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
+    ),
+    CASE labels.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS newer
+    WHERE newer.call_id = labels.call_id
+        AND newer.source = labels.source
+        AND newer.position > labels.position
+        AND newer.weight > 0
+)
+AND NOT EXISTS (
+    SELECT 1
+    FROM labels AS other
+    WHERE other.call_id = labels.call_id
+        AND other.source <> labels.source
+        AND other.weight > 0
+        AND NOT EXISTS (
+            SELECT 1
+            FROM labels AS newer
+            WHERE newer.call_id = other.call_id
+                AND newer.source = other.source
+                AND newer.position > other.position
+                AND newer.weight > 0
+        )
+        AND COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+) > 0
+        AND (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
+    ),
+    CASE other.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), other.value, other.position)
+            < (COALESCE(
+    (
+        SELECT COALESCE(rule.rank, 0)
+        FROM label_precedence AS rule
+        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
+    ),
+    CASE labels.kind
+        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
+    END
+), labels.value, labels.position)
+)

@@ -1,0 +1,167 @@
+"""A scripted hour: five zoos, what LiteLLM would call of the plugin, and what clients say."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+
+from litellm_messplus.proxy.plugin import MessplusPlugin
+from tests.goldens.served import deployment, served, url
+from tests.goldens.still import Now
+from tests.support.in_process import call, log_event
+
+MODELS = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
+SECONDS = {"small": 0.4, "medium": 0.9, "large": 2.2}
+MINUTES = 60
+TOPICS = ("the parser", "the cache of the scheduler", "a poem on rain", "3 + 4 * 5", "SELECT 1")
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+TOOL = {"type": "function", "function": {"name": "run", "parameters": {"type": "object"}}}
+ZOOS: dict[str, dict[str, Any]] = {
+    "chat": {
+        "alpha": 0.75,
+        "latency": {"p95_seconds": 2.0},
+        "budget_per_day": 0.05,
+        "service_levels": {"gold": {"alpha": 0.9}},
+        "labels": {
+            "checks": {"complete": True, "json_schema": True, "reference": True},
+            "judge": {"model": "critic", "rate": 0.4},
+            "implicit": {},
+        },
+    },
+    "agents": {"alpha": 0.7, "conversations": {"unit": "conversation"}},
+    "careful": {
+        "alpha": 0.7,
+        "mode": "canary",
+        "share": 0.5,
+        "before": "large",
+        "labels": {"auto": {"share_of_saved": 0.9, "start_allowance": 1.0}},
+    },
+    "quiet": {"alpha": 0.7, "mode": "watch", "before": "litellm", "watch": {"sample": 0.4}},
+    "paper": {"alpha": 0.7, "policy": "paper", "V": 10.0, "c": 0.5},
+}
+
+
+def config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of the hour's proxy."""
+    return {
+        "model_list": [
+            *(
+                deployment(zoo, model, price, supports_vision=model == "large")
+                for zoo in ZOOS
+                for model, price in MODELS.items()
+            ),
+            deployment("critic", "critic", 1e-7),
+        ],
+        "messplus": {"database": url(folder), "zoos": ZOOS, "store_text": True, "seed": 7},
+    }
+
+
+async def run(folder: Path) -> Any:
+    """Play the hour, and leave its database in the folder; return what was counted."""
+    given = config(folder)
+    async with served(given) as (plugin, client):
+        script = Script(plugin, client, given["model_list"])
+        for minute in range(MINUTES):
+            await script.play(minute)
+        await asyncio.sleep(60.0)
+        return (await client.get("/messplus/health")).json()
+
+
+@dataclass
+class Script:
+    """Those who ask, one after the other."""
+
+    plugin: MessplusPlugin
+    client: httpx.AsyncClient
+    deployments: list[dict[str, Any]]
+    random: Random = field(default_factory=lambda: Random(5))
+    prompts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    asked: int = 0
+
+    async def play(self, minute: int) -> None:
+        """Play a minute: a request to each of two zoos; at half time a change of the canary."""
+        zoos = list(ZOOS)
+        for zoo in (zoos[minute % len(zoos)], zoos[minute // 2 % len(zoos)]):
+            await self.request(zoo)
+            await asyncio.sleep(self.random.uniform(1.0, 4.0))
+        if minute == MINUTES // 2:
+            change = {"revision": 0, "mode": "canary", "share": 0.8, "reason": "half time"}
+            answer = await self.client.patch("/messplus/zoos/careful", json=change)
+            assert answer.status_code == 200, answer.text
+        Now.seconds = max(Now.seconds, 1000.0 + 60.0 * (minute + 1))  # every loop turns once, late
+
+    async def request(self, zoo: str) -> None:
+        """Ask, be served by who is ranked first, end the call, and say something of it."""
+        self.asked += 1
+        prompt = self._prompt(zoo)
+        arguments = {**call(f"call-{self.asked}", metadata=self._metadata()), "messages": prompt}
+        if self.asked % 9 == 0:
+            arguments["response_format"] = {"type": "json_schema", "json_schema": {
+                "name": "n", "schema": {"type": "object", "required": ["n"]}}}  # fmt: skip
+        own = [each for each in self.deployments if each["model_name"] == zoo]
+        ranked = await self.plugin.async_filter_deployments(zoo, own, prompt, arguments)
+        chosen = min(ranked, key=lambda each: each["litellm_params"].get("order", 0))
+        model = chosen["model_info"]["messplus"]["candidate"]
+        await asyncio.sleep(self.random.uniform(0.5, 1.5) * SECONDS[model])
+        if self.asked % 17 == 0:
+            error = TimeoutError("no answer")
+            await self.plugin.async_post_call_failure_hook(arguments, error, None)
+            return
+        await self._answered(zoo, prompt, arguments, chosen, model)
+
+    def _metadata(self) -> dict[str, Any]:
+        number = self.asked % 4
+        found = {"user_api_key_hash": f"key-{number}", "user_api_key_alias": f"team {number}"}
+        level = {"service_level": "gold"} if number == 3 else {}
+        return {**found, "user_api_key_metadata": {"messplus": level} if level else {}}
+
+    def _prompt(self, zoo: str) -> list[dict[str, Any]]:
+        """Go on with the zoo's conversation three times in four, else begin another."""
+        prompt = self.prompts.get(zoo, [])
+        if len(prompt) > 6 or self.random.random() < 0.25:
+            prompt = []
+        topic = self.random.choice(TOPICS)
+        content: Any = f"Please explain {topic}, in {self.asked} words."
+        if self.asked % 13 == 0:
+            content = [{"type": "text", "text": content}, IMAGE]
+        return [*prompt, {"role": "user", "content": content}]
+
+    async def _answered(
+        self,
+        zoo: str,
+        prompt: list[dict[str, Any]],
+        arguments: dict[str, Any],
+        chosen: dict[str, Any],
+        model: str,
+    ) -> None:
+        good = self.random.random() < {"small": 0.5, "medium": 0.75, "large": 0.95}[model]
+        message = {"role": "assistant", "content": "a good answer" if good else "a bad answer"}
+        cut = "length" if self.asked % 19 == 0 else "stop"
+        used = {"prompt_tokens": 300 + self.asked, "completion_tokens": 40 + self.asked % 60}
+        answer = {
+            "id": f"chatcmpl-{self.asked}",
+            "choices": [{"message": message, "finish_reason": cut}],
+            "usage": {**used, "total_tokens": sum(used.values())},
+        }
+        info = {"model_info": chosen["model_info"]}
+        await self.plugin.async_post_call_response_headers_hook(arguments, None, answer, None, info)
+        now = Now.date().timestamp()
+        event = log_event(
+            arguments,
+            chosen["model_info"]["id"],
+            id=answer["id"],
+            startTime=now - SECONDS[model],
+            endTime=now,
+            cache_hit=self.asked % 23 == 0,
+            **used,
+        )
+        await self.plugin.async_log_success_event(event, answer, None, None)
+        self.prompts[zoo] = [*prompt, message]
+        if self.random.random() < 0.5:
+            await asyncio.sleep(2.0)
+            said = {"satisfied": good, **({"comment": "thanks"} if self.asked % 5 == 0 else {})}
+            sent = await self.client.post("/messplus/feedback", json={"id": answer["id"], **said})
+            assert sent.status_code == 200, sent.text

@@ -1,0 +1,250 @@
+"""What is recorded: each kind gives texts by the name of their file."""
+
+import asyncio
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import click
+import httpx
+import typer
+from typer.testing import CliRunner
+
+from litellm_messplus.cli.main import app
+from litellm_messplus.state import snapshot
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from tests.goldens import hour, still
+from tests.goldens.plain import as_json, as_text, digest, rows
+from tests.goldens.seeded import seeded
+from tests.goldens.served import deployment, served, url
+from tests.support.builders import LARGE, MEDIUM, POLICIES, SMALL, build_zoo
+from tests.support.folding import fold_all
+
+Texts = dict[str, str]
+MODELS = ("small", "medium", "large")
+WORDS = "sum prove list poem table code french verb tax whale moon recipe graph sql haiku".split()
+EXPLAINED = ("zoo3", "zoo9", "zoo121", "other150", "other170", "quiet41", "whole31")
+"""Requests that are left after the pruning."""
+WATCHED = "watched"
+RECORDINGS = {"easy": (0.1, 120), "hard": (0.5, 120), "flat": (1.0, 120), WATCHED: (0.5, 450)}
+"""By name: how noisy the models are, and the number of prompts."""
+PROMISE = {"zoo": "zoo", "service_level": "default"}
+CONFIGURED: dict[str, Any] = {
+    "zoo": {
+        "alpha": 0.6,
+        "latency": {"p95_seconds": 0.3},
+        "budget_per_day": 500.0,
+        "service_levels": {"gold": {"alpha": 0.75}},
+        "labels": {"checks": {"complete": True}, "judge": {"model": "critic"}, "implicit": {}},
+    },
+    "other": {"alpha": 0.6, "mode": "canary", "share": 0.33, "before": LARGE,
+              "service_levels": {"gold": {"alpha": 0.75}}},
+    "quiet": {"alpha": 0.6, "mode": "watch", "before": "litellm"},
+    "whole": {"alpha": 0.6, "conversations": {"unit": "conversation"}},
+}  # fmt: skip
+
+
+def config(folder: Path) -> dict[str, Any]:
+    """Return the configuration whose log is the seeded one."""
+    prices = {SMALL: 0.01, MEDIUM: 0.03, LARGE: 0.05}
+    return {
+        "model_list": [
+            *(deployment(zoo, name, prices[name]) for zoo in CONFIGURED for name in MODELS),
+            deployment("critic", "critic", 0.001),
+        ],
+        "messplus": {
+            "database": url(folder),
+            "encoder": "tests.support.silent_pairs:SilentPairs",
+            "zoos": CONFIGURED,
+        },
+    }
+
+
+def command(folder: Path, *arguments: str) -> str:
+    """Run `messplus` in this process; return what it printed."""
+    result = CliRunner().invoke(app, [*arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return as_text(result.output, folder)
+
+
+def of_log(folder: Path, name: str, *arguments: str) -> str:
+    """Run a command that reads the seeded log."""
+    return command(folder, name, *arguments, "--database", str(folder / "messplus.db"))
+
+
+# What needs no log.
+
+
+def schema(folder: Path) -> Texts:
+    """Record the DDL of a migrated database."""
+    asyncio.run(_migrated(folder))
+    with sqlite3.connect(folder / "messplus.db") as connection:
+        found = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2")
+        return {"ddl.sql": "".join(f"-- {kind} {name}\n{sql}\n" for kind, name, sql in found)}
+
+
+async def _migrated(folder: Path, records: list[Any] | None = None) -> None:
+    database = create_engine(url(folder))
+    await migrate(database)
+    for start in range(0, len(records or []), 50):
+        await log.append(database, (records or [])[start : start + 50])
+    await database.dispose()
+
+
+def helps(folder: Path) -> Texts:
+    """Record what every command says of itself."""
+    names = ["", *_commands(typer.main.get_command(app))]
+    found = [f"$ messplus {name} --help\n" + command(folder, *name.split(), "--help")
+             for name in names]  # fmt: skip
+    return {"help.txt": "\n".join(found)}
+
+
+def _commands(group: click.Command, before: str = "") -> Iterator[str]:
+    for name, each in sorted(getattr(group, "commands", {}).items()):
+        yield f"{before}{name}"
+        yield from _commands(each, f"{before}{name} ")
+
+
+def replays(folder: Path) -> Texts:
+    """Record replays of three made-up recordings under each policy."""
+    found: Texts = {}
+    for name, (noise, count) in RECORDINGS.items():
+        path = folder / f"{name}.csv"
+        path.write_text(_recording(name, noise, count), newline="")
+        found[f"recordings/{name}.csv"] = path.read_text()
+        for policy in POLICIES if name != WATCHED else ():
+            given = ("--alpha", "0.7", "--policy", policy, "--seeds", "3", "--json", "--V", "0.01")
+            report = command(folder, "replay", str(path), *given)
+            found[f"replay_{name}_{policy}.json"] = as_json(json.loads(report.splitlines()[-1]))
+    given = ("--alpha", "0.7", "--seeds", "1", "--watch", "350", "--json")
+    report = command(folder, "replay", str(folder / f"{WATCHED}.csv"), *given)
+    return {**found, f"replay_{WATCHED}.json": as_json(json.loads(report.splitlines()[-1]))}
+
+
+def _recording(name: str, noise: float, count: int) -> str:
+    """Make prompts of three models; the dearer the better, and some words are hard."""
+    random, text = Random(name), io.StringIO()
+    columns = [f"{model}|{kind}" for model in MODELS for kind in ("satisfied", "energy_j")]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["prompt", *columns])
+    for number in range(count):
+        words = random.choices(WORDS, k=6)
+        hardness = sum(WORDS.index(word) for word in words) / (6 * len(WORDS))
+        row: list[Any] = [f"{number}: {' '.join(words)}"]
+        for place in range(len(MODELS)):
+            skill = 0.4 + 0.2 * place + noise * random.uniform(-0.5, 0.5)
+            row += [int(skill > hardness), round(4.0**place * random.uniform(0.9, 1.1), 3)]
+        writer.writerow(row)
+    return text.getvalue()
+
+
+def folds(folder: Path) -> Texts:
+    """Record the state that the seeded log folds into, under each policy."""
+
+    async def fold() -> Texts:
+        await _migrated(folder, seeded(still.BEGIN))
+        database = create_engine(url(folder))
+        found: Texts = {}
+        for policy in POLICIES:
+            engine = await fold_all(database, build_zoo(policy=policy))
+            found[f"state_{policy}.json"] = as_json(digest(snapshot.dump(engine.state)))
+        await database.dispose()
+        return found
+
+    return asyncio.run(fold())
+
+
+# What is read of the seeded log, by routes and commands.
+
+
+def readings(folder: Path) -> Texts:
+    """Record what every surface says of the seeded log, the first day of which is pruned."""
+    asyncio.run(_migrated(folder, seeded(still.BEGIN)))
+    asyncio.run(_routes(folder))  # which leaves the states that stand for what is pruned
+    day = (still.BEGIN - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%S")
+    pruned = of_log(folder, "prune", "--before", day, "--drop")
+    return {"prune.txt": pruned, **asyncio.run(_routes(folder)), **_commands_of_log(folder)}
+
+
+async def _routes(folder: Path) -> Texts:
+    page, whole = "/messplus/ui/data", {"zoo": "zoo"}
+    gets: dict[str, tuple[str, dict[str, Any]]] = {
+        "status": ("/messplus/status", {}),
+        "learned": ("/messplus/learned", {}),
+        "health": ("/messplus/health", {}),
+        "page_overview": (f"{page}/overview", {}),
+        "page_calibration": (f"{page}/calibration", {}),
+        "page_certificate": (f"{page}/certificate", whole),
+        "page_series_newest": (f"{page}/series", PROMISE),
+        "page_series_days": (f"{page}/series", {**PROMISE, "days": 7}),
+        "page_series_watched": (f"{page}/series", {"zoo": "quiet", "service_level":
+                                                   "default:before", "days": 2}),
+        "page_requests": (f"{page}/requests", PROMISE),
+        "page_requests_small": (f"{page}/requests", {**PROMISE, "model": SMALL, "before": 700}),
+        "page_requests_explored": (f"{page}/requests", {**PROMISE, "exploration": True}),
+        **{f"page_zoo_{zoo}": (f"{page}/zoos/{zoo}", {}) for zoo in CONFIGURED},
+        "zoos": ("/messplus/zoos", {}),
+        "page_request": (f"{page}/requests/{EXPLAINED[0]}", {}),
+        **{f"request_{name}": (f"/messplus/requests/{name}", {}) for name in EXPLAINED},
+    }  # fmt: skip
+    async with served(config(folder)) as (_plugin, client):
+        await asyncio.sleep(30.0)
+        found = {
+            f"routes/{name}.json": as_json(await _got(client, path, given))
+            for name, (path, given) in gets.items()
+        }
+        described = (await client.get("/openapi.json")).json()
+        metrics = (await client.get("/messplus/metrics")).text
+    return {**found, "openapi.json": as_json(described), "metrics.txt": as_text(metrics, folder)}
+
+
+async def _got(client: httpx.AsyncClient, path: str, given: dict[str, Any]) -> Any:
+    answer = await client.get(path, params=given)
+    return {"status": answer.status_code, "answer": answer.json()}
+
+
+def _commands_of_log(folder: Path) -> Texts:
+    texts: dict[str, Callable[[], str]] = {
+        "status": lambda: of_log(folder, "status"),
+        "status_full": lambda: of_log(folder, "status", "--full", "--window", "100"),
+        "status_learned": lambda: of_log(folder, "status", "--learned"),
+        "requests": lambda: of_log(folder, "requests", "--last", "60"),
+        "requests_unsatisfied": lambda: of_log(folder, "requests", "--unsatisfied"),
+        "verify": lambda: of_log(folder, "verify"),
+        "datasette": lambda: of_log(folder, "datasette-metadata"),
+    }
+    for zoo in CONFIGURED:
+        texts[f"certificate_{zoo}"] = lambda zoo=zoo: of_log(folder, "certificate", zoo)
+    texts["certificate_trusting"] = lambda: of_log(
+        folder, "certificate", "zoo", "--trust-judge", "--wait", "2", "--level", "0.9"
+    )
+    for name in EXPLAINED:
+        texts[f"explain_{name}"] = lambda name=name: of_log(folder, "explain", name)
+    plain = {
+        "status": of_log(folder, "status", "--json"),
+        "requests": of_log(folder, "requests", "--json", "--last", "10"),
+        "certificate": of_log(folder, "certificate", "zoo", "--json"),
+        **{f"explain_{name}": of_log(folder, "explain", name, "--json") for name in EXPLAINED[:3]},
+    }
+    return {f"commands/{name}.txt": text() for name, text in texts.items()} | {
+        f"commands/{name}.json": as_json(json.loads(text)) for name, text in plain.items()
+    }
+
+
+def log_of_hour(folder: Path) -> Texts:
+    """Record all rows after an hour of traffic through the real plugin."""
+    counted = asyncio.run(hour.run(folder))
+    return {"hour.jsonl": rows(folder / "messplus.db"), "hour_health.json": as_json(counted)}
+
+
+KINDS: tuple[Callable[[Path], Texts], ...] = (
+    schema, helps, replays, folds, readings, log_of_hour
+)  # fmt: skip

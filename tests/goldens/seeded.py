@@ -1,0 +1,222 @@
+"""One log with everything in it: some 600 requests of four zoos over the three days before now.
+
+`zoo` is routed under limits, with conversations that are held, gates, explorations, energy and
+labels of every kind that also tie; `other` is a canary; of `quiet` the router only watches;
+`whole` counts conversations. Failures, cached answers and fallbacks are among them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import zip_longest
+from random import Random
+from typing import Any
+
+from litellm_messplus.records import (
+    CallRecord,
+    CandidateRecord,
+    EnergyRecord,
+    GradingRecord,
+    LabelRecord,
+    LessonRecord,
+    Record,
+    RequestRecord,
+)
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.switching.modes import Arm
+from litellm_messplus.vocabulary import Change, LabelKind
+from tests.support import summing
+from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call
+from tests.support.whole_conversations import begun, turn
+
+COUNT = 200
+"""Requests of each of two zoos; the others have 60 and 120."""
+SPAN = timedelta(days=3)
+COSTS = {SMALL: 1.0, MEDIUM: 3.0, LARGE: 5.5}
+KEYS = ("0aa", "1bb", "2cc", "3dd")
+LIMITS = {
+    "expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.3,
+    "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, LARGE: 0.1},
+    "budget": 500.0, "spent": 120.0, "allowed": 250.0, "strain": 1.0,
+}  # fmt: skip
+Group = list[Record]
+"""A request, with what happened to it."""
+
+
+def seeded(now: datetime) -> list[Record]:
+    """Return the log; its newest request is of a minute ago."""
+    zoos = [*_routed_and_canary(), list(_watched()), list(_whole())]
+    groups = [group for each in zip_longest(*zoos) for group in each if group is not None]
+    step = (SPAN - timedelta(minutes=1)) / len(groups)
+    dated = [_at(now - SPAN + number * step, group) for number, group in enumerate(groups)]
+    return [*_changes(now), *(record for group in dated for record in group)]
+
+
+def _routed_and_canary() -> list[list[Group]]:
+    groups: dict[str, Group] = {}
+    for record in summing.eventful(COUNT, 11):
+        groups.setdefault(_whose(record), []).append(record)
+    found: dict[str, list[Group]] = {"zoo": [], "other": []}
+    for group in groups.values():
+        request = next(each for each in group if isinstance(each, RequestRecord))
+        own = found[request.zoo]
+        place = group.index(request)
+        vary = _routed if request.zoo == "zoo" else _canary
+        group[place] = vary(_asked(request, group, len(own)), len(own))
+        group.insert(0, group.pop(place))
+        own.append([*group, *_ties(request.request_id, len(own))])
+    return list(found.values())
+
+
+def _whose(record: Record) -> str:
+    found = getattr(record, "request_id", "")
+    return str(found)
+
+
+def _asked(request: RequestRecord, group: Group, number: int) -> RequestRecord:
+    """Say who asked what, and have chosen what served."""
+    calls = [each for each in group if isinstance(each, CallRecord) and each.role == "served"]
+    random, key = Random(number), KEYS[number % 7 % 4]
+    is_named = number % 3 > 0
+    return replace(
+        request,
+        chosen=calls[0].candidate or LARGE,
+        policy="adaptive",
+        queue=round(random.uniform(-3.0, 4.0), 3),
+        reason=random.choice([Reason.AHEAD, Reason.BEHIND, Reason.PROBE]),
+        price=round(random.uniform(0.5, 9.0), 3),
+        aim=request.alpha + 0.01,
+        propensity=random.choice([0.95, 0.6, 0.05]),
+        exploration_calls=sum(isinstance(each, CallRecord) for each in group) - 1,
+        is_within_reach=number % 11 > 0,
+        label_probability=0.25 if number % 4 == 0 else None,
+        estimated_cost=COSTS,
+        estimated_satisfaction={SMALL: 0.55, MEDIUM: 0.7, LARGE: 0.9 - number / 1000},
+        key_hash=f"{key}{'e3b0c44298fc' * 5}",
+        key_alias=f"team {key}" if is_named else None,
+        user_id=f"user-{number % 5}" if is_named else None,
+        end_user=f"client-{number % 3}" if number % 6 == 1 else None,
+        tags=("batch", key) if number % 6 == 2 else None,
+        prompt="Why is the sky blue, and not violet?" if number % 10 == 0 else None,
+        is_stream=number % 5 == 0,
+    )
+
+
+def _routed(request: RequestRecord, number: int) -> RequestRecord:
+    """Hold the second and third of three requests of the same level, as a conversation."""
+    request = replace(request, limits=None if request.limits is None else LIMITS)
+    if number % 8 > 2:
+        return request
+    first, held = f"zoo{number - number % 8 + 1}", ("tool_loop", "warm")[number % 2]
+    known: dict[str, Any] = {"conversation": first, "line": first, "prefix": f"{number:032x}"}
+    if number % 8 == 0:
+        return replace(request, turn=1, **known)
+    return replace(request, turn=1 + number % 8, reason=Reason.HELD, hold=held, **known)
+
+
+def _canary(request: RequestRecord, number: int) -> RequestRecord:
+    """Route a third, and serve the others as before."""
+    draw = round(Random(number).random(), 6)
+    if draw < 0.33:
+        return replace(request, conversation_draw=draw)
+    return _before(request, LARGE, number, draw)
+
+
+def _before(request: RequestRecord, chosen: str, number: int, draw: float) -> RequestRecord:
+    decided = number % 9 > 0
+    return replace(
+        request,
+        arm=Arm.BEFORE,
+        service_level=f"{request.service_level}:before",
+        chosen=chosen,
+        reason=Reason.AHEAD if decided else Reason.UNDECIDED,
+        would_choose=(SMALL, MEDIUM)[number % 2] if decided else None,
+        would_cost=1.5 + number % 2 if decided else None,
+        sample_probability=0.5 if request.exploration_calls else None,
+        conversation_draw=draw,
+        limits=None,
+    )
+
+
+def _ties(request_id: str, number: int) -> Iterator[Record]:
+    """Two checks that say the same at different weights, one of which speaks again."""
+    if number % 20 != 3:
+        return
+    for place, (source, weight) in enumerate([("a", 1.0), ("b", 0.3), ("a", 0.5)]):
+        yield label(
+            request_id,
+            0.0,
+            label_id=f"{request_id}-tie-{place}",
+            kind=LabelKind.CHECK,
+            source=f"check:{source}",
+            weight=weight,
+        )
+
+
+def _watched() -> Iterator[Group]:
+    for number in range(60):
+        name = f"quiet{number}"
+        request = replace(begun(name), zoo="quiet", policy="adaptive", turn=None)
+        plain = replace(request, conversation=None, line=None, is_exploration=False)
+        group = [_asked(plain, [served_call(name, candidate=SMALL)], number)]
+        asked = [_before(group[0], "litellm", number, 0.5)]
+        candidate = (SMALL, LARGE)[number % 2]
+        call = served_call(name, candidate=candidate, cost=COSTS[candidate])
+        said = [label(name, float(number % 5 > 0))] if number % 2 else []
+        yield [*asked, call, *said]
+
+
+def _whole() -> Iterator[Group]:
+    """Conversations of three requests; every fourth is left without a verdict."""
+    for number in range(40):
+        first = f"whole{number}"
+        names = (first, f"{first}-1", f"{first}-2")
+        for place, name in enumerate(names):
+            request = turn(name, SMALL, first) if place else begun(first)
+            group: Group = [
+                replace(request, zoo="whole", policy="adaptive", turn=place + 1, propensity=1.0),
+                served_call(name, candidate=request.chosen, cost=COSTS[request.chosen]),
+            ]
+            if place == 2 and number % 4:
+                group.append(label(first, float(number % 3 > 0), label_id=f"{first}-verdict"))
+            yield group
+
+
+def _at(moment: datetime, group: Group) -> Group:
+    return [_dated(moment, record) for record in group]
+
+
+def _dated(moment: datetime, record: Record) -> Record:
+    match record:
+        case RequestRecord():
+            return replace(record, created_at=moment)
+        case CallRecord():
+            return replace(record, ended_at=moment + timedelta(seconds=2))
+        case LabelRecord() | GradingRecord():
+            return replace(record, created_at=moment + timedelta(seconds=20))
+        case EnergyRecord():
+            return replace(record, measured_at=moment + timedelta(seconds=5))
+    return record
+
+
+def _changes(now: datetime) -> Iterator[Record]:
+    """A model that comes, one whose price changes, and a few lessons."""
+    at = now - SPAN
+    for number, (name, change) in enumerate([(SMALL, Change.PRICED), ("tiny", Change.APPEARED)]):
+        price = {"prompt": 0.0, "completion": 0.005 + number / 1000}
+        yield CandidateRecord(f"event-{name}", "zoo", name, at, change, price)
+    for number in range(12):
+        yield LessonRecord(
+            lesson_id=f"lesson{number}.{number % 3}",
+            batch="lessons",
+            zoo="zoo",
+            created_at=at,
+            candidate=(SMALL, MEDIUM, LARGE)[number % 3],
+            encoder="pair-1",
+            features=pair(number / 6 - 1.0, 0.5),
+            surface=None,
+            surface_version=None,
+            prompt_characters=40 + number,
+            completion_tokens=30.0 + number,
+            value=float(number % 2),
+        )
