@@ -88,7 +88,8 @@ class Script:
             await self.request(zoo)
             await asyncio.sleep(self.random.uniform(1.0, 4.0))
         if minute == MINUTES // 2:
-            change = {"revision": 0, "mode": "canary", "share": 0.8, "reason": "half time"}
+            known = (await self.client.get("/messplus/zoos/careful")).json()["revision"]
+            change = {"revision": known, "mode": "canary", "share": 0.8, "reason": "half time"}
             answer = await self.client.patch("/messplus/zoos/careful", json=change)
             assert answer.status_code == 200, answer.text
         Now.seconds = max(Now.seconds, 1000.0 + 60.0 * (minute + 1))  # every loop turns once, late

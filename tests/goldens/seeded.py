@@ -36,7 +36,7 @@ COSTS = {SMALL: 1.0, MEDIUM: 3.0, LARGE: 5.5}
 KEYS = ("0aa", "1bb", "2cc", "3dd")
 LIMITS = {
     "expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.3,
-    "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, LARGE: 0.1},
+    "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, MEDIUM: 0.2, LARGE: 0.1},
     "budget": 500.0, "spent": 120.0, "allowed": 250.0, "strain": 1.0,
 }  # fmt: skip
 Group = list[Record]
