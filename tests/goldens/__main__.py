@@ -3,6 +3,7 @@
 import logging
 import sys
 from argparse import ArgumentParser
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +27,7 @@ def main() -> int:
         if given.only and kind.__name__ not in given.only:
             continue
         started = still.machine_clock()
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, chdir(folder):
             still.begin()
             found |= (given_now := kind(Path(folder)))
         _write(given_now, DATA if given.write else given.to)

@@ -18,7 +18,6 @@ SECONDS = {"small": 0.4, "medium": 0.9, "large": 2.2}
 MINUTES = 60
 TOPICS = ("the parser", "the cache of the scheduler", "a poem on rain", "3 + 4 * 5", "SELECT 1")
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-TOOL = {"type": "function", "function": {"name": "run", "parameters": {"type": "object"}}}
 ZOOS: dict[str, dict[str, Any]] = {
     "chat": {
         "alpha": 0.75,
@@ -26,7 +25,7 @@ ZOOS: dict[str, dict[str, Any]] = {
         "budget_per_day": 0.05,
         "service_levels": {"gold": {"alpha": 0.9}},
         "labels": {
-            "checks": {"complete": True, "json_schema": True, "reference": True},
+            "checks": {"complete": True},
             "judge": {"model": "critic", "rate": 0.4},
             "implicit": {},
         },
@@ -37,7 +36,10 @@ ZOOS: dict[str, dict[str, Any]] = {
         "mode": "canary",
         "share": 0.5,
         "before": "large",
-        "labels": {"auto": {"share_of_saved": 0.9, "start_allowance": 1.0}},
+        "labels": {
+            "checks": {"complete": True},
+            "auto": {"share_of_saved": 0.9, "start_allowance": 1.0},
+        },
     },
     "quiet": {"alpha": 0.7, "mode": "watch", "before": "litellm", "watch": {"sample": 0.4}},
     "paper": {"alpha": 0.7, "policy": "paper", "V": 10.0, "c": 0.5},
@@ -71,6 +73,14 @@ async def run(folder: Path) -> Any:
 
 
 @dataclass
+class Talk:
+    """A conversation: the number of the request that began it, and its turns so far."""
+
+    begun: int
+    turns: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
 class Script:
     """Those who ask, one after the other."""
 
@@ -78,7 +88,7 @@ class Script:
     client: httpx.AsyncClient
     deployments: list[dict[str, Any]]
     random: Random = field(default_factory=lambda: Random(5))
-    prompts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    prompts: dict[str, Talk] = field(default_factory=dict)
     asked: int = 0
 
     async def play(self, minute: int) -> None:
@@ -98,10 +108,7 @@ class Script:
         """Ask, be served by who is ranked first, end the call, and say something of it."""
         self.asked += 1
         prompt = self._prompt(zoo)
-        arguments = {**call(f"call-{self.asked}", metadata=self._metadata()), "messages": prompt}
-        if self.asked % 9 == 0:
-            arguments["response_format"] = {"type": "json_schema", "json_schema": {
-                "name": "n", "schema": {"type": "object", "required": ["n"]}}}  # fmt: skip
+        arguments = {**call(f"call-{self.asked}", metadata=self._metadata(zoo)), "messages": prompt}
         own = [each for each in self.deployments if each["model_name"] == zoo]
         ranked = await self.plugin.async_filter_deployments(zoo, own, prompt, arguments)
         chosen = min(ranked, key=lambda each: each["litellm_params"].get("order", 0))
@@ -113,22 +120,25 @@ class Script:
             return
         await self._answered(zoo, prompt, arguments, chosen, model)
 
-    def _metadata(self) -> dict[str, Any]:
-        number = self.asked % 4
+    def _metadata(self, zoo: str) -> dict[str, Any]:
+        """Say whose key it is: one key leads a conversation, and that of every fourth is gold."""
+        number = self.prompts[zoo].begun % 4
         found = {"user_api_key_hash": f"key-{number}", "user_api_key_alias": f"team {number}"}
-        level = {"service_level": "gold"} if number == 3 else {}
-        return {**found, "user_api_key_metadata": {"messplus": level} if level else {}}
+        level = {"messplus_service_level": "gold"} if number == 3 else {}
+        return {**found, "user_api_key_metadata": level}
 
     def _prompt(self, zoo: str) -> list[dict[str, Any]]:
         """Go on with the zoo's conversation three times in four, else begin another."""
-        prompt = self.prompts.get(zoo, [])
-        if len(prompt) > 6 or self.random.random() < 0.25:
-            prompt = []
-        topic = self.random.choice(TOPICS)
-        content: Any = f"Please explain {topic}, in {self.asked} words."
+        talk = self.prompts.setdefault(zoo, Talk(self.asked))
+        if len(talk.turns) > 6 or self.random.random() < 0.25:
+            talk = self.prompts[zoo] = Talk(self.asked)
+        if talk.turns and (calls := talk.turns[-1].get("tool_calls")):
+            result = {"role": "tool", "tool_call_id": calls[0]["id"], "content": "done"}
+            return [*talk.turns, result]
+        content: Any = f"Please explain {self.random.choice(TOPICS)}, in {self.asked} words."
         if self.asked % 13 == 0:
             content = [{"type": "text", "text": content}, IMAGE]
-        return [*prompt, {"role": "user", "content": content}]
+        return [*talk.turns, {"role": "user", "content": content}]
 
     async def _answered(
         self,
@@ -139,7 +149,12 @@ class Script:
         model: str,
     ) -> None:
         good = self.random.random() < {"small": 0.5, "medium": 0.75, "large": 0.95}[model]
-        message = {"role": "assistant", "content": "a good answer" if good else "a bad answer"}
+        message: dict[str, Any] = {"role": "assistant"}
+        message["content"] = "a good answer" if good else "a bad answer"
+        if self.asked % 3 == 0:
+            function = {"name": "run", "arguments": f"step {self.asked}"}
+            asked = {"id": f"c-{self.asked}", "type": "function", "function": function}
+            message["tool_calls"] = [asked]
         cut = "length" if self.asked % 19 == 0 else "stop"
         used = {"prompt_tokens": 300 + self.asked, "completion_tokens": 40 + self.asked % 60}
         answer = {
@@ -160,7 +175,7 @@ class Script:
             **used,
         )
         await self.plugin.async_log_success_event(event, answer, None, None)
-        self.prompts[zoo] = [*prompt, message]
+        self.prompts[zoo].turns = [*prompt, message]
         if self.random.random() < 0.5:
             await asyncio.sleep(2.0)
             said = {"satisfied": good, **({"comment": "thanks"} if self.asked % 5 == 0 else {})}

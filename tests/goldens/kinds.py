@@ -23,7 +23,7 @@ from litellm_messplus.store.database import create_engine, migrate
 from tests.goldens import hour, still
 from tests.goldens.plain import as_json, as_text, digest, rows
 from tests.goldens.seeded import seeded
-from tests.goldens.served import deployment, served, url
+from tests.goldens.served import deployment, served, url, write_config
 from tests.support.builders import LARGE, MEDIUM, POLICIES, SMALL, build_zoo
 from tests.support.folding import fold_all
 
@@ -93,7 +93,7 @@ def command(folder: Path, *arguments: str) -> str:
 
 def of_log(folder: Path, name: str, *arguments: str) -> str:
     """Run a command that reads the seeded log."""
-    return command(folder, name, *arguments, "--database", str(folder / "messplus.db"))
+    return command(folder, name, *arguments, "--database", "messplus.db")
 
 
 # What needs no log.
@@ -204,7 +204,7 @@ async def _routes(folder: Path) -> Texts:
         "page_series_watched": (f"{page}/series", {"zoo": "quiet", "service_level":
                                                    "default:before", "days": 2}),
         "page_requests": (f"{page}/requests", PROMISE),
-        "page_requests_small": (f"{page}/requests", {**PROMISE, "model": SMALL, "before": 700}),
+        "page_requests_small": (f"{page}/requests", {**PROMISE, "model": SMALL, "before": 2500}),
         "page_requests_explored": (f"{page}/requests", {**PROMISE, "exploration": True}),
         **{f"page_zoo_{zoo}": (f"{page}/zoos/{zoo}", {}) for zoo in CONFIGURED},
         "zoos": ("/messplus/zoos", {}),
@@ -228,13 +228,14 @@ async def _got(client: httpx.AsyncClient, path: str, given: dict[str, Any]) -> A
 
 
 def _commands_of_log(folder: Path) -> Texts:
+    configured = write_config(folder, config(folder))
     texts: dict[str, Callable[[], str]] = {
         "status": lambda: of_log(folder, "status"),
         "status_full": lambda: of_log(folder, "status", "--full", "--window", "100"),
         "status_learned": lambda: of_log(folder, "status", "--learned"),
         "requests": lambda: of_log(folder, "requests", "--last", "60"),
         "requests_unsatisfied": lambda: of_log(folder, "requests", "--unsatisfied"),
-        "verify": lambda: of_log(folder, "verify"),
+        "verify": lambda: of_log(folder, "verify", "--config", str(configured)),
         "datasette": lambda: of_log(folder, "datasette-metadata"),
     }
     for zoo in CONFIGURED:

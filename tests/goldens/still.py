@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import Any
 
 import aiosqlite.core
+import anyio.to_thread
 
 BEGIN = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 BUSY_SECONDS = 0.01
@@ -62,6 +63,7 @@ class Now:
 def begin(at: datetime = BEGIN) -> None:
     """Set all clocks and draws back to the start."""
     Now.seconds, Now.started, Now.bytes = 1000.0, at, random.Random(0)
+    random.seed(0)
     for tails in (getattr(module, "_tails", None) for module in list(sys.modules.values())):
         if isinstance(tails, list):
             tails.clear()
@@ -167,6 +169,11 @@ class _NoThread:
     def start(self) -> None: ...
 
 
+async def _at_once(func: Callable[..., Any], *args: Any, **_: Any) -> Any:
+    """Run what FastAPI would run in a thread."""
+    return func(*args)
+
+
 def install() -> None:
     """Take over clocks, event loops, threads of SQLite and randomness, then import the package."""
     os.environ.update(ENVIRONMENT)
@@ -177,6 +184,7 @@ def install() -> None:
     asyncio.set_event_loop_policy(_Policy())
     aiosqlite.core.SimpleQueue = _Inline  # type: ignore[assignment, misc]
     aiosqlite.core.Thread = _NoThread  # type: ignore[assignment, misc]
+    anyio.to_thread.run_sync = _at_once  # type: ignore[assignment]
     package = import_module("litellm_messplus")
     for found in pkgutil.walk_packages(package.__path__, "litellm_messplus."):
         if not found.name.startswith(LEFT):
