@@ -14,6 +14,7 @@ OTHERS = {
     "docs": "pages, held to the code",
     "examples": "what a checkout serves and asks",
     "end_to_end": "a real proxy process",
+    "goldens": "what all surfaces say and write, byte for byte",
     "faults": "a real proxy while something breaks",
     "postgres": "a real Postgres",
     "vllm": "real vLLM servers",

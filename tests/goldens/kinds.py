@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import click
 import httpx
 import typer
 from typer.testing import CliRunner
@@ -123,7 +122,7 @@ def helps(folder: Path) -> Texts:
     return {"help.txt": "\n".join(found)}
 
 
-def _commands(group: click.Command, before: str = "") -> Iterator[str]:
+def _commands(group: Any, before: str = "") -> Iterator[str]:
     for name, each in sorted(getattr(group, "commands", {}).items()):
         yield f"{before}{name}"
         yield from _commands(each, f"{before}{name} ")
@@ -137,8 +136,18 @@ def replays(folder: Path) -> Texts:
         path.write_text(_recording(name, noise, count), newline="")
         found[f"recordings/{name}.csv"] = path.read_text()
         for policy in POLICIES if name != WATCHED else ():
-            given = ("--alpha", "0.7", "--policy", policy, "--seeds", "3", "--json", "--V", "0.01")
-            report = command(folder, "replay", str(path), *given)
+            options: tuple[str, ...] = (
+                "--alpha",
+                "0.7",
+                "--policy",
+                policy,
+                "--seeds",
+                "3",
+                "--json",
+                "--V",
+                "0.01",
+            )
+            report = command(folder, "replay", str(path), *options)
             found[f"replay_{name}_{policy}.json"] = _parsed(report.splitlines()[-1])
     given = ("--alpha", "0.7", "--seeds", "1", "--watch", "350", "--json")
     report = command(folder, "replay", str(folder / f"{WATCHED}.csv"), *given)
@@ -229,30 +238,27 @@ async def _got(client: httpx.AsyncClient, path: str, given: dict[str, Any]) -> A
 
 def _commands_of_log(folder: Path) -> Texts:
     configured = write_config(folder, config(folder))
-    texts: dict[str, Callable[[], str]] = {
-        "status": lambda: of_log(folder, "status"),
-        "status_full": lambda: of_log(folder, "status", "--full", "--window", "100"),
-        "status_learned": lambda: of_log(folder, "status", "--learned"),
-        "requests": lambda: of_log(folder, "requests", "--last", "60"),
-        "requests_unsatisfied": lambda: of_log(folder, "requests", "--unsatisfied"),
-        "verify": lambda: of_log(folder, "verify", "--config", str(configured)),
-        "datasette": lambda: of_log(folder, "datasette-metadata"),
+    texts: dict[str, tuple[str, ...]] = {
+        "status": ("status",),
+        "status_full": ("status", "--full", "--window", "100"),
+        "status_learned": ("status", "--learned"),
+        "requests": ("requests", "--last", "60"),
+        "requests_unsatisfied": ("requests", "--unsatisfied"),
+        "verify": ("verify", "--config", str(configured)),
+        "datasette": ("datasette-metadata",),
+        **{f"certificate_{zoo}": ("certificate", zoo) for zoo in CONFIGURED},
+        "certificate_trusting": ("certificate", "zoo", "--trust-judge", "--wait", "2",
+                                 "--level", "0.9"),
+        **{f"explain_{name}": ("explain", name) for name in EXPLAINED},
+    }  # fmt: skip
+    plain: dict[str, tuple[str, ...]] = {
+        "status": ("status", "--json"),
+        "requests": ("requests", "--json", "--last", "10"),
+        "certificate": ("certificate", "zoo", "--json"),
+        **{f"explain_{name}": ("explain", name, "--json") for name in EXPLAINED[:3]},
     }
-    for zoo in CONFIGURED:
-        texts[f"certificate_{zoo}"] = lambda zoo=zoo: of_log(folder, "certificate", zoo)
-    texts["certificate_trusting"] = lambda: of_log(
-        folder, "certificate", "zoo", "--trust-judge", "--wait", "2", "--level", "0.9"
-    )
-    for name in EXPLAINED:
-        texts[f"explain_{name}"] = lambda name=name: of_log(folder, "explain", name)
-    plain = {
-        "status": of_log(folder, "status", "--json"),
-        "requests": of_log(folder, "requests", "--json", "--last", "10"),
-        "certificate": of_log(folder, "certificate", "zoo", "--json"),
-        **{f"explain_{name}": of_log(folder, "explain", name, "--json") for name in EXPLAINED[:3]},
-    }
-    return {f"commands/{name}.txt": text() for name, text in texts.items()} | {
-        f"commands/{name}.json": _parsed(text) for name, text in plain.items()
+    return {f"commands/{name}.txt": of_log(folder, *given) for name, given in texts.items()} | {
+        f"commands/{name}.json": _parsed(of_log(folder, *given)) for name, given in plain.items()
     }
 
 

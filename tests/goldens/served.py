@@ -68,7 +68,7 @@ class Router(litellm.Router):  # type: ignore[misc]
 async def served(config: dict[str, Any]) -> AsyncIterator[tuple[MessplusPlugin, httpx.AsyncClient]]:
     """Start the plugin with that configuration, and open a client of its routes."""
     proxy_server.llm_router = Router(model_list=config["model_list"])
-    authentication.authenticate = _administrator
+    vars(authentication)["authenticate"] = _administrator
     # The routes join an application of their own: LiteLLM's has hundreds of others.
     app, proxy_server.app = proxy_server.app, FastAPI(title="litellm", version="VERSION")
     stop = proxy_server.proxy_shutdown_event

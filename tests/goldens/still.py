@@ -155,10 +155,15 @@ class _Inline:
         else:
             if isinstance(result, sqlite3.Connection):
                 self._connection = result
+                result.create_function("current_timestamp", 0, _sqlite_now)
             if result is aiosqlite.core._STOP_RUNNING_SENTINEL:
                 self._connection = None
             if not future.done():
                 future.set_result(result)
+
+
+def _sqlite_now() -> str:
+    return f"{Now.date():%Y-%m-%d %H:%M:%S}"
 
 
 class _NoThread:
@@ -182,8 +187,7 @@ def install() -> None:
     os.urandom = lambda size: Now.bytes.randbytes(size) if Now.started else _machine_urandom(size)
     random._urandom = os.urandom  # type: ignore[attr-defined]
     asyncio.set_event_loop_policy(_Policy())
-    aiosqlite.core.SimpleQueue = _Inline  # type: ignore[assignment, misc]
-    aiosqlite.core.Thread = _NoThread  # type: ignore[assignment, misc]
+    vars(aiosqlite.core).update(SimpleQueue=_Inline, Thread=_NoThread)
     anyio.to_thread.run_sync = _at_once  # type: ignore[assignment]
     package = import_module("litellm_messplus")
     for found in pkgutil.walk_packages(package.__path__, "litellm_messplus."):
