@@ -26,7 +26,7 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.vocabulary import Change, LabelKind
 from tests.support import summing
-from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call
+from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call, with_columns
 from tests.support.whole_conversations import begun, turn
 
 COUNT = 200
@@ -78,7 +78,7 @@ def _asked(request: RequestRecord, group: Group, number: int) -> RequestRecord:
     calls = [each for each in group if isinstance(each, CallRecord) and each.role == "served"]
     random, key = Random(number), KEYS[number % 7 % 4]
     is_named = number % 3 > 0
-    return replace(
+    return with_columns(
         request,
         chosen=calls[0].candidate or LARGE,
         policy="adaptive",
@@ -104,27 +104,27 @@ def _asked(request: RequestRecord, group: Group, number: int) -> RequestRecord:
 
 def _routed(request: RequestRecord, number: int) -> RequestRecord:
     """Hold the second and third of three requests of the same level, as a conversation."""
-    request = replace(request, limits=None if request.limits is None else LIMITS)
+    request = with_columns(request, limits=None if request.limits is None else LIMITS)
     if number % 8 > 2:
         return request
     first, held = f"zoo{number - number % 8 + 1}", ("tool_loop", "warm")[number % 2]
     known: dict[str, Any] = {"conversation": first, "line": first, "prefix": f"{number:032x}"}
     if number % 8 == 0:
-        return replace(request, turn=1, **known)
-    return replace(request, turn=1 + number % 8, reason=Reason.HELD, hold=held, **known)
+        return with_columns(request, turn=1, **known)
+    return with_columns(request, turn=1 + number % 8, reason=Reason.HELD, hold=held, **known)
 
 
 def _canary(request: RequestRecord, number: int) -> RequestRecord:
     """Route a third, and serve the others as before."""
     draw = round(Random(number).random(), 6)
     if draw < 0.33:
-        return replace(request, conversation_draw=draw)
+        return with_columns(request, conversation_draw=draw)
     return _before(request, LARGE, number, draw)
 
 
 def _before(request: RequestRecord, chosen: str, number: int, draw: float) -> RequestRecord:
     decided = number % 9 > 0
-    return replace(
+    return with_columns(
         request,
         arm=Arm.BEFORE,
         service_level=f"{request.service_level}:before",
@@ -156,8 +156,8 @@ def _ties(request_id: str, number: int) -> Iterator[Record]:
 def _watched() -> Iterator[Group]:
     for number in range(60):
         name = f"quiet{number}"
-        request = replace(begun(name), zoo="quiet", policy="adaptive", turn=None)
-        plain = replace(request, conversation=None, line=None, is_exploration=False)
+        request = with_columns(begun(name), zoo="quiet", policy="adaptive", turn=None)
+        plain = with_columns(request, conversation=None, line=None, is_exploration=False)
         group = [_asked(plain, [served_call(name, candidate=SMALL)], number)]
         asked = [_before(group[0], "litellm", number, 0.5)]
         candidate = (SMALL, LARGE)[number % 2]
@@ -174,7 +174,9 @@ def _whole() -> Iterator[Group]:
         for place, name in enumerate(names):
             request = turn(name, SMALL, first) if place else begun(first)
             group: Group = [
-                replace(request, zoo="whole", policy="adaptive", turn=place + 1, propensity=1.0),
+                with_columns(
+                    request, zoo="whole", policy="adaptive", turn=place + 1, propensity=1.0
+                ),
                 served_call(name, candidate=request.chosen, cost=COSTS[request.chosen]),
             ]
             if place == 2 and number % 4:

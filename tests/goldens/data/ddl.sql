@@ -1,5 +1,7 @@
 -- index ix_call_energy_request_id
 CREATE INDEX ix_call_energy_request_id ON call_energy (request_id)
+-- index ix_calls_failure
+CREATE INDEX ix_calls_failure ON calls (failure, position) WHERE failure IS NOT NULL
 -- index ix_calls_request_id
 CREATE INDEX ix_calls_request_id ON calls (request_id)
 -- index ix_calls_response_id
@@ -28,6 +30,8 @@ CREATE UNIQUE INDEX ix_requests_level_t ON requests (zoo, service_level, t)
 CREATE INDEX ix_requests_litellm_call_id ON requests (litellm_call_id)
 -- index ix_requests_session
 CREATE INDEX ix_requests_session ON requests (session, position) WHERE session IS NOT NULL
+-- index ix_verdicts_request_id
+CREATE INDEX ix_verdicts_request_id ON verdicts (request_id)
 -- index sqlite_autoindex_alembic_version_1
 None
 -- index sqlite_autoindex_call_energy_1
@@ -70,6 +74,10 @@ None
 None
 -- index sqlite_autoindex_log_base_1
 None
+-- index sqlite_autoindex_outcomes_1
+None
+-- index sqlite_autoindex_outcomes_2
+None
 -- index sqlite_autoindex_page_sign_ins_1
 None
 -- index sqlite_autoindex_request_sums_1
@@ -81,6 +89,10 @@ None
 -- index sqlite_autoindex_schema_history_1
 None
 -- index sqlite_autoindex_snapshots_1
+None
+-- index sqlite_autoindex_verdicts_1
+None
+-- index sqlite_autoindex_verdicts_2
 None
 -- index sqlite_autoindex_worker_counters_1
 None
@@ -116,7 +128,6 @@ CREATE TABLE call_sums (
 	calls_without_cost INTEGER NOT NULL, 
 	prompt_tokens BIGINT, 
 	completion_tokens BIGINT, 
-	unstated INTEGER NOT NULL, 
 	own INTEGER NOT NULL, 
 	priced INTEGER NOT NULL, 
 	priced_cost FLOAT NOT NULL, 
@@ -149,6 +160,7 @@ CREATE TABLE calls (
 	error TEXT, 
 	answer TEXT, 
 	written_tokens INTEGER, 
+	failure VARCHAR(16), 
 	PRIMARY KEY (call_id), 
 	UNIQUE (position)
 )
@@ -223,14 +235,38 @@ CREATE TABLE hourly_request_sums (
 	hour INTEGER NOT NULL, 
 	alpha FLOAT NOT NULL, 
 	requests INTEGER NOT NULL, 
-	answered INTEGER NOT NULL, 
+	counted INTEGER NOT NULL, 
+	alphas FLOAT NOT NULL, 
+	succeeded INTEGER NOT NULL, 
+	failed INTEGER NOT NULL, 
+	failed_upstream INTEGER NOT NULL, 
+	failed_no_deployment INTEGER NOT NULL, 
+	failed_deadline INTEGER NOT NULL, 
+	failed_client_gone INTEGER NOT NULL, 
+	failed_refused INTEGER NOT NULL, 
+	labelled INTEGER NOT NULL, 
+	judged INTEGER NOT NULL, 
 	weight FLOAT NOT NULL, 
 	weight_squared FLOAT NOT NULL, 
 	weighted_satisfaction FLOAT NOT NULL, 
+	weighted_alpha FLOAT NOT NULL, 
 	cost FLOAT NOT NULL, 
+	priced INTEGER NOT NULL, 
+	priced_cost FLOAT NOT NULL, 
+	explorations INTEGER NOT NULL, 
+	exploration_cost FLOAT NOT NULL, 
 	compared INTEGER NOT NULL, 
 	compared_cost FLOAT NOT NULL, 
 	compared_cost_largest FLOAT NOT NULL, 
+	compared_exploration_cost FLOAT NOT NULL, 
+	unstated INTEGER NOT NULL, 
+	timed INTEGER NOT NULL, 
+	late INTEGER NOT NULL, 
+	predicting_seconds FLOAT NOT NULL, 
+	deciding_seconds FLOAT NOT NULL, 
+	call_seconds FLOAT NOT NULL, 
+	metered INTEGER NOT NULL, 
+	joules FLOAT NOT NULL, 
 	queue FLOAT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
@@ -306,6 +342,40 @@ CREATE TABLE log_head (
 	start INTEGER DEFAULT '0' NOT NULL, 
 	PRIMARY KEY (id)
 )
+-- table outcomes
+CREATE TABLE outcomes (
+	request_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	day DATE NOT NULL, 
+	hour INTEGER NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	alpha FLOAT NOT NULL, 
+	arm VARCHAR(16) NOT NULL, 
+	counts BOOLEAN NOT NULL, 
+	is_exploration BOOLEAN NOT NULL, 
+	queue FLOAT NOT NULL, 
+	encode_seconds FLOAT, 
+	deciding_seconds FLOAT NOT NULL, 
+	encode_joules FLOAT, 
+	exploration_cost FLOAT NOT NULL, 
+	cost FLOAT NOT NULL, 
+	unstated INTEGER NOT NULL, 
+	served VARCHAR(255), 
+	status VARCHAR(16), 
+	failure VARCHAR(16), 
+	is_cache_hit BOOLEAN, 
+	seconds FLOAT, 
+	served_cost FLOAT, 
+	cost_largest FLOAT, 
+	is_measured BOOLEAN NOT NULL, 
+	is_labelled BOOLEAN NOT NULL, 
+	satisfaction FLOAT, 
+	satisfaction_weight FLOAT, 
+	satisfaction_kind VARCHAR(16), 
+	PRIMARY KEY (request_id), 
+	UNIQUE (position)
+)
 -- table page_sign_ins
 CREATE TABLE page_sign_ins (
 	token_hash VARCHAR(64) NOT NULL, 
@@ -321,11 +391,20 @@ CREATE TABLE request_sums (
 	alpha FLOAT NOT NULL, 
 	requests INTEGER NOT NULL, 
 	counted INTEGER NOT NULL, 
+	alphas FLOAT NOT NULL, 
+	succeeded INTEGER NOT NULL, 
+	failed INTEGER NOT NULL, 
+	failed_upstream INTEGER NOT NULL, 
+	failed_no_deployment INTEGER NOT NULL, 
+	failed_deadline INTEGER NOT NULL, 
+	failed_client_gone INTEGER NOT NULL, 
+	failed_refused INTEGER NOT NULL, 
 	labelled INTEGER NOT NULL, 
-	answered INTEGER NOT NULL, 
+	judged INTEGER NOT NULL, 
 	weight FLOAT NOT NULL, 
 	weight_squared FLOAT NOT NULL, 
 	weighted_satisfaction FLOAT NOT NULL, 
+	weighted_alpha FLOAT NOT NULL, 
 	cost FLOAT NOT NULL, 
 	priced INTEGER NOT NULL, 
 	priced_cost FLOAT NOT NULL, 
@@ -334,6 +413,8 @@ CREATE TABLE request_sums (
 	compared INTEGER NOT NULL, 
 	compared_cost FLOAT NOT NULL, 
 	compared_cost_largest FLOAT NOT NULL, 
+	compared_exploration_cost FLOAT NOT NULL, 
+	unstated INTEGER NOT NULL, 
 	timed INTEGER NOT NULL, 
 	late INTEGER NOT NULL, 
 	predicting_seconds FLOAT NOT NULL, 
@@ -341,6 +422,7 @@ CREATE TABLE request_sums (
 	call_seconds FLOAT NOT NULL, 
 	metered INTEGER NOT NULL, 
 	joules FLOAT NOT NULL, 
+	queue FLOAT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, alpha)
 )
 -- table requests
@@ -424,6 +506,21 @@ CREATE TABLE snapshots (
 	settings JSON, 
 	PRIMARY KEY (zoo, position)
 )
+-- table verdicts
+CREATE TABLE verdicts (
+	call_id VARCHAR(80) NOT NULL, 
+	label_id VARCHAR(64) NOT NULL, 
+	request_id VARCHAR(64) NOT NULL, 
+	position INTEGER NOT NULL, 
+	created_at DATETIME NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	source VARCHAR(64) NOT NULL, 
+	value FLOAT NOT NULL, 
+	weight FLOAT NOT NULL, 
+	probability FLOAT, 
+	PRIMARY KEY (call_id), 
+	UNIQUE (position)
+)
 -- table worker_counters
 CREATE TABLE worker_counters (
 	worker VARCHAR(64) NOT NULL, 
@@ -482,7 +579,7 @@ CREATE VIEW conversations AS
                 MAX(CASE WHEN outcomes.satisfaction IS NOT NULL THEN requests.position END)
                     OVER (PARTITION BY requests.conversation) AS judged_last
             FROM requests
-            JOIN request_outcomes AS outcomes ON outcomes.request_id = requests.request_id
+            JOIN outcomes ON outcomes.request_id = requests.request_id
             WHERE requests.conversation IS NOT NULL
         )
         SELECT
@@ -515,7 +612,7 @@ CREATE VIEW daily_service_levels AS
             service_level,
             MAX(alpha) AS alpha,
             SUM(requests) AS requests,
-            SUM(answered) AS answered,
+            SUM(judged) AS answered,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(cost) / SUM(requests) AS cost_per_request
@@ -561,306 +658,19 @@ CREATE VIEW forecasts AS
 CREATE VIEW gradings_per_day AS 
         SELECT day, zoo, judge, gradings, graded, answers, cost, gradings_without_cost
         FROM grading_sums
--- view logged_call_sums
-CREATE VIEW logged_call_sums AS 
-        SELECT
-            date(requests.created_at) AS day,
-            requests.zoo,
-            requests.service_level,
-            COALESCE(calls.candidate, '') AS candidate,
-            COALESCE(calls.model, '') AS model,
-            calls.role,
-            COUNT(*) AS calls,
-            SUM(CASE WHEN calls.status = 'failure' THEN 1 ELSE 0 END) AS failures,
-            SUM(COALESCE(energy.cost, calls.cost)) AS cost,
-            SUM(CASE WHEN COALESCE(energy.cost, calls.cost) IS NULL THEN 1 ELSE 0 END)
-                AS calls_without_cost,
-            SUM(calls.prompt_tokens) AS prompt_tokens,
-            SUM(calls.completion_tokens) AS completion_tokens,
-            SUM(CASE WHEN calls.status = 'success' AND calls.cost IS NULL THEN 1 ELSE 0 END)
-                AS unstated,
-            SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN 1 ELSE 0 END) AS own,
-            COUNT(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN COALESCE(energy.cost, calls.cost) END) AS priced,
-            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN COALESCE(energy.cost, calls.cost) END), 0)
-                AS priced_cost,
-            COUNT(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN verdict.value END) AS judged,
-            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) END), 0) AS weight,
-            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) * (verdict.weight / COALESCE(verdict.probability, 1.0)) END), 0)
-                AS weight_squared,
-            COALESCE(SUM(CASE WHEN calls.status = 'success' AND calls.candidate IS NOT NULL AND NOT calls.is_cache_hit THEN (verdict.weight / COALESCE(verdict.probability, 1.0)) * verdict.value END), 0)
-                AS weighted_satisfaction
-        FROM calls
-        JOIN requests ON requests.request_id = calls.request_id
-        LEFT JOIN call_energy AS energy ON energy.call_id = calls.call_id
-        LEFT JOIN labels AS verdict
-            ON verdict.call_id = calls.call_id
-            AND verdict.weight > 0
-AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
-    ),
-    CASE verdict.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS newer
-    WHERE newer.call_id = verdict.call_id
-        AND newer.source = verdict.source
-        AND newer.position > verdict.position
-        AND newer.weight > 0
-)
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS other
-    WHERE other.call_id = verdict.call_id
-        AND other.source <> verdict.source
-        AND other.weight > 0
-        AND NOT EXISTS (
-            SELECT 1
-            FROM labels AS newer
-            WHERE newer.call_id = other.call_id
-                AND newer.source = other.source
-                AND newer.position > other.position
-                AND newer.weight > 0
-        )
-        AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-        AND (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), other.value, other.position)
-            < (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
-    ),
-    CASE verdict.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), verdict.value, verdict.position)
-)
-        GROUP BY date(requests.created_at), requests.zoo, requests.service_level, COALESCE(calls.candidate, ''),
-            COALESCE(calls.model, ''), calls.role
--- view logged_grading_sums
-CREATE VIEW logged_grading_sums AS 
-        SELECT
-            date(gradings.created_at) AS day,
-            requests.zoo,
-            gradings.judge,
-            COUNT(*) AS gradings,
-            SUM(CASE WHEN gradings.status = 'graded' THEN 1 ELSE 0 END) AS graded,
-            SUM(gradings.answers) AS answers,
-            SUM(gradings.cost) AS cost,
-            SUM(CASE WHEN gradings.cost IS NULL THEN 1 ELSE 0 END) AS gradings_without_cost,
-            MAX(CASE WHEN gradings.status = 'graded' THEN gradings.position END) AS newest_graded
-        FROM gradings
-        JOIN requests ON requests.request_id = gradings.request_id
-        GROUP BY date(gradings.created_at), requests.zoo, gradings.judge
--- view logged_hourly_call_sums
-CREATE VIEW logged_hourly_call_sums AS 
-        SELECT
-            date(requests.created_at) AS day,
-            requests.zoo,
-            requests.service_level,
-            CAST(strftime('%H', requests.created_at) AS INTEGER) AS hour,
-            COALESCE(calls.candidate, '') AS candidate,
-            calls.role,
-            COUNT(*) AS calls,
-            SUM(CASE WHEN calls.status = 'failure' THEN 1 ELSE 0 END) AS failures
-        FROM calls
-        JOIN requests ON requests.request_id = calls.request_id
-        GROUP BY date(requests.created_at), requests.zoo, requests.service_level, CAST(strftime('%H', requests.created_at) AS INTEGER),
-            COALESCE(calls.candidate, ''), calls.role
--- view logged_hourly_request_sums
-CREATE VIEW logged_hourly_request_sums AS 
-        SELECT
-            outcomes.day,
-            outcomes.zoo,
-            outcomes.service_level,
-            CAST(strftime('%H', requests.created_at) AS INTEGER) AS hour,
-            outcomes.alpha,
-            COUNT(*) AS requests,
-            COUNT(outcomes.satisfaction) AS answered,
-            COALESCE(SUM(outcomes.satisfaction_weight), 0) AS weight,
-            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction_weight), 0)
-                AS weight_squared,
-            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction), 0)
-                AS weighted_satisfaction,
-            SUM(outcomes.cost) AS cost,
-            SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN 1 ELSE 0 END) AS compared,
-            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost END), 0) AS compared_cost,
-            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0)
-                AS compared_cost_largest,
-            SUM(requests.queue) AS queue
-        FROM request_outcomes AS outcomes
-        JOIN requests ON requests.request_id = outcomes.request_id
-        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, CAST(strftime('%H', requests.created_at) AS INTEGER), outcomes.alpha
--- view logged_label_sums
-CREATE VIEW logged_label_sums AS 
-        SELECT
-            day,
-            zoo,
-            service_level,
-            kind,
-            source,
-            SUM(CASE WHEN is_newest THEN 1 ELSE 0 END) AS labelled,
-            COALESCE(SUM(CASE WHEN is_newest THEN value END), 0) AS satisfaction,
-            COALESCE(SUM(CASE WHEN is_newest THEN value * value END), 0) AS satisfaction_squared,
-            SUM(CASE WHEN counts THEN 1 ELSE 0 END) AS counting
-        FROM (
-            SELECT
-                date(requests.created_at) AS day,
-                requests.zoo,
-                requests.service_level,
-                labels.kind,
-                labels.source,
-                labels.value,
-                NOT EXISTS (
-                    SELECT 1
-                    FROM labels AS newer
-                    WHERE newer.call_id = labels.call_id
-                        AND newer.source = labels.source
-                        AND newer.position > labels.position
-                ) AS is_newest,
-                labels.weight > 0
-AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
-    ),
-    CASE labels.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS newer
-    WHERE newer.call_id = labels.call_id
-        AND newer.source = labels.source
-        AND newer.position > labels.position
-        AND newer.weight > 0
-)
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS other
-    WHERE other.call_id = labels.call_id
-        AND other.source <> labels.source
-        AND other.weight > 0
-        AND NOT EXISTS (
-            SELECT 1
-            FROM labels AS newer
-            WHERE newer.call_id = other.call_id
-                AND newer.source = other.source
-                AND newer.position > other.position
-                AND newer.weight > 0
-        )
-        AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-        AND (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), other.value, other.position)
-            < (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
-    ),
-    CASE labels.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), labels.value, labels.position)
-) AS counts
-            FROM labels
-            JOIN requests ON requests.request_id = labels.request_id
-            WHERE labels.call_id = labels.request_id || '.0'
-        ) AS said
-        WHERE is_newest OR counts
-        GROUP BY day, zoo, service_level, kind, source
--- view logged_request_sums
-CREATE VIEW logged_request_sums AS 
-        SELECT
-            outcomes.day,
-            outcomes.zoo,
-            outcomes.service_level,
-            outcomes.alpha,
-            COUNT(*) AS requests,
-            SUM(CASE WHEN outcomes.counted_with IS NULL THEN 1 ELSE 0 END) AS counted,
-            SUM(CASE WHEN EXISTS (
-                SELECT 1 FROM labels WHERE labels.call_id = outcomes.request_id || '.0'
-            ) THEN 1 ELSE 0 END) AS labelled,
-            COUNT(outcomes.satisfaction) AS answered,
-            COALESCE(SUM(outcomes.satisfaction_weight), 0) AS weight,
-            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction_weight), 0)
-                AS weight_squared,
-            COALESCE(SUM(outcomes.satisfaction_weight * outcomes.satisfaction), 0)
-                AS weighted_satisfaction,
-            SUM(outcomes.cost) AS cost,
-            COUNT(outcomes.served_cost) AS priced,
-            COALESCE(SUM(CASE WHEN outcomes.served_cost IS NOT NULL THEN outcomes.cost END), 0)
-                AS priced_cost,
-            SUM(CASE WHEN outcomes.is_exploration THEN 1 ELSE 0 END) AS explorations,
-            SUM(outcomes.exploration_cost) AS exploration_cost,
-            SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN 1 ELSE 0 END) AS compared,
-            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost END), 0) AS compared_cost,
-            COALESCE(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0)
-                AS compared_cost_largest,
-            COUNT(served.seconds) AS timed,
-            SUM(CASE WHEN served.seconds IS NOT NULL AND requests.encode_seconds IS NULL
-                THEN 1 ELSE 0 END) AS late,
-            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_seconds END), 0)
-                AS predicting_seconds,
-            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL
-                THEN requests.decision_seconds - COALESCE(requests.encode_seconds, 0) END), 0)
-                AS deciding_seconds,
-            COALESCE(SUM(served.seconds), 0) AS call_seconds,
-            COUNT(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_joules END) AS metered,
-            COALESCE(SUM(CASE WHEN served.seconds IS NOT NULL THEN requests.encode_joules END), 0)
-                AS joules
-        FROM request_outcomes AS outcomes
-        JOIN requests ON requests.request_id = outcomes.request_id
-        LEFT JOIN calls AS served
-            ON served.request_id = outcomes.request_id AND served.role = 'served'
-        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, outcomes.alpha
 -- view open_requests
 CREATE VIEW open_requests AS 
-        SELECT request_id, created_at, zoo, service_level, key_hash, served
-        FROM request_outcomes
-        WHERE satisfaction IS NULL AND (status IS NULL OR status = 'success')
+        SELECT
+            outcomes.request_id,
+            requests.created_at,
+            outcomes.zoo,
+            outcomes.service_level,
+            requests.key_hash,
+            outcomes.served
+        FROM outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+        WHERE outcomes.satisfaction IS NULL
+            AND (outcomes.status IS NULL OR outcomes.status = 'success')
 -- view outcomes_per_hour
 CREATE VIEW outcomes_per_hour AS 
         SELECT
@@ -869,7 +679,7 @@ CREATE VIEW outcomes_per_hour AS
             service_level,
             hour,
             SUM(requests) AS requests,
-            SUM(answered) AS answered,
+            SUM(judged) AS answered,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(compared_cost_largest - compared_cost) AS saved,
@@ -891,7 +701,7 @@ CREATE VIEW outcomes_per_key AS
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
         / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM request_outcomes AS outcomes
+FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.key_hash
 -- view outcomes_per_tag
@@ -907,7 +717,7 @@ CREATE VIEW outcomes_per_tag AS
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
         / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM request_outcomes AS outcomes
+FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         CROSS JOIN json_each(requests.tags) AS tags
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, tags.value
@@ -924,126 +734,38 @@ CREATE VIEW outcomes_per_team AS
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
     SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
         / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM request_outcomes AS outcomes
+FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.team_id
 -- view request_outcomes
 CREATE VIEW request_outcomes AS 
         SELECT
-            requests.request_id,
+            outcomes.request_id,
             requests.created_at,
-            date(requests.created_at) AS day,
-            requests.zoo,
-            requests.service_level,
-            requests.alpha,
+            outcomes.day,
+            outcomes.zoo,
+            outcomes.service_level,
+            outcomes.alpha,
+            outcomes.arm,
             requests.key_hash,
             requests.team_id,
-            requests.is_exploration,
+            outcomes.is_exploration,
             requests.chosen,
             requests.counted_with,
-            served.candidate AS served,
-            served.status,
-            verdict.value AS satisfaction,
-            (verdict.weight / COALESCE(verdict.probability, 1.0)) AS satisfaction_weight,
-            verdict.kind AS satisfaction_kind,
-            COALESCE(measured.cost, served.cost) AS served_cost,
-            COALESCE(CASE WHEN requests.is_exploration THEN (
-    SELECT SUM(COALESCE(explored_energy.cost, explored.cost))
-    FROM calls AS explored
-    LEFT JOIN call_energy AS explored_energy
-        ON explored_energy.call_id = explored.call_id
-    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
-) END, 0) AS exploration_cost,
-            COALESCE(COALESCE(measured.cost, served.cost), 0) + COALESCE(CASE WHEN requests.is_exploration THEN (
-    SELECT SUM(COALESCE(explored_energy.cost, explored.cost))
-    FROM calls AS explored
-    LEFT JOIN call_energy AS explored_energy
-        ON explored_energy.call_id = explored.call_id
-    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
-) END, 0) AS cost,
-            CASE
-                WHEN served.is_cache_hit THEN served.cost
-                WHEN served.candidate = requests.largest THEN COALESCE(measured.cost, served.cost)
-                ELSE COALESCE(CASE WHEN requests.is_exploration THEN (
-    SELECT MAX(CASE WHEN explored.candidate = requests.largest THEN COALESCE(explored_energy.cost, explored.cost) END)
-    FROM calls AS explored
-    LEFT JOIN call_energy AS explored_energy
-        ON explored_energy.call_id = explored.call_id
-    WHERE explored.request_id = requests.request_id AND explored.role = 'exploration'
-) END, requests.estimated_cost_largest)
-            END AS cost_largest,
-            measured.call_id IS NOT NULL AS is_measured
-        FROM requests
-        LEFT JOIN calls AS served
-            ON served.request_id = requests.request_id AND served.role = 'served'
-        LEFT JOIN call_energy AS measured
-            ON measured.call_id = served.call_id
-        LEFT JOIN labels AS verdict
-            ON verdict.call_id = requests.request_id || '.0'
-            AND verdict.weight > 0
-AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
-    ),
-    CASE verdict.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS newer
-    WHERE newer.call_id = verdict.call_id
-        AND newer.source = verdict.source
-        AND newer.position > verdict.position
-        AND newer.weight > 0
-)
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS other
-    WHERE other.call_id = verdict.call_id
-        AND other.source <> verdict.source
-        AND other.weight > 0
-        AND NOT EXISTS (
-            SELECT 1
-            FROM labels AS newer
-            WHERE newer.call_id = other.call_id
-                AND newer.source = other.source
-                AND newer.position > other.position
-                AND newer.weight > 0
-        )
-        AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-        AND (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), other.value, other.position)
-            < (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = verdict.kind
-    ),
-    CASE verdict.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), verdict.value, verdict.position)
-)
+            outcomes.served,
+            outcomes.status,
+            outcomes.failure,
+            outcomes.is_cache_hit,
+            outcomes.satisfaction,
+            outcomes.satisfaction_weight,
+            outcomes.satisfaction_kind,
+            outcomes.served_cost,
+            outcomes.exploration_cost,
+            outcomes.cost,
+            outcomes.cost_largest,
+            outcomes.is_measured
+        FROM outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
 -- view savings
 CREATE VIEW savings AS 
         SELECT
@@ -1057,82 +779,3 @@ CREATE VIEW savings AS
         FROM request_sums
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
--- view verdicts
-CREATE VIEW verdicts AS 
-        SELECT
-            labels.label_id,
-            labels.call_id,
-            labels.request_id,
-            labels.created_at,
-            labels.kind,
-            labels.source,
-            labels.value,
-            labels.weight,
-            labels.comment,
-            labels.position
-        , labels.probability FROM labels
-        JOIN requests ON requests.request_id = labels.request_id
-        WHERE labels.weight > 0
-AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
-    ),
-    CASE labels.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS newer
-    WHERE newer.call_id = labels.call_id
-        AND newer.source = labels.source
-        AND newer.position > labels.position
-        AND newer.weight > 0
-)
-AND NOT EXISTS (
-    SELECT 1
-    FROM labels AS other
-    WHERE other.call_id = labels.call_id
-        AND other.source <> labels.source
-        AND other.weight > 0
-        AND NOT EXISTS (
-            SELECT 1
-            FROM labels AS newer
-            WHERE newer.call_id = other.call_id
-                AND newer.source = other.source
-                AND newer.position > other.position
-                AND newer.weight > 0
-        )
-        AND COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-) > 0
-        AND (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = other.kind
-    ),
-    CASE other.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), other.value, other.position)
-            < (COALESCE(
-    (
-        SELECT COALESCE(rule.rank, 0)
-        FROM label_precedence AS rule
-        WHERE rule.zoo = requests.zoo AND rule.kind = labels.kind
-    ),
-    CASE labels.kind
-        WHEN 'feedback' THEN 1 WHEN 'check' THEN 2 WHEN 'judge' THEN 3 ELSE 4
-    END
-), labels.value, labels.position)
-)
