@@ -18,6 +18,7 @@ from litellm_messplus.runtime import version
 
 DIGITS = 12
 _ID = re.compile(r"\b[0-9a-f]{32}\b")
+_LONG = re.compile(rf"(?<![\w.-])-?\d+\.\d{{{DIGITS},}}(e-?\d+)?\b")
 
 
 def as_json(found: Any) -> str:
@@ -28,6 +29,7 @@ def as_json(found: Any) -> str:
 def as_text(found: str, folder: Path) -> str:
     """Take the version and this machine's folders out of a text, and numbers' last digits."""
     plain = found.replace(str(folder), "FOLDER").replace(version(), "VERSION")
+    plain = _LONG.sub(lambda number: f"{float(number[0]):.{DIGITS}g}", plain)
     return "".join(f"{line.rstrip()}\n" for line in plain.splitlines())
 
 

@@ -37,9 +37,15 @@ ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOG": "ERROR",
     "NO_COLOR": "1",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "OPENBLAS_NUM_THREADS": "1",
     "TERM": "dumb",
     "TZ": "UTC",
 }
+"""The last bits of a sum of float32 depend on the processor: every x86 takes the same instructions."""
+KEPT = frozenset({"HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV"})
+"""What else is taken over: no key, address or colour of who records."""
 
 machine_clock = time.process_time
 _machine_urandom = os.urandom
@@ -181,6 +187,9 @@ async def _at_once(func: Callable[..., Any], *args: Any, **_: Any) -> Any:
 
 def install() -> None:
     """Take over clocks, event loops, threads of SQLite and randomness, then import the package."""
+    assert "numpy" not in sys.modules, "it has chosen its instructions already"
+    for name in os.environ.keys() - KEPT:
+        del os.environ[name]
     os.environ.update(ENVIRONMENT)
     time.tzset()
     _clocks()
