@@ -1,7 +1,5 @@
 -- index ix_call_energy_request_id
 CREATE INDEX ix_call_energy_request_id ON call_energy (request_id)
--- index ix_calls_failure
-CREATE INDEX ix_calls_failure ON calls (failure, position) WHERE failure IS NOT NULL
 -- index ix_calls_request_id
 CREATE INDEX ix_calls_request_id ON calls (request_id)
 -- index ix_calls_response_id
@@ -18,6 +16,8 @@ CREATE INDEX ix_labels_created_at ON labels (created_at)
 CREATE INDEX ix_labels_request_id ON labels (request_id)
 -- index ix_lessons_batch
 CREATE INDEX ix_lessons_batch ON lessons (batch)
+-- index ix_outcomes_failure
+CREATE INDEX ix_outcomes_failure ON outcomes (failure, position) WHERE failure IS NOT NULL
 -- index ix_requests_counted_with
 CREATE INDEX ix_requests_counted_with ON requests (counted_with, position) WHERE counted_with IS NOT NULL
 -- index ix_requests_created_at_level_key
@@ -612,10 +612,18 @@ CREATE VIEW daily_service_levels AS
             service_level,
             MAX(alpha) AS alpha,
             SUM(requests) AS requests,
-            SUM(judged) AS answered,
+            SUM(succeeded) AS answered,
+            1.0 * SUM(succeeded) / NULLIF(SUM(succeeded) + SUM(failed), 0) AS answered_share,
+            SUM(failed) AS failed,
+            SUM(failed_upstream) AS failed_upstream,
+            SUM(failed_no_deployment) AS failed_no_deployment,
+            SUM(failed_deadline) AS failed_deadline,
+            SUM(failed_client_gone) AS failed_client_gone,
+            SUM(failed_refused) AS failed_refused,
+            SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(cost) / SUM(requests) AS cost_per_request
+            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
         FROM request_sums
         GROUP BY day, zoo, service_level
 -- view exploration_share
@@ -679,7 +687,9 @@ CREATE VIEW outcomes_per_hour AS
             service_level,
             hour,
             SUM(requests) AS requests,
-            SUM(judged) AS answered,
+            SUM(succeeded) AS answered,
+            SUM(failed) AS failed,
+            SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(compared_cost_largest - compared_cost) AS saved,
@@ -694,7 +704,9 @@ CREATE VIEW outcomes_per_key AS
             requests.key_hash,
             MAX(requests.key_alias) AS key_alias,
                 COUNT(*) AS requests,
-    COUNT(outcomes.satisfaction) AS answered,
+    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
+    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
+    COUNT(outcomes.satisfaction) AS judged,
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
@@ -710,7 +722,9 @@ CREATE VIEW outcomes_per_tag AS
             outcomes.day, outcomes.zoo, outcomes.service_level,
             tags.value AS tag,
                 COUNT(*) AS requests,
-    COUNT(outcomes.satisfaction) AS answered,
+    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
+    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
+    COUNT(outcomes.satisfaction) AS judged,
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
@@ -727,7 +741,9 @@ CREATE VIEW outcomes_per_team AS
             outcomes.day, outcomes.zoo, outcomes.service_level,
             requests.team_id,
                 COUNT(*) AS requests,
-    COUNT(outcomes.satisfaction) AS answered,
+    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
+    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
+    COUNT(outcomes.satisfaction) AS judged,
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
