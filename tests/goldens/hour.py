@@ -7,6 +7,9 @@ from random import Random
 from typing import Any
 
 import httpx
+import litellm
+from fastapi import HTTPException
+from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from tests.goldens.served import deployment, served, url
@@ -15,7 +18,16 @@ from tests.support.in_process import call, log_event
 
 MODELS = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
 SECONDS = {"small": 0.4, "medium": 0.9, "large": 2.2}
-MINUTES = 60
+STEPS, STEP_SECONDS = 36, 100.0
+OUTAGE = range(24, 28)
+ERRORS: list[Exception] = [
+    TimeoutError("no answer"),
+    HTTPException(499, "the client is gone"),
+    litellm.BadRequestError("too long", "small", "openai"),
+    litellm.InternalServerError("broken", "openai", "small"),
+    RouterRateLimitError("chat", 5.0, enable_pre_call_checks=False, cooldown_list=[]),
+]
+"""One of each `Failure`, as LiteLLM raises them."""
 TOPICS = ("the parser", "the cache of the scheduler", "a poem on rain", "3 + 4 * 5", "SELECT 1")
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 ZOOS: dict[str, dict[str, Any]] = {
@@ -30,7 +42,7 @@ ZOOS: dict[str, dict[str, Any]] = {
             "implicit": {},
         },
     },
-    "agents": {"alpha": 0.7, "conversations": {"unit": "conversation"}},
+    "agents": {"alpha": 0.7, "failures": "count", "conversations": {"unit": "conversation"}},
     "careful": {
         "alpha": 0.7,
         "mode": "canary",
@@ -66,8 +78,8 @@ async def run(folder: Path) -> Any:
     given = config(folder)
     async with served(given) as (plugin, client):
         script = Script(plugin, client, given["model_list"])
-        for minute in range(MINUTES):
-            await script.play(minute)
+        for step in range(STEPS):
+            await script.play(step)
         await asyncio.sleep(60.0)
         return (await client.get("/messplus/health")).json()
 
@@ -91,20 +103,21 @@ class Script:
     prompts: dict[str, Talk] = field(default_factory=dict)
     asked: int = 0
 
-    async def play(self, minute: int) -> None:
-        """Play a minute: a request to each of two zoos; at half time a change of the canary."""
+    async def play(self, step: int) -> None:
+        """Play a step: a request to each of two zoos; at half time a change of the canary."""
         zoos = list(ZOOS)
-        for zoo in (zoos[minute % len(zoos)], zoos[minute // 2 % len(zoos)]):
-            await self.request(zoo)
+        for zoo in (zoos[step % len(zoos)], zoos[step // 2 % len(zoos)]):
+            await self.request(zoo, is_out=step in OUTAGE)
             await asyncio.sleep(self.random.uniform(1.0, 4.0))
-        if minute == MINUTES // 2:
+        if step == STEPS // 2:
             known = (await self.client.get("/messplus/zoos/careful")).json()["revision"]
             change = {"revision": known, "mode": "canary", "share": 0.8, "reason": "half time"}
             answer = await self.client.patch("/messplus/zoos/careful", json=change)
             assert answer.status_code == 200, answer.text
-        Now.seconds = max(Now.seconds, 1000.0 + 60.0 * (minute + 1))  # every loop turns once, late
+        over = 1000.0 + STEP_SECONDS * (step + 1)
+        Now.seconds = max(Now.seconds, over)  # every loop turns once, late
 
-    async def request(self, zoo: str) -> None:
+    async def request(self, zoo: str, *, is_out: bool) -> None:
         """Ask, be served by who is ranked first, end the call, and say something of it."""
         self.asked += 1
         prompt = self._prompt(zoo)
@@ -114,8 +127,8 @@ class Script:
         chosen = min(ranked, key=lambda each: each["litellm_params"].get("order", 0))
         model = chosen["model_info"]["messplus"]["candidate"]
         await asyncio.sleep(self.random.uniform(0.5, 1.5) * SECONDS[model])
-        if self.asked % 17 == 0:
-            error = TimeoutError("no answer")
+        if is_out:
+            error = ERRORS[self.asked % len(ERRORS)]
             await self.plugin.async_post_call_failure_hook(arguments, error, None)
             return
         await self._answered(zoo, prompt, arguments, chosen, model)

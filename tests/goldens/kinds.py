@@ -20,7 +20,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.goldens import hour, still
-from tests.goldens.plain import as_json, as_text, digest, rows
+from tests.goldens.plain import as_json, as_text, changes, digest, rows
 from tests.goldens.seeded import seeded
 from tests.goldens.served import deployment, served, url, write_config
 from tests.support.builders import LARGE, MEDIUM, POLICIES, SMALL, build_zoo
@@ -28,27 +28,12 @@ from tests.support.folding import fold_all
 
 Texts = dict[str, str]
 MODELS = ("small", "medium", "large")
-WORDS = [
-    "sum",
-    "prove",
-    "list",
-    "poem",
-    "table",
-    "code",
-    "french",
-    "verb",
-    "tax",
-    "whale",
-    "moon",
-    "recipe",
-    "graph",
-    "sql",
-    "haiku",
-]
-EXPLAINED = ("zoo58", "zoo59", "zoo121", "other150", "other171", "quiet55", "whole31", "zoo3")
+WORDS = ["sum", "list", "poem", "table", "code", "verb", "tax", "whale", "moon", "sql", "haiku"]
+EXPLAINED = ("zoo90", "zoo121", "zoo122", "other171", "quiet55", "whole31", "down3", "zoo3")
 """The last is pruned."""
 RECORDINGS = {"easy": 0.1, "hard": 0.5, "flat": 1.0}
 """By name: how noisy the models are."""
+PROMPTS = 80
 PROMISE = {"zoo": "zoo", "service_level": "default"}
 CONFIGURED: dict[str, Any] = {
     "zoo": {
@@ -62,6 +47,7 @@ CONFIGURED: dict[str, Any] = {
               "service_levels": {"gold": {"alpha": 0.75}}},
     "quiet": {"alpha": 0.6, "mode": "watch", "before": "litellm"},
     "whole": {"alpha": 0.6, "conversations": {"unit": "conversation"}},
+    "down": {"alpha": 0.6, "failures": "count"},
 }  # fmt: skip
 
 
@@ -135,29 +121,19 @@ def replays(folder: Path) -> Texts:
         path.write_text(_recording(name, noise), newline="")
         found[f"recordings/{name}.csv"] = path.read_text()
         for policy in POLICIES:
-            options: tuple[str, ...] = (
-                "--alpha",
-                "0.7",
-                "--policy",
-                policy,
-                "--seeds",
-                "3",
-                "--json",
-                "--V",
-                "0.01",
-            )
+            options = f"--alpha 0.7 --policy {policy} --seeds 3 --json --V 0.01".split()
             report = command(folder, "replay", str(path), *options)
-            found[f"replay_{name}_{policy}.json"] = _parsed(report.splitlines()[-1])
+            found[f"replay_{name}_{policy}.json"] = as_json(_parsed(report.splitlines()[-1]))
     return found
 
 
 def _recording(name: str, noise: float) -> str:
-    """Make 120 prompts of three models; the dearer the better, and some words are hard."""
+    """Make prompts of three models; the dearer the better, and some words are hard."""
     random, text = Random(name), io.StringIO()
     columns = [f"{model}|{kind}" for model in MODELS for kind in ("satisfied", "energy_j")]
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["prompt", *columns])
-    for number in range(120):
+    for number in range(PROMPTS):
         words = random.choices(WORDS, k=6)
         hardness = sum(WORDS.index(word) for word in words) / (6 * len(WORDS))
         row: list[Any] = [f"{number}: {' '.join(words)}"]
@@ -190,14 +166,27 @@ def folds(folder: Path) -> Texts:
 def readings(folder: Path) -> Texts:
     """Record what every surface says of the seeded log, the first day of which is pruned."""
     asyncio.run(_migrated(folder, seeded(still.BEGIN)))
-    asyncio.run(_routes(folder))  # which leaves the states that stand for what is pruned
+    asyncio.run(_states(folder))
     day = (still.BEGIN - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%S")
     pruned = of_log(folder, "prune", "--before", day, "--drop")
-    return {"prune.txt": pruned, **asyncio.run(_routes(folder)), **_commands_of_log(folder)}
+    found, texts = asyncio.run(_routes(folder))
+    commands = _commands_of_log(folder, found)
+    routes = {f"routes/{name}.json": as_json(each) for name, each in found.items()}
+    overview = found["page_overview"]
+    overview["levels"] = changes(found["status"]["levels"], overview["levels"])
+    routes["routes/page_overview.json"] = as_json(overview)
+    return {"prune.txt": pruned, **routes, **texts, **commands}
 
 
-async def _routes(folder: Path) -> Texts:
+async def _states(folder: Path) -> None:
+    """Write the states that stand for what is pruned."""
+    async with served(config(folder)):
+        await asyncio.sleep(30.0)
+
+
+async def _routes(folder: Path) -> tuple[dict[str, Any], Texts]:
     page, whole = "/messplus/ui/data", {"zoo": "zoo"}
+    before = {"zoo": "quiet", "service_level": "default:before"}
     gets: dict[str, tuple[str, dict[str, Any]]] = {
         "status": ("/messplus/status", {}),
         "learned": ("/messplus/learned", {}),
@@ -205,10 +194,9 @@ async def _routes(folder: Path) -> Texts:
         "page_overview": (f"{page}/overview", {}),
         "page_calibration": (f"{page}/calibration", {}),
         "page_certificate": (f"{page}/certificate", whole),
-        "page_series_newest": (f"{page}/series", PROMISE),
-        "page_series_days": (f"{page}/series", {**PROMISE, "days": 7}),
-        "page_series_watched": (f"{page}/series", {"zoo": "quiet", "service_level":
-                                                   "default:before", "days": 2}),
+        "page_series_newest": (f"{page}/series", {**PROMISE, "zoo": "down"}),
+        "page_series_days": (f"{page}/series", {**PROMISE, "days": 3}),
+        "page_series_watched": (f"{page}/series", {**before, "days": 1}),
         "page_requests": (f"{page}/requests", PROMISE),
         "page_requests_small": (f"{page}/requests", {**PROMISE, "model": SMALL, "before": 2500}),
         "page_requests_explored": (f"{page}/requests", {**PROMISE, "exploration": True}),
@@ -216,24 +204,24 @@ async def _routes(folder: Path) -> Texts:
         "zoos": ("/messplus/zoos", {}),
         "page_request": (f"{page}/requests/{EXPLAINED[0]}", {}),
         **{f"request_{name}": (f"/messplus/requests/{name}", {}) for name in EXPLAINED},
-    }  # fmt: skip
+    }
     async with served(config(folder)) as (_plugin, client):
         await asyncio.sleep(30.0)
-        found = {
-            f"routes/{name}.json": as_json(await _got(client, path, given))
-            for name, (path, given) in gets.items()
-        }
+        found = {name: await _got(client, path, given) for name, (path, given) in gets.items()}
         described = (await client.get("/openapi.json")).json()
         metrics = (await client.get("/messplus/metrics")).text
-    return {**found, "openapi.json": as_json(described), "metrics.txt": as_text(metrics, folder)}
+    return found, {"openapi.json": as_json(described), "metrics.txt": as_text(metrics, folder)}
 
 
 async def _got(client: httpx.AsyncClient, path: str, given: dict[str, Any]) -> Any:
     answer = await client.get(path, params=given)
-    return {"status": answer.status_code, "answer": answer.json()}
+    found = answer.json()
+    return found if answer.is_success else {"status": answer.status_code, "answer": found}
 
 
-def _commands_of_log(folder: Path) -> Texts:
+def _commands_of_log(folder: Path, routes: dict[str, Any]) -> Texts:
+    """Record what is printed; of JSON that a route answers too, where it differs from the route's
+    (without the configuration, and some seconds later)."""
     configured = write_config(folder, config(folder))
     texts: dict[str, tuple[str, ...]] = {
         "status": ("status",),
@@ -247,20 +235,25 @@ def _commands_of_log(folder: Path) -> Texts:
                                  "--level", "0.9"),
         **{f"explain_{name}": ("explain", name) for name in EXPLAINED},
     }  # fmt: skip
-    plain: dict[str, tuple[str, ...]] = {
-        "status": ("status", "--json"),
-        "requests": ("requests", "--json", "--last", "10"),
-        "certificate": ("certificate", "zoo", "--json"),
-        **{f"explain_{name}": ("explain", name, "--json") for name in EXPLAINED[:3]},
+    told: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "status": (routes["status"], ("status", "--json")),
+        "certificate": (routes["page_certificate"], ("certificate", "zoo", "--json")),
+        "explain": (routes["page_request"], ("explain", EXPLAINED[0], "--json")),
     }
-    return {f"commands/{name}.txt": of_log(folder, *given) for name, given in texts.items()} | {
-        f"commands/{name}.json": _parsed(of_log(folder, *given)) for name, given in plain.items()
+    listed = _parsed(of_log(folder, "requests", "--json", "--last", "10"))
+    return {
+        **{f"commands/{name}.txt": of_log(folder, *given) for name, given in texts.items()},
+        "commands/requests.json": as_json(listed),
+        **{
+            f"commands/{name}.json": as_json(changes(known, _parsed(of_log(folder, *given))))
+            for name, (known, given) in told.items()
+        },
     }
 
 
-def _parsed(printed: str) -> str:
+def _parsed(printed: str) -> Any:
     try:
-        return as_json(json.loads(printed))
+        return json.loads(printed)
     except ValueError as error:
         raise AssertionError(f"no JSON: {printed}") from error
 

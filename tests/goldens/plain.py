@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sqlite3
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,47 @@ import numpy as np
 from litellm_messplus.runtime import version
 
 DIGITS = 12
+WIDTH = 120
 _ID = re.compile(r"\b[0-9a-f]{32}\b")
 _LONG = re.compile(rf"(?<![\w.-])-?\d+\.\d{{{DIGITS},}}(e-?\d+)?\b")
 
 
 def as_json(found: Any) -> str:
-    """Write a value with one line for each entry."""
-    return json.dumps(_rounded(found), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    """Write a value with as many entries in a line as it holds."""
+    return _packed(_rounded(found), "", "") + "\n"
+
+
+def _packed(found: Any, indent: str, name: str) -> str:
+    flat = name + json.dumps(found, sort_keys=True, ensure_ascii=False)
+    if not isinstance(found, dict | list) or len(indent + flat) <= WIDTH:
+        return indent + flat
+    inner, rows = indent + " ", list[str]()
+    named = sorted(found.items()) if isinstance(found, dict) else [("", each) for each in found]
+    for key, each in named:
+        part = _packed(each, inner, f"{json.dumps(key)}: " if key else "")
+        whole = f"{rows[-1]}, {part.lstrip()}" if rows else part
+        if rows and "\n" not in whole and len(whole) <= WIDTH:
+            rows[-1] = whole
+        else:
+            rows.append(part)
+    begin, end = "{}" if isinstance(found, dict) else "[]"
+    return f"{indent}{name}{begin}\n" + ",\n".join(rows) + f"\n{indent}{end}"
+
+
+def changes(known: Any, found: Any) -> dict[str, Any]:
+    """Return where two values differ: what there was and what there is now, by the path."""
+    return dict(_changes(_rounded(known), _rounded(found), ""))
+
+
+def _changes(known: Any, found: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(known, list) and isinstance(found, list) and len(known) == len(found):
+        known, found = dict(enumerate(known)), dict(enumerate(found))
+    if isinstance(known, dict) and isinstance(found, dict):
+        for name in sorted({*known, *found}):
+            there = known.get(name, "(absent)"), found.get(name, "(absent)")
+            yield from _changes(*there, f"{path}/{name}")
+    elif known != found:
+        yield path, {"known": known, "now": found}
 
 
 def as_text(found: str, folder: Path) -> str:

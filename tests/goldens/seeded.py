@@ -1,14 +1,15 @@
-"""One log with everything in it: some 600 requests of four zoos over the three days before now.
+"""One log with everything in it: some 630 requests of five zoos over the three days before now.
 
 `zoo` is routed under limits, with conversations that are held, gates, explorations, energy and
 labels of every kind that also tie; `other` is a canary; of `quiet` the router only watches;
-`whole` counts conversations. Failures, cached answers and fallbacks are among them.
+`whole` counts conversations. Failures, cached answers and fallbacks are among them. `down` counts
+failures, of every cause: it is out since some minutes.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import zip_longest
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -24,14 +25,24 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.switching.modes import Arm
-from litellm_messplus.vocabulary import Change, LabelKind
+from litellm_messplus.vocabulary import FAILED, SERVING, CallStatus, Change, Failure, LabelKind
 from tests.support import summing
-from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call, with_columns
+from tests.support.builders import (
+    LARGE,
+    MEDIUM,
+    SMALL,
+    label,
+    pair,
+    request,
+    served_call,
+    with_columns,
+)
 from tests.support.whole_conversations import begun, turn
 
 COUNT = 200
 """Requests of each of two zoos; the others have 60 and 120."""
 SPAN = timedelta(days=3)
+OUT = timedelta(minutes=4)
 COSTS = {SMALL: 1.0, MEDIUM: 3.0, LARGE: 5.5}
 KEYS = ("0aa", "1bb", "2cc", "3dd")
 LIMITS = {
@@ -45,11 +56,16 @@ Group = list[Record]
 
 def seeded(now: datetime) -> list[Record]:
     """Return the log; its newest request is of a minute ago."""
-    zoos = [*_routed_and_canary(), list(_watched()), list(_whole())]
-    groups = [group for each in zip_longest(*zoos) for group in each if group is not None]
-    step = (SPAN - timedelta(minutes=1)) / len(groups)
-    dated = [_at(now - SPAN + number * step, group) for number, group in enumerate(groups)]
-    return [*_changes(now), *(record for group in dated for record in group)]
+    zoos = [*_routed_and_canary(), list(_watched()), list(_whole()), list(_up())]
+    span = SPAN - timedelta(minutes=5)
+    dated = [
+        (now - SPAN + span * (number + place / len(zoos)) / len(zoo), group)
+        for place, zoo in enumerate(zoos)
+        for number, group in enumerate(zoo)
+    ]
+    dated += [(now - OUT + number * timedelta(seconds=8), each) for number, each in _down()]
+    dated.sort(key=lambda each: each[0])
+    return [*_changes(now), *(record for at, group in dated for record in _at(at, group))]
 
 
 def _routed_and_canary() -> list[list[Group]]:
@@ -180,8 +196,34 @@ def _whole() -> Iterator[Group]:
                 served_call(name, candidate=request.chosen, cost=COSTS[request.chosen]),
             ]
             if place == 2 and number % 4:
-                group.append(label(first, float(number % 3 > 0), label_id=f"{first}-verdict"))
+                group.append(label(first, float(number % 9 > 0), label_id=f"{first}-verdict"))
             yield group
+
+
+def _up() -> Iterator[Group]:
+    for number in range(20):
+        name = f"up{number}"
+        asked = _asked(with_columns(request(name), zoo="down"), [served_call(name)], number)
+        yield [asked, served_call(name), label(name, float(number % 4 > 0))]
+
+
+def _down() -> Iterator[tuple[int, Group]]:
+    """An outage: everything fails, of whom in turn."""
+    for number, failure in zip(range(25), cycle(Failure)):
+        name = f"down{number}"
+        has_called = failure is not Failure.NO_DEPLOYMENT
+        call = served_call(
+            name,
+            candidate=SMALL if has_called else None,
+            status=CallStatus.FAILURE,
+            failure=failure,
+            cost=None,
+            completion_tokens=None,
+            error=f"Error: {failure}",
+        )
+        asked = _asked(with_columns(request(name), zoo="down"), [call], number)
+        said = label(name, 0.0, kind=LabelKind.CHECK, source=FAILED)
+        yield number, [asked, call, *([said] if failure in SERVING else [])]
 
 
 def _at(moment: datetime, group: Group) -> Group:

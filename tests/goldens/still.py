@@ -43,7 +43,7 @@ ENVIRONMENT = {
     "TERM": "dumb",
     "TZ": "UTC",
 }
-"""The last bits of a sum of float32 depend on the processor: every x86 takes the same instructions."""
+"""The last bits of a sum of float32 depend on the processor: each takes the same instructions."""
 KEPT = frozenset({"HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV"})
 """What else is taken over: no key, address or colour of who records."""
 
