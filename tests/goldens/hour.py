@@ -12,7 +12,7 @@ from fastapi import HTTPException
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from tests.goldens.served import deployment, served, url
+from tests.goldens.served import proxy_config, served
 from tests.goldens.still import Now
 from tests.support.in_process import call, log_event
 
@@ -58,24 +58,9 @@ ZOOS: dict[str, dict[str, Any]] = {
 }
 
 
-def config(folder: Path) -> dict[str, Any]:
-    """Return the configuration of the hour's proxy."""
-    return {
-        "model_list": [
-            *(
-                deployment(zoo, model, price, supports_vision=model == "large")
-                for zoo in ZOOS
-                for model, price in MODELS.items()
-            ),
-            deployment("critic", "critic", 1e-7),
-        ],
-        "messplus": {"database": url(folder), "zoos": ZOOS, "store_text": True, "seed": 7},
-    }
-
-
 async def run(folder: Path) -> Any:
     """Play the hour, and leave its database in the folder; return what was counted."""
-    given = config(folder)
+    given = proxy_config(folder, ZOOS, MODELS, store_text=True, seed=7)
     async with served(given) as (plugin, client):
         script = Script(plugin, client, given["model_list"])
         for step in range(STEPS):
@@ -131,7 +116,7 @@ class Script:
             error = ERRORS[self.asked % len(ERRORS)]
             await self.plugin.async_post_call_failure_hook(arguments, error, None)
             return
-        await self._answered(zoo, prompt, arguments, chosen, model)
+        await self._answered(zoo, prompt, arguments, chosen)
 
     def _metadata(self, zoo: str) -> dict[str, Any]:
         """Say whose key it is: one key leads a conversation, and that of every fourth is gold."""
@@ -154,13 +139,9 @@ class Script:
         return [*talk.turns, {"role": "user", "content": content}]
 
     async def _answered(
-        self,
-        zoo: str,
-        prompt: list[dict[str, Any]],
-        arguments: dict[str, Any],
-        chosen: dict[str, Any],
-        model: str,
+        self, zoo: str, prompt: list[Any], arguments: dict[str, Any], chosen: dict[str, Any]
     ) -> None:
+        model = chosen["model_info"]["messplus"]["candidate"]
         good = self.random.random() < {"small": 0.5, "medium": 0.75, "large": 0.95}[model]
         message: dict[str, Any] = {"role": "assistant"}
         message["content"] = "a good answer" if good else "a bad answer"
@@ -169,24 +150,17 @@ class Script:
             asked = {"id": f"c-{self.asked}", "type": "function", "function": function}
             message["tool_calls"] = [asked]
         cut = "length" if self.asked % 19 == 0 else "stop"
-        used = {"prompt_tokens": 300 + self.asked, "completion_tokens": 40 + self.asked % 60}
-        answer = {
-            "id": f"chatcmpl-{self.asked}",
-            "choices": [{"message": message, "finish_reason": cut}],
-            "usage": {**used, "total_tokens": sum(used.values())},
-        }
+        used: dict[str, Any] = {"prompt_tokens": 300 + self.asked}
+        used["completion_tokens"] = 40 + self.asked % 60
+        choice = {"message": message, "finish_reason": cut}
+        usage = {**used, "total_tokens": sum(used.values())}
+        answer = {"id": f"chatcmpl-{self.asked}", "choices": [choice], "usage": usage}
         info = {"model_info": chosen["model_info"]}
         await self.plugin.async_post_call_response_headers_hook(arguments, None, answer, None, info)
         now = Now.date().timestamp()
-        event = log_event(
-            arguments,
-            chosen["model_info"]["id"],
-            id=answer["id"],
-            startTime=now - SECONDS[model],
-            endTime=now,
-            cache_hit=self.asked % 23 == 0,
-            **used,
-        )
+        used |= {"startTime": now - SECONDS[model], "endTime": now}
+        used |= {"id": answer["id"], "cache_hit": self.asked % 23 == 0}
+        event = log_event(arguments, chosen["model_info"]["id"], **used)
         await self.plugin.async_log_success_event(event, answer, None, None)
         self.prompts[zoo].turns = [*prompt, message]
         if self.random.random() < 0.5:

@@ -1,8 +1,6 @@
 """What is recorded: each kind gives texts by the name of their file."""
 
 import asyncio
-import csv
-import io
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -22,9 +20,10 @@ from litellm_messplus.store.database import create_engine, migrate
 from tests.goldens import hour, still
 from tests.goldens.plain import as_json, as_text, changes, digest, rows
 from tests.goldens.seeded import seeded
-from tests.goldens.served import deployment, served, url, write_config
+from tests.goldens.served import proxy_config, served, url
 from tests.support.builders import LARGE, MEDIUM, POLICIES, SMALL, build_zoo
 from tests.support.folding import fold_all
+from tests.support.recordings import write_csv
 
 Texts = dict[str, str]
 MODELS = ("small", "medium", "large")
@@ -53,18 +52,9 @@ CONFIGURED: dict[str, Any] = {
 
 def config(folder: Path) -> dict[str, Any]:
     """Return the configuration whose log is the seeded one."""
+    encoder = "tests.support.silent_pairs:SilentPairs"
     prices = {SMALL: 0.01, MEDIUM: 0.03, LARGE: 0.05}
-    return {
-        "model_list": [
-            *(deployment(zoo, name, prices[name]) for zoo in CONFIGURED for name in MODELS),
-            deployment("critic", "critic", 0.001),
-        ],
-        "messplus": {
-            "database": url(folder),
-            "encoder": "tests.support.silent_pairs:SilentPairs",
-            "zoos": CONFIGURED,
-        },
-    }
+    return proxy_config(folder, CONFIGURED, prices, encoder=encoder)
 
 
 def command(folder: Path, *arguments: str) -> str:
@@ -117,9 +107,7 @@ def replays(folder: Path) -> Texts:
     """Record replays of three made-up recordings under each policy."""
     found: Texts = {}
     for name, noise in RECORDINGS.items():
-        path = folder / f"{name}.csv"
-        path.write_text(_recording(name, noise), newline="")
-        found[f"recordings/{name}.csv"] = path.read_text()
+        path = write_csv(folder / f"{name}.csv", list(_recorded(name, noise)))
         for policy in POLICIES:
             options = f"--alpha 0.7 --policy {policy} --seeds 3 --json --V 0.01".split()
             report = command(folder, "replay", str(path), *options)
@@ -127,21 +115,18 @@ def replays(folder: Path) -> Texts:
     return found
 
 
-def _recording(name: str, noise: float) -> str:
+def _recorded(name: str, noise: float) -> Iterator[dict[str, Any]]:
     """Make prompts of three models; the dearer the better, and some words are hard."""
-    random, text = Random(name), io.StringIO()
-    columns = [f"{model}|{kind}" for model in MODELS for kind in ("satisfied", "energy_j")]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["prompt", *columns])
+    random = Random(name)
     for number in range(PROMPTS):
         words = random.choices(WORDS, k=6)
         hardness = sum(WORDS.index(word) for word in words) / (6 * len(WORDS))
-        row: list[Any] = [f"{number}: {' '.join(words)}"]
-        for place in range(len(MODELS)):
+        row: dict[str, Any] = {"prompt": f"{number}: {' '.join(words)}"}
+        for place, model in enumerate(MODELS):
             skill = 0.4 + 0.2 * place + noise * random.uniform(-0.5, 0.5)
-            row += [int(skill > hardness), round(4.0**place * random.uniform(0.9, 1.1), 3)]
-        writer.writerow(row)
-    return text.getvalue()
+            row[f"{model}|satisfied"] = int(skill > hardness)
+            row[f"{model}|energy_j"] = round(4.0**place * random.uniform(0.9, 1.1), 3)
+        yield row
 
 
 def folds(folder: Path) -> Texts:
@@ -222,7 +207,8 @@ async def _got(client: httpx.AsyncClient, path: str, given: dict[str, Any]) -> A
 def _commands_of_log(folder: Path, routes: dict[str, Any]) -> Texts:
     """Record what is printed; of JSON that a route answers too, where it differs from the route's
     (without the configuration, and some seconds later)."""
-    configured = write_config(folder, config(folder))
+    configured = folder / "config.yaml"
+    configured.write_text(json.dumps(config(folder)))  # JSON is YAML
     texts: dict[str, tuple[str, ...]] = {
         "status": ("status",),
         "status_full": ("status", "--full", "--window", "100"),

@@ -13,30 +13,13 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from litellm_messplus.records import (
-    CallRecord,
-    CandidateRecord,
-    EnergyRecord,
-    GradingRecord,
-    LabelRecord,
-    LessonRecord,
-    Record,
-    RequestRecord,
-)
+from litellm_messplus import records as of
+from litellm_messplus.records import CallRecord, Record, RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.vocabulary import FAILED, SERVING, CallStatus, Change, Failure, LabelKind
-from tests.support import summing
-from tests.support.builders import (
-    LARGE,
-    MEDIUM,
-    SMALL,
-    label,
-    pair,
-    request,
-    served_call,
-    with_columns,
-)
+from tests.support import builders, summing
+from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call, with_columns
 from tests.support.whole_conversations import begun, turn
 
 COUNT = 200
@@ -50,6 +33,14 @@ LIMITS = {
     "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, MEDIUM: 0.2, LARGE: 0.1},
     "budget": 500.0, "spent": 120.0, "allowed": 250.0, "strain": 1.0,
 }  # fmt: skip
+WHEN: dict[type[Any], tuple[str, int]] = {
+    RequestRecord: ("created_at", 0),
+    CallRecord: ("ended_at", 2),
+    of.EnergyRecord: ("measured_at", 5),
+    of.LabelRecord: ("created_at", 20),
+    of.GradingRecord: ("created_at", 20),
+}
+"""When it is, in seconds after the decision."""
 Group = list[Record]
 """A request, with what happened to it."""
 
@@ -71,7 +62,7 @@ def seeded(now: datetime) -> list[Record]:
 def _routed_and_canary() -> list[list[Group]]:
     groups: dict[str, Group] = {}
     for record in summing.eventful(COUNT, 11):
-        groups.setdefault(_whose(record), []).append(record)
+        groups.setdefault(str(getattr(record, "request_id")), []).append(record)  # noqa: B009
     found: dict[str, list[Group]] = {"zoo": [], "other": []}
     for group in groups.values():
         request = next(each for each in group if isinstance(each, RequestRecord))
@@ -82,11 +73,6 @@ def _routed_and_canary() -> list[list[Group]]:
         group.insert(0, group.pop(place))
         own.append([*group, *_ties(request.request_id, len(own))])
     return list(found.values())
-
-
-def _whose(record: Record) -> str:
-    found = getattr(record, "request_id", "")
-    return str(found)
 
 
 def _asked(request: RequestRecord, group: Group, number: int) -> RequestRecord:
@@ -159,14 +145,8 @@ def _ties(request_id: str, number: int) -> Iterator[Record]:
     if number % 20 != 3:
         return
     for place, (source, weight) in enumerate([("a", 1.0), ("b", 0.3), ("a", 0.5)]):
-        yield label(
-            request_id,
-            0.0,
-            label_id=f"{request_id}-tie-{place}",
-            kind=LabelKind.CHECK,
-            source=f"check:{source}",
-            weight=weight,
-        )
+        said = label(request_id, 0.0, label_id=f"{request_id}-tie-{place}", weight=weight)
+        yield replace(said, kind=LabelKind.CHECK, source=f"check:{source}")
 
 
 def _watched() -> Iterator[Group]:
@@ -189,12 +169,9 @@ def _whole() -> Iterator[Group]:
         names = (first, f"{first}-1", f"{first}-2")
         for place, name in enumerate(names):
             request = turn(name, SMALL, first) if place else begun(first)
-            group: Group = [
-                with_columns(
-                    request, zoo="whole", policy="adaptive", turn=place + 1, propensity=1.0
-                ),
-                served_call(name, candidate=request.chosen, cost=COSTS[request.chosen]),
-            ]
+            call = served_call(name, candidate=request.chosen, cost=COSTS[request.chosen])
+            columns: dict[str, Any] = {"zoo": "whole", "policy": "adaptive", "propensity": 1.0}
+            group: Group = [with_columns(request, turn=place + 1, **columns), call]
             if place == 2 and number % 4:
                 group.append(label(first, float(number % 9 > 0), label_id=f"{first}-verdict"))
             yield group
@@ -203,7 +180,9 @@ def _whole() -> Iterator[Group]:
 def _up() -> Iterator[Group]:
     for number in range(20):
         name = f"up{number}"
-        asked = _asked(with_columns(request(name), zoo="down"), [served_call(name)], number)
+        asked = _asked(
+            with_columns(builders.request(name), zoo="down"), [served_call(name)], number
+        )
         yield [asked, served_call(name), label(name, float(number % 4 > 0))]
 
 
@@ -212,35 +191,19 @@ def _down() -> Iterator[tuple[int, Group]]:
     for number, failure in zip(range(25), cycle(Failure)):
         name = f"down{number}"
         has_called = failure is not Failure.NO_DEPLOYMENT
-        call = served_call(
-            name,
-            candidate=SMALL if has_called else None,
-            status=CallStatus.FAILURE,
-            failure=failure,
-            cost=None,
-            completion_tokens=None,
-            error=f"Error: {failure}",
-        )
-        asked = _asked(with_columns(request(name), zoo="down"), [call], number)
+        candidate, error = SMALL if has_called else None, f"Error: {failure}"
+        call = served_call(name, candidate=candidate, cost=None, completion_tokens=None)
+        call = replace(call, status=CallStatus.FAILURE, failure=failure, error=error)
+        asked = _asked(with_columns(builders.request(name), zoo="down"), [call], number)
         said = label(name, 0.0, kind=LabelKind.CHECK, source=FAILED)
         yield number, [asked, call, *([said] if failure in SERVING else [])]
 
 
-def _at(moment: datetime, group: Group) -> Group:
-    return [_dated(moment, record) for record in group]
-
-
-def _dated(moment: datetime, record: Record) -> Record:
-    match record:
-        case RequestRecord():
-            return replace(record, created_at=moment)
-        case CallRecord():
-            return replace(record, ended_at=moment + timedelta(seconds=2))
-        case LabelRecord() | GradingRecord():
-            return replace(record, created_at=moment + timedelta(seconds=20))
-        case EnergyRecord():
-            return replace(record, measured_at=moment + timedelta(seconds=5))
-    return record
+def _at(moment: datetime, group: Group) -> Iterator[Record]:
+    for record in group:
+        name, seconds = WHEN[type(record)]
+        changed: dict[str, Any] = {name: moment + timedelta(seconds=seconds)}
+        yield replace(record, **changed)
 
 
 def _changes(now: datetime) -> Iterator[Record]:
@@ -248,9 +211,9 @@ def _changes(now: datetime) -> Iterator[Record]:
     at = now - SPAN
     for number, (name, change) in enumerate([(SMALL, Change.PRICED), ("tiny", Change.APPEARED)]):
         price = {"prompt": 0.0, "completion": 0.005 + number / 1000}
-        yield CandidateRecord(f"event-{name}", "zoo", name, at, change, price)
+        yield of.CandidateRecord(f"event-{name}", "zoo", name, at, change, price)
     for number in range(12):
-        yield LessonRecord(
+        yield of.LessonRecord(
             lesson_id=f"lesson{number}.{number % 3}",
             batch="lessons",
             zoo="zoo",

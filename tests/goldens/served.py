@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -18,13 +17,27 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from tests.support.judge import ScriptedJudge
 
 ADMINISTRATOR = {"authorization": "Bearer sk-of-an-administrator"}
-USED = SimpleNamespace(prompt_tokens=40, completion_tokens=20)
 CRITIC = ScriptedJudge("a good answer", error_rate=0.1)
 
 
 def url(folder: Path) -> str:
     """Return the address of the database in that folder."""
     return f"sqlite+aiosqlite:///{folder / 'messplus.db'}"
+
+
+def proxy_config(
+    folder: Path, zoos: dict[str, Any], prices: dict[str, float], **given: Any
+) -> dict[str, Any]:
+    """Return the configuration of a proxy whose zoos have the same models, with a judge."""
+    models = [
+        deployment(zoo, name, price, supports_vision=name == "large")
+        for zoo in zoos
+        for name, price in prices.items()
+    ]
+    return {
+        "model_list": [*models, deployment("critic", "critic", min(prices.values()) / 10)],
+        "messplus": {"database": url(folder), "zoos": zoos, **given},
+    }
 
 
 def deployment(group: str, candidate: str, price: float, **info: Any) -> dict[str, Any]:
@@ -88,10 +101,3 @@ async def served(config: dict[str, Any]) -> AsyncIterator[tuple[MessplusPlugin, 
 
 async def _administrator(_request: Any) -> tuple[str | None, bool]:
     return None, True
-
-
-def write_config(folder: Path, config: dict[str, Any]) -> Path:
-    """Write it as a file; JSON is YAML."""
-    path = folder / "config.yaml"
-    path.write_text(json.dumps(config))
-    return path

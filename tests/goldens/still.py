@@ -110,25 +110,16 @@ class _Loop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":
         done = self.create_future()
-        _settle(done, lambda: func(*args))
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
         return done
 
 
 class _Policy(asyncio.DefaultEventLoopPolicy):
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         return _Loop()
-
-
-def _settle(future: "asyncio.Future[Any] | None", work: Callable[[], Any]) -> Any:
-    try:
-        result = work()
-    except Exception as error:
-        if future is not None:
-            future.set_exception(error)
-        return None
-    if future is not None and not future.done():
-        future.set_result(result)
-    return result
 
 
 class _Inline:
@@ -139,10 +130,11 @@ class _Inline:
 
     def put_nowait(self, item: tuple["asyncio.Future[Any] | None", Callable[[], Any]]) -> None:
         future, work = item
-        if future is None:
-            _settle(None, work)
-            return
-        future.get_loop().call_soon(self._run, future, work)
+        if future is not None:
+            future.get_loop().call_soon(self._run, future, work)
+        else:
+            with suppress(Exception):  # nobody waits for it
+                work()
 
     def _run(self, future: "asyncio.Future[Any]", work: Callable[[], Any]) -> None:
         if self._connection is not None:
@@ -150,22 +142,19 @@ class _Inline:
                 self._connection.execute("PRAGMA busy_timeout = 0")
         try:
             result = work()
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
+        except BaseException as error:
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                 future.get_loop().call_later(BUSY_SECONDS, self._run, future, work)
             elif not future.done():
                 future.set_exception(error)
-        except BaseException as error:
-            if not future.done():
-                future.set_exception(error)
-        else:
-            if isinstance(result, sqlite3.Connection):
-                self._connection = result
-                result.create_function("current_timestamp", 0, _sqlite_now)
-            if result is aiosqlite.core._STOP_RUNNING_SENTINEL:
-                self._connection = None
-            if not future.done():
-                future.set_result(result)
+            return
+        if isinstance(result, sqlite3.Connection):
+            self._connection = result
+            result.create_function("current_timestamp", 0, _sqlite_now)
+        if result is aiosqlite.core._STOP_RUNNING_SENTINEL:
+            self._connection = None
+        if not future.done():
+            future.set_result(result)
 
 
 def _sqlite_now() -> str:
