@@ -12,8 +12,7 @@ import time
 import tracemalloc
 
 from litellm_messplus.conversations.line import Asked
-from litellm_messplus.conversations.lines import LINES, Lines
-from litellm_messplus.conversations.points import POINTS
+from litellm_messplus.conversations.lines import LINES, POINTS, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
 CASES = ((48_000, 40, 0.2), (416_000, 300, 1.5))

@@ -31,7 +31,7 @@ from litellm_messplus.replay.experiment import Experiment, Plan, Session
 from litellm_messplus.replay.recording import Recording, ReplayError
 from litellm_messplus.replay.show import scale
 from litellm_messplus.switching.forecast import Forecast, Happened, Range
-from litellm_messplus.switching.modes import WARM_UP
+from litellm_messplus.vocabulary import WARM_UP
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decision_time import configuration
 from benchmarks.scaled_log import BLOCK, Scaled, make_log
 from benchmarks.verdicts_on_one_answer import Steps
+from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.engine import Engine, fold
 from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.proxy import startup
 from litellm_messplus.proxy.authentication import Caller

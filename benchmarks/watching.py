@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass, replace
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.draws import uniform
-from litellm_messplus.engine import Engine
 from litellm_messplus.replay.driver import Run, Verdict
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.switching.forecast import DecidedAside, Happened, forecast
-from litellm_messplus.switching.modes import WARM_UP
-from litellm_messplus.vocabulary import level_before
+from litellm_messplus.vocabulary import WARM_UP, level_before
 
 SAMPLE = 0.5
 """The share of watched requests of which another model is called, unseen: a recording is short."""

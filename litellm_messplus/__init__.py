@@ -9,9 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from litellm_messplus.conformance.encoders import check_encoder
+    from litellm_messplus.conformance.encoders import FakeEncoder, check_encoder
     from litellm_messplus.conformance.heads import check_head
-    from litellm_messplus.encoders.fake import FakeEncoder
     from litellm_messplus.energy.meter import Meter, Reading, Window, reading
     from litellm_messplus.errors import ConfigurationError, MessplusError
     from litellm_messplus.labels.checks.check import Check, Score
@@ -65,7 +64,7 @@ _HOME_OF = {
     "Conversation": "litellm_messplus.prediction.encoder",
     "Encoder": "litellm_messplus.prediction.encoder",
     "Experiment": "litellm_messplus.replay.experiment",
-    "FakeEncoder": "litellm_messplus.encoders.fake",
+    "FakeEncoder": "litellm_messplus.conformance.encoders",
     "FeatureRows": "litellm_messplus.prediction.encoder",
     "Features": "litellm_messplus.prediction.encoder",
     "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.backlog import LONGEST, Backlog, Waiting
-from litellm_messplus.engine import Engine, fold
+from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.following import Following
 from litellm_messplus.records import Record, RequestRecord

@@ -9,11 +9,11 @@ from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any
 
-from litellm_messplus.conversations.logged import CountedAs, LinePlace
+from litellm_messplus.conversations.rule import CountedAs, LinePlace
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.gates import Gated
+from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, always, column, public, record
 from litellm_messplus.switching.trial import ROUTED, Trial
 from litellm_messplus.vocabulary import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine, fold
+from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import base, lessons, log, snapshots

@@ -16,7 +16,7 @@ from benchmarks.simulation.world import (
     satisfies,
     sessions,
 )
-from litellm_messplus.conversations.holding import Remaining
+from litellm_messplus.conversations.caches import Remaining
 
 SESSIONS = 240
 """Of a seed."""

@@ -10,8 +10,8 @@ from benchmarks.simulation.world import (
     SimulatedZoo,
     predicted,
 )
-from litellm_messplus.conversations.holding import Remaining, Turn, hold, per_conversation
-from litellm_messplus.conversations.warmth import Warm, warm_after
+from litellm_messplus.conversations.caches import Remaining, Turn, hold, per_conversation
+from litellm_messplus.conversations.line import Warm, warm_after
 from litellm_messplus.costs.price import Usage
 
 

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from litellm_messplus.encoders.batcher import Encode, Encoded, unmeasured
-from litellm_messplus.encoders.consumption import Consumption, measured
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.encoders.process import send
+from litellm_messplus.encoders.process import Consumption, measured, send
 from litellm_messplus.energy.meter import NotMeasuredError
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Encoder

@@ -14,10 +14,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from litellm_messplus.energy.fit import Fit, Sample, fit, screened
 from litellm_messplus.energy.measure import Endpoint, Grid, Idle, Measured, measure, steps
 from litellm_messplus.energy.meter import FitError, Meter, plausible_watts
-from litellm_messplus.energy.profile import MAX_RELATIVE_ERROR, AtConcurrency, EnergyProfile, Fitted
+from litellm_messplus.energy.profile import (
+    MAX_RELATIVE_ERROR,
+    AtConcurrency,
+    EnergyProfile,
+    Fit,
+    Fitted,
+    Sample,
+    fit,
+    screened,
+)
 from litellm_messplus.errors import ConfigurationError
 
 # From the windows that were measured to the profile.

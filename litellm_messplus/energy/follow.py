@@ -15,9 +15,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.energy.fit import Fault, above_idle, fault
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter, Reading, Window, plausible_watts
+from litellm_messplus.energy.profile import Fault, above_idle, fault
 from litellm_messplus.runtime import Counters
 
 # The joules of one window, divided among the calls that ran in it. Pure.

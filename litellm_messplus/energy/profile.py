@@ -1,14 +1,233 @@
-"""What a model's calls cost in joules, as `messplus profile` writes it and the proxy reads it."""
+"""What a model's calls cost in joules: fitted to measured windows, as `messplus profile` writes it
+and the proxy reads it."""
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from litellm_messplus.energy.measure import Cell, Idle, MeasuredWindow
+from litellm_messplus.energy.meter import FitError, Reading
 from litellm_messplus.errors import ConfigurationError
+
+# Joules per prompt token, per completion token and per request, from measured windows. Pure.
+#
+# A window's energy is taken to be linear in what it did. The coefficients minimise the squared
+# relative errors of the windows, and none is below zero.
+
+Floats = NDArray[np.float64]
+COEFFICIENTS = 3
+LEAST_SAMPLES = 2 * COEFFICIENTS
+TOLERANCE = 1e-3
+"""Of the smallest singular value of the requests' lengths, each scaled to a norm of 1."""
+ROUNDS = 3
+"""Of reweighting: relative errors are relative to what the round before predicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The work of one window, and its ``joules`` above idle; repeats are windows of one
+    ``cell``."""
+
+    cell: Cell
+    prompt_tokens: float
+    completion_tokens: float
+    requests: float
+    joules: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Joules of each kind of work; or the standard error of each."""
+
+    joules_per_prompt_token: float
+    joules_per_completion_token: float
+    joules_per_request: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The coefficients, how far off they may be, and how far off their predictions are.
+
+    ``relative_error`` is cross-validated: every cell of the grid is predicted by a fit to the
+    others, and the root mean square of (predicted - measured) / measured is taken over all
+    windows. ``standard_errors`` are those of the same regression without the bounds at zero.
+    """
+
+    coefficients: Coefficients
+    standard_errors: Coefficients
+    relative_error: float
+    windows: int
+
+
+def fit(samples: Sequence[Sample]) -> Fit:
+    """Fit the windows. Their joules must be above zero.
+
+    Raises FitError for fewer than six windows, and for windows that do not differ enough to tell
+    the three costs apart.
+    """
+    if len(samples) < LEAST_SAMPLES:
+        raise FitError(
+            f"{len(samples)} windows can be used, and {LEAST_SAMPLES} are the least: give more "
+            "--repeats or a larger grid"
+        )
+    work, joules = _work(samples), _joules(samples)
+    found = _coefficients(work, joules)
+    return Fit(
+        Coefficients(*map(float, found)),
+        Coefficients(*map(float, _standard_errors(work, joules, found))),
+        _relative_error(samples),
+        len(samples),
+    )
+
+
+def _work(samples: Sequence[Sample]) -> Floats:
+    """Arrange the work in shape (windows, 3)."""
+    rows = [(each.prompt_tokens, each.completion_tokens, each.requests) for each in samples]
+    return np.array(rows, dtype=np.float64).reshape(-1, COEFFICIENTS)
+
+
+def _require_difference(work: Floats) -> None:
+    """Require windows that differ. Raises FitError where the mean request of every window is about
+    the same mix."""
+    per_request = work / work[:, 2:]
+    size = np.linalg.norm(per_request, axis=0)
+    if not size.all() or np.linalg.matrix_rank(per_request / size, tol=TOLERANCE) < COEFFICIENTS:
+        raise FitError(
+            "the windows do not tell prompt tokens, completion tokens and requests apart: give "
+            "lengths that differ more in --prompt-tokens and --completion-tokens, and see that "
+            "the endpoint answers in them"
+        )
+
+
+def _joules(samples: Sequence[Sample]) -> Floats:
+    return np.array([each.joules for each in samples], dtype=np.float64)
+
+
+def _coefficients(work: Floats, joules: Floats) -> Floats:
+    """Fit by non-negative least squares of the relative errors, by iterated reweighting."""
+    _require_difference(work)
+    scale = joules
+    for _ in range(ROUNDS):
+        found = _non_negative(work / scale[:, None], joules / scale)
+        scale = _scale(work @ found, joules)
+    return found
+
+
+def _scale(predicted: Floats, joules: Floats) -> Floats:
+    """Return what errors are relative to: the prediction, where there is one."""
+    return np.where(predicted > 0, predicted, joules)
+
+
+def _non_negative(work: Floats, target: Floats) -> Floats:
+    """Find the exact solution: with three coefficients, every choice of those above zero is
+    tried."""
+    best, least = np.zeros(COEFFICIENTS), float(target @ target)
+    for count in range(1, COEFFICIENTS + 1):
+        for chosen in map(list, combinations(range(COEFFICIENTS), count)):
+            part, *_ = np.linalg.lstsq(work[:, chosen], target)
+            rest = target - work[:, chosen] @ part
+            if (part >= 0).all() and float(rest @ rest) < least:
+                best, least = np.zeros(COEFFICIENTS), float(rest @ rest)
+                best[chosen] = part
+    return best
+
+
+def _standard_errors(work: Floats, joules: Floats, found: Floats) -> Floats:
+    """Return the standard errors, of shape (3,)."""
+    predicted = work @ found
+    scale = _scale(predicted, joules)
+    scaled, rest = work / scale[:, None], (joules - predicted) / scale
+    variance = float(rest @ rest) / (len(joules) - COEFFICIENTS)
+    errors: Floats = np.sqrt(variance * np.diag(np.linalg.pinv(scaled.T @ scaled)))
+    return errors
+
+
+def _relative_error(samples: Sequence[Sample]) -> float:
+    squares: list[float] = []
+    for cell in dict.fromkeys(sample.cell for sample in samples):
+        without = [sample for sample in samples if sample.cell != cell]
+        held_out = [sample for sample in samples if sample.cell == cell]
+        found = _coefficients(_work(without), _joules(without))
+        measured = _joules(held_out)
+        squares += list(((_work(held_out) @ found - measured) / measured) ** 2)
+    return float(np.sqrt(np.mean(squares)))
+
+
+# Which windows can be used: the others are dropped, and counted by why.
+
+NOISE_DEVIATIONS = 3.0
+"""Standard deviations of idle power within which a window cannot be told from an idle one."""
+
+
+class Fault(StrEnum):
+    """The reasons not to use a reading."""
+
+    FAILED = "a request failed"
+    NO_TIME = "no time passed"
+    ABSURD = "more power than plausible"
+    BELOW_IDLE = "less energy than idle"
+    IDLE = "not to be told from idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Samples that can be used, idle energy subtracted, and how many were dropped by why."""
+
+    samples: tuple[Sample, ...]
+    dropped: dict[str, int]
+
+
+def screened(windows: Iterable[MeasuredWindow], idle: Idle, plausible_watts: float) -> Screened:
+    """Keep the windows that say what a token costs."""
+    samples, dropped = [], Counter[str]()
+    for window in windows:
+        reason = (
+            Fault.FAILED if window.usage is None else fault(window.reading, idle, plausible_watts)
+        )
+        if reason is not None or window.usage is None:
+            dropped[str(reason)] += 1
+            continue
+        samples.append(
+            Sample(
+                window.cell,
+                window.usage.prompt_tokens,
+                window.usage.completion_tokens,
+                window.usage.requests,
+                above_idle(window.reading, idle),
+            )
+        )
+    return Screened(tuple(samples), dict(sorted(dropped.items())))
+
+
+def above_idle(reading: Reading, idle: Idle) -> float:
+    """Subtract idle power from the joules of a reading."""
+    return reading.joules - idle.watts * reading.seconds
+
+
+def fault(reading: Reading, idle: Idle, plausible_watts: float) -> Fault | None:
+    """Say why a reading cannot be used; None if it can."""
+    if not (reading.seconds > 0 and math.isfinite(reading.seconds)):
+        return Fault.NO_TIME
+    if not reading.joules <= plausible_watts * reading.seconds:  # nor is NaN
+        return Fault.ABSURD
+    joules, noise = above_idle(reading, idle), NOISE_DEVIATIONS * idle.noise_watts * reading.seconds
+    if joules < -noise or reading.joules < 0:
+        return Fault.BELOW_IDLE
+    return None if joules > noise else Fault.IDLE
+
+
+# The file.
 
 KEY = "model_info.messplus.energy_profile"
 MAX_RELATIVE_ERROR = 0.25

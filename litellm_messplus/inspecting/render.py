@@ -11,7 +11,7 @@ from litellm_messplus.inspecting.explain import Explanation
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.gates import FAILED
+from litellm_messplus.routing.held import FAILED
 from litellm_messplus.switching.modes import LITELLM
 from litellm_messplus.terminal import Rows, numbers, whole, words
 

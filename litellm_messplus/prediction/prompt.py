@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.belief import Vector
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.head import Vector
 from litellm_messplus.prediction.surface import WIDTH, Surface, ramps
 
 # Features as the heads of `adaptive` take them: of unit length, and not too many.

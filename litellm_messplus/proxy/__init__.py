@@ -44,7 +44,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holding,
-    engine, feedback, journal, distributions, explorer, visibility
+    deciding, feedback, journal, distributions, explorer, visibility
 answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
     journal, distributions, holding
 """

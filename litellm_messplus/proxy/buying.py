@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.labels.checks.reference import METADATA_KEY
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.key_shares import KeyShares

@@ -7,8 +7,8 @@ from functools import partial
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder

@@ -8,11 +8,11 @@ from statistics import fmean
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.energy.zeus import ReopeningMeter, open_meter
-from litellm_messplus.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.deployments.energy_sources import EnergySource, MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
 from litellm_messplus.labels.response_bias import cautious, estimate
 from litellm_messplus.labels.source import Cause
-from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store.audits import audits

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.distributions import histograms
 from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import counters_of, distributions_of, measured_of

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.learned import zoo_view
 from litellm_messplus.proxy.metrics import exposition, figures_of, readiness_gauges
 from litellm_messplus.proxy.readiness import Readiness

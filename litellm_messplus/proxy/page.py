@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.files import NOT_KEPT
 from litellm_messplus.page.routes import COOKIE, PATH, Check, build_page_routes

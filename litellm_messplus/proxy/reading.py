@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from litellm_messplus.deciding.decider import Question
 from litellm_messplus.encoders.batcher import Encoding
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.engine import Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.engine import Choice, Engine, logged_limits
+from litellm_messplus.deciding.decider import Choice, Engine, logged_limits
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.prediction.surface import VERSION
@@ -36,7 +36,7 @@ from litellm_messplus.proxy.surfaces.request import (
 )
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason, Situation
-from litellm_messplus.routing.gates import Gated, baseline
+from litellm_messplus.routing.held import Gated, baseline
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.state.limits import unfollowed

@@ -17,8 +17,8 @@ from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.process import load_for_requests
-from litellm_messplus.engine import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.proxy.buying import idle_reasons

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
-from litellm_messplus.engine import Choice, Engine, Question
+from litellm_messplus.costs.usage import COMPLETION_TOKENS
+from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Late
 from litellm_messplus.replay.summary import Outcome
-from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled, Settled, Taught
+from litellm_messplus.state.entries import Decided, Example, Labelled, Settled, Taught
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.vocabulary import LabelKind
 from litellm_messplus.zoo import Zoo
 

@@ -1,194 +1,23 @@
 """Policy `adaptive` as a fold: a predictor for the zoo, an account for each service level."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from numpy.typing import NDArray
 
-from litellm_messplus.conversations.account import Course
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing import adaptive, gates, newcomers
+from litellm_messplus.routing import adaptive, held, trying
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
-from litellm_messplus.state.failed import FailureDebt
-from litellm_messplus.state.forced import ForcedRequests
-from litellm_messplus.switching.modes import WARM_UP
-from litellm_messplus.vocabulary import is_before
-
-# The account of one service level under `adaptive`: what is owed, and what is still pending.
-#
-# The promise is about the running rate, so what counts is the accumulated shortfall. Unlike the
-# paper's queue it may go below zero: surplus is credit, bounded so that a good morning does not pay
-# for a bad week (reflected at zero, as published, the cost is 0.498 instead of 0.429 MJ).
-#
-# A served request that nobody has judged yet counts with its prediction, weighed by how often users
-# answer at all, and for the next ``PENDING`` requests only: then its label is not expected any
-# more. One that comes after all counts as any other, in the share of answers too.
-
-CREDIT = 30.0
-"""Satisfied requests that can be saved up."""
-PENDING = 256
-"""Requests after which a label is not expected any more."""
-ANSWER_MEMORY = 500
-"""Requests over which the share of answered ones is taken."""
-MOST = 4.0
-"""Of how many times as much as the usual one a verdict may count, and how many times less: one of a
-rare draw must not swing the queue."""
-
-
-class Pending(NamedTuple):
-    """A request that nobody has judged yet: its number, and alpha minus its prediction."""
-
-    number: int
-    shortfall: float
-
-
-@dataclass(slots=True)
-class Account:
-    """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
-    expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
-    requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
-    one of a common draw; ``forced`` are the requests that a single candidate could take. A request
-    is a whole conversation where the promise counts those; ``courses`` are those of the pending
-    ones that have gone on."""
-
-    shortfall: float = 0.0
-    answered_share: float = 1.0
-    seen: int = 0
-    answered_requests: int = 0
-    requests: int = 0
-    expected: float = 0.0
-    stand_for: float = 1.0
-    pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
-    forced: ForcedRequests = field(default_factory=ForcedRequests)
-    courses: dict[str, Course] = field(default_factory=dict)
-    failures: FailureDebt = field(default_factory=FailureDebt)
-
-    @property
-    def queue(self) -> float:
-        """The requests that are owed in expectation."""
-        return self.shortfall + self.answered_share * self.expected
-
-    def decided(self, request_id: str, expected_shortfall: float) -> None:
-        """Note that a request went out."""
-        self.requests += 1
-        self.pending[request_id] = Pending(self.requests, expected_shortfall)
-        self.expected += expected_shortfall
-        while next(iter(self.pending.values())).number <= self.requests - PENDING:
-            self._close(next(iter(self.pending)))
-            self._expect(answer=0.0)
-
-    def went_on(self, request_id: str, shortfall: float | None) -> None:
-        """Note a further turn of the conversation that a request began: ``shortfall`` is expected
-        of the model that takes over, None where the same one goes on. One that is judged, or given
-        up as never to be, is past that."""
-        begun = self.pending.get(request_id)
-        if begun is None:
-            return
-        before = self.courses.get(request_id) or Course.begun(begun.shortfall)
-        course = self.courses[request_id] = before.went_on(shortfall)
-        self.pending[request_id] = begun._replace(shortfall=course.expected)
-        self.expected += course.expected - begun.shortfall
-
-    def answered(self, request_id: str, shortfall: float, stands_for: float = 1.0) -> None:
-        """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction."""
-        self.failures.judged()
-        self.answered_requests += 1
-        newest = min(self.answered_requests, ANSWER_MEMORY)
-        self.stand_for += (stands_for - self.stand_for) / newest
-        if request_id in self.pending:
-            self._close(request_id)
-            self._expect(answer=1.0)
-        elif self.seen > 0:  # given up as unanswered
-            late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
-            self.answered_share = min(late, 1.0)
-        self._count(self.weighed(shortfall, stands_for))
-
-    def failed(self, request_id: str, told: tuple[float, float] | None) -> None:
-        """Take back what was expected of a request that got no answer, and the verdict that came
-        before: its shortfall, and how many requests it stands for."""
-        if request_id in self.pending:
-            self._close(request_id)
-        if told is not None:
-            self.answered_requests -= 1
-            self._count(-self.weighed(*told))
-
-    def owed_for_failure(self, alpha: float) -> None:
-        """Count a failed request as an unsatisfied one, as far as failures are made up for."""
-        self._count(self.failures.failed(alpha, self.answered_share))
-
-    def revised(self, difference: float) -> None:
-        """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
-        each as it is ``weighed``."""
-        self._count(difference)
-
-    def weighed(self, shortfall: float, stands_for: float) -> float:
-        """Weigh a shortfall in judged requests: where all verdicts stand for as many, each counts
-        once."""
-        return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
-
-    def counted(self, given: Given) -> Label:
-        """Return a label that counts as often as it is ``weighed``."""
-        label = given.label
-        return Label(label.value, self.weighed(label.weight, given.stands_for))
-
-    def settle(self) -> None:
-        """Settle all that is owed and saved up, and expect nothing of what is pending."""
-        self.shortfall = self.expected = 0.0
-        self.pending.clear()
-        self.courses.clear()
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON; forced requests, courses and failures only where there are any, else
-        it is what it always was."""
-        rare: dict[str, Any] = {}
-        if self.forced.weight > 0.0:
-            rare["forced"] = self.forced.plain()
-        if self.courses:
-            rare["courses"] = {name: list(course) for name, course in self.courses.items()}
-        if self.failures.taken > 0.0:
-            rare["failures"] = self.failures.taken
-        return rare | {
-            "shortfall": self.shortfall,
-            "answered_share": self.answered_share,
-            "seen": self.seen,
-            "answered_requests": self.answered_requests,
-            "requests": self.requests,
-            "expected": self.expected,
-            "stand_for": self.stand_for,
-            "pending": [[name, *pending] for name, pending in self.pending.items()],
-        }
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Account":
-        """Rebuild the account that ``plain`` describes."""
-        pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
-        forced = ForcedRequests.of(plain.get("forced", ()))
-        courses = {name: Course(*course) for name, course in plain.get("courses", {}).items()}
-        failures = FailureDebt(plain.get("failures", 0.0))
-        rebuilt = {"pending": pending, "forced": forced, "courses": courses, "failures": failures}
-        return cls(**{**plain, **rebuilt})
-
-    def _close(self, request_id: str) -> None:
-        closed = self.pending.pop(request_id)
-        self.courses.pop(request_id, None)
-        # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
-        self.expected = self.expected - closed.shortfall if self.pending else 0.0
-
-    def _count(self, shortfall: float) -> None:
-        self.shortfall = max(self.shortfall + shortfall, -CREDIT)
-
-    def _expect(self, answer: float) -> None:
-        self.seen += 1
-        self.answered_share += (answer - self.answered_share) / min(self.seen, ANSWER_MEMORY)
-
+from litellm_messplus.state.account import Account
+from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
+from litellm_messplus.state.verdict import Given
+from litellm_messplus.vocabulary import WARM_UP, is_before
 
 # Do calls that no user sees get labels? A check gives them some, or feedback that names the call.
 # Where nobody labels them they teach nothing and are not worth their price. Those of a request
@@ -281,7 +110,7 @@ class AdaptivePolicy:
         account = self.account(level.name)
         if situation.is_forced:
             (only,) = situation.estimates
-            return gates.forced(situation, account.forced.expected(only.satisfaction))
+            return held.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
         told_share = self.unseen.told_share
         if situation.counted is not None:  # one first answer says nothing of a whole task
@@ -292,7 +121,7 @@ class AdaptivePolicy:
         decision = adaptive.without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
-        return newcomers.tried(decision, aimed, told_share)
+        return trying.tried(decision, aimed, told_share)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -359,7 +188,7 @@ class AdaptivePolicy:
         return tuple(
             name
             for name, place in places.items()
-            if not newcomers.is_settled(
+            if not trying.is_settled(
                 self.trials[name],
                 alpha,
                 known.rate[place],
@@ -372,7 +201,7 @@ class AdaptivePolicy:
         candidate, prompt = example.candidate, example.prompt
         if previous is None and candidate in self.trials:
             self.trials[candidate] += 1
-            if self.trials[candidate] >= newcomers.ENOUGH:
+            if self.trials[candidate] >= trying.ENOUGH:
                 del self.trials[candidate]
         if previous is None:
             self.predictor.learn(candidate, call_id, example.request_id, prompt, verdict)

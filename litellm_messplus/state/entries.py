@@ -1,54 +1,15 @@
 """The log as the fold reads it: each entry holds all that is needed to apply it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from litellm_messplus.conversations.account import Shares
 from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
-from litellm_messplus.state.verdict import counting
-from litellm_messplus.vocabulary import PRECEDENCE, Change, LabelKind
-
-
-class Given(NamedTuple):
-    """A label as its source gave it; ``probability`` is that of the draw that bought it."""
-
-    kind: LabelKind
-    source: str
-    value: float
-    weight: float = 1.0
-    probability: float | None = None
-
-    @property
-    def label(self) -> Label:
-        """The label to learn of it."""
-        return Label(self.value, self.weight)
-
-    @property
-    def stands_for(self) -> float:
-        """The number of requests it stands for: as many as one was drawn of, or itself alone."""
-        return 1.0 if self.probability is None else 1.0 / self.probability
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The rule of `state/verdict.py` with the kinds that count, the strongest first."""
-
-    precedence: tuple[LabelKind, ...] = PRECEDENCE
-
-    def verdict(self, given: Sequence[Given]) -> Label | None:
-        """Find what is learned of one call from its labels in the order of the log; None where none
-        counts."""
-        found = self.counting(given)
-        return None if found is None else found.label
-
-    def counting(self, given: Sequence[Given], *, is_failed: bool = False) -> Given | None:
-        """Choose the label that is the verdict."""
-        return counting(given, self.precedence, is_failed=is_failed)
+from litellm_messplus.state.credits import Shares
+from litellm_messplus.state.verdict import Given
+from litellm_messplus.vocabulary import Change
 
 
 @dataclass(frozen=True, slots=True)

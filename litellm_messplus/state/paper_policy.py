@@ -12,11 +12,12 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, Label, fill
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
-from litellm_messplus.routing import decision, gates, paper
+from litellm_messplus.routing import decision, held, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.state.entries import Decided, Example, FailedCall, Given, Labelled
-from litellm_messplus.state.failed import FailureDebt
+from litellm_messplus.state.account import FailureDebt
+from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
+from litellm_messplus.state.verdict import Given
 
 # Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
 #
@@ -145,7 +146,7 @@ class PaperPolicy:
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
         if situation.is_forced:
-            return gates.forced(situation, situation.estimates[0].satisfaction)
+            return held.forced(situation, situation.estimates[0].satisfaction)
         return paper.decide(situation, V=level.V, c=level.c)
 
     def decided(self, entry: Decided) -> None:

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.costs.durations import Durations
+from litellm_messplus.costs.usage import Durations
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION

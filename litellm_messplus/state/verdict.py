@@ -2,9 +2,11 @@
 the table `verdicts`, which every reader joins."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
 
-from litellm_messplus.vocabulary import FAILED, PRECEDENCE
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.vocabulary import FAILED, PRECEDENCE, LabelKind
 
 
 class Judgement(Protocol):
@@ -53,3 +55,40 @@ def newest_of_sources(labels: Iterable[AnyLabel]) -> list[AnyLabel]:
             found.pop(each.source, None)  # what comes anew comes last
             found[each.source] = each
     return list(found.values())
+
+
+class Given(NamedTuple):
+    """A label as its source gave it; ``probability`` is that of the draw that bought it."""
+
+    kind: LabelKind
+    source: str
+    value: float
+    weight: float = 1.0
+    probability: float | None = None
+
+    @property
+    def label(self) -> Label:
+        """The label to learn of it."""
+        return Label(self.value, self.weight)
+
+    @property
+    def stands_for(self) -> float:
+        """The number of requests it stands for: as many as one was drawn of, or itself alone."""
+        return 1.0 if self.probability is None else 1.0 / self.probability
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The rule with the kinds that count, the strongest first."""
+
+    precedence: tuple[LabelKind, ...] = PRECEDENCE
+
+    def verdict(self, given: Sequence[Given]) -> Label | None:
+        """Find what is learned of one call from its labels in the order of the log; None where none
+        counts."""
+        found = self.counting(given)
+        return None if found is None else found.label
+
+    def counting(self, given: Sequence[Given], *, is_failed: bool = False) -> Given | None:
+        """Choose the label that is the verdict."""
+        return counting(given, self.precedence, is_failed=is_failed)

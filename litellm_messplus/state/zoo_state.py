@@ -8,27 +8,26 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.conversations.account import Credits
-from litellm_messplus.costs.durations import Durations
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.token_estimator import TokenEstimator, expected
+from litellm_messplus.costs.usage import Durations, TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.predictor import RecentPrompts
+from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.prediction.surface import CHARACTERS
 from litellm_messplus.state.catalog import MOST, Catalog
+from litellm_messplus.state.credits import Credits
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
     Entry,
     Example,
     Labelled,
-    Rule,
     Settled,
     Taught,
 )
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
+from litellm_messplus.state.verdict import Rule
 from litellm_messplus.vocabulary import Change
 
 # What each model would use for the recent prompts: tokens read and written, and seconds.

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import Select, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.conversations.account import Shares, shares_of
 from litellm_messplus.records import served_call_id
+from litellm_messplus.state.credits import Shares, shares_of
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.vocabulary import CallRole, CallStatus
 

@@ -13,7 +13,6 @@ import numpy as np
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.conversations.account import Shares
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
@@ -26,20 +25,21 @@ from litellm_messplus.records import (
     request_of,
 )
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.gates import Gated
+from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, rebuilt
+from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.entries import (
     Decided,
     Entry,
     Example,
     FailedCall,
-    Given,
     Labelled,
     LimitedCall,
     Settled,
     Taught,
 )
 from litellm_messplus.state.limits import expected_use, is_late
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.store.candidates import changes_in
 from litellm_messplus.store.conversations import Courses
 from litellm_messplus.store.rows import features_from_bytes, logged_surface

@@ -17,9 +17,16 @@ from litellm_messplus.figures.tally import Tally
 from litellm_messplus.store.sum_tables import outcomes, verdicts
 from litellm_messplus.store.tables import call_energy, calls, requests
 from litellm_messplus.switching.forecast import DecidedAside, Happened
-from litellm_messplus.switching.modes import WARM_UP, Arm
+from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Served
-from litellm_messplus.vocabulary import CallRole, CallStatus, Failure, is_before, level_before
+from litellm_messplus.vocabulary import (
+    WARM_UP,
+    CallRole,
+    CallStatus,
+    Failure,
+    is_before,
+    level_before,
+)
 
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""

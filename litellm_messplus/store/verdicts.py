@@ -25,8 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.records import served_call_id
-from litellm_messplus.state.entries import Given
-from litellm_messplus.state.verdict import newest_of_sources
+from litellm_messplus.state.verdict import Given, newest_of_sources
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, labels, requests

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from litellm_messplus.vocabulary import WARM_UP
+
 
 class Mode(StrEnum):
     """The steps of switching over."""
@@ -28,9 +30,6 @@ GROUP_PREFIX = "group:"
 """Begins the value of `before` for LiteLLM's own choice among the deployments of one `model_name`,
 in a zoo that is a routing group of several."""
 DEFAULT_SHARE = 0.1
-WARM_UP = 250
-"""Requests of such a stream, its first, in which the router learns what it will know when it is
-switched on: then its queue begins anew, and no forecast is made of them."""
 
 
 def group_value(group: str) -> str:

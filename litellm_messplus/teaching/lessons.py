@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from litellm_messplus.costs.price import CostUnit, Price
-from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
+from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.surface import VERSION

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.engine import Engine
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.restore import begin
 from litellm_messplus.settings.load import load_settings, read_config

@@ -16,7 +16,7 @@ DOCSTRING = ast.get_docstring(ast.parse((PACKAGE / "proxy" / "__init__.py").read
 ORDER = re.findall(r"^(\w+)/?  ", DOCSTRING, re.M)
 NAMES_OF_LITELLM = "litellm_seam"
 """LiteLLM under names of our own: a request makes no stay there."""
-WALKED = {*ORDER, "encoders", "engine", "journal"} - {NAMES_OF_LITELLM}
+WALKED = {*ORDER, "deciding", "encoders", "journal"} - {NAMES_OF_LITELLM}
 MOST = 14
 
 

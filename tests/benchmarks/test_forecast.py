@@ -12,7 +12,7 @@ from litellm_messplus.replay.experiment import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
 from litellm_messplus.replay.stress import Stress
 from litellm_messplus.state.entries import Decided, Labelled
-from litellm_messplus.switching.modes import WARM_UP
+from litellm_messplus.vocabulary import WARM_UP
 from tests.support.recordings import ENCODER, synthetic, write_synthetic
 from tests.support.replay_runs import engine_and_answers, entries_of
 

@@ -22,7 +22,7 @@ from benchmarks.simulation.world import (
     satisfies,
     sessions,
 )
-from litellm_messplus.conversations.holding import Remaining
+from litellm_messplus.conversations.caches import Remaining
 from litellm_messplus.costs.price import Price
 from litellm_messplus.proxy.deployments.prices import public_dollars
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from litellm_messplus.conformance import encoders as conformance
-from litellm_messplus.conformance.encoders import CHECKS, check_encoder, check_same
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import CHECKS, FakeEncoder, check_encoder, check_same
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from tests.support.markdown import ROOT, Document
@@ -17,7 +16,7 @@ from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
 
 SHIPPED: dict[str, Callable[[Path], str]] = {
     "hashed n-grams": lambda folder: "hashed-ngrams",
-    "fake": lambda folder: "litellm_messplus.encoders.fake:FakeEncoder",
+    "fake": lambda folder: "litellm_messplus.conformance.encoders:FakeEncoder",
     "static": lambda folder: f"static:{save_static(folder)}",
     "onnx": lambda folder: f"onnx:{save_onnx(folder)}",
     "onnx, pooled": lambda folder: f"onnx:{save_onnx(folder, pooled=True)}",

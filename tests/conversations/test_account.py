@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.account import CREDITED, Course, Credits, shares_of
+from litellm_messplus.state.credits import CREDITED, Course, Credits, shares_of
 
 
 def test_each_earns_its_share_of_the_turns_and_all_of_it_is_one() -> None:

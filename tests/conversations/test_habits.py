@@ -2,11 +2,10 @@
 
 import pytest
 
+from litellm_messplus.conversations.caches import DEPLOYMENTS, STEP, Ahead, Habits
 from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.habits import DEPLOYMENTS, STEP, Ahead, Habits
-from litellm_messplus.conversations.line import Joined, Line, Place, Told
+from litellm_messplus.conversations.line import Joined, Line, Place, Told, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
-from litellm_messplus.conversations.warmth import Warm
 from litellm_messplus.costs.price import Price, Usage
 from tests.support.builders import LARGE, SMALL
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.holding import (
+from litellm_messplus.conversations.caches import (
     Remaining,
     Turn,
     hold,

@@ -6,9 +6,8 @@ from functools import partial
 
 import pytest
 
-from litellm_messplus.conversations.line import Asked, Joined, Place
+from litellm_messplus.conversations.line import Asked, Joined, Place, Warm
 from litellm_messplus.conversations.lines import Lines
-from litellm_messplus.conversations.warmth import Warm
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from tests.conversations.sessions import Request, interleaved
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.warmth import (
+from litellm_messplus.conversations.line import (
     CACHE_SECONDS,
     HOUR_SECONDS,
     Hits,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price, Tier, Usage, average
-from litellm_messplus.costs.token_estimator import MEMORY, TokenEstimator
+from litellm_messplus.costs.usage import MEMORY, TokenEstimator
 
 
 def test_a_price_counts_prompt_and_completion_apart() -> None:

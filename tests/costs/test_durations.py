@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from litellm_messplus.costs.durations import KEPT, UNKNOWN, Durations
+from litellm_messplus.costs.usage import KEPT, UNKNOWN, Durations
 
 USUAL = 0.05
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.costs.price import Price, Tier
-from litellm_messplus.costs.rates import price_of_rates, states_a_price
+from litellm_messplus.costs.price import Price, Tier, price_of_rates, states_a_price
 
 TOKENS = {"input_cost_per_token": 2.0, "output_cost_per_token": 8.0}
 

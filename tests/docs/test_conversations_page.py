@@ -8,12 +8,11 @@ import yaml
 
 from benchmarks.simulation.__main__ import agents
 from benchmarks.simulation.policies import POLICIES
-from litellm_messplus.conversations.holding import Turn, now
-from litellm_messplus.conversations.lines import LINES, UNUSED_SECONDS
-from litellm_messplus.conversations.points import POINTS
+from litellm_messplus.conversations.caches import Turn, now
+from litellm_messplus.conversations.line import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
+from litellm_messplus.conversations.lines import LINES, POINTS, UNUSED_SECONDS
 from litellm_messplus.conversations.rule import Hold
-from litellm_messplus.conversations.warmth import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
-from litellm_messplus.costs.rates import CACHED, CACHED_FROM, HOUR, WRITTEN
+from litellm_messplus.costs.price import CACHED, CACHED_FROM, HOUR, WRITTEN
 from litellm_messplus.proxy.checking import check_affinity
 from litellm_messplus.proxy.deployments.prices import public_dollars
 from tests.support.markdown import ROOT, Document, code_of

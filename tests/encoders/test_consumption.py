@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.encoders import consumption, worker
-from litellm_messplus.encoders.consumption import Consumption, measured
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import FakeEncoder
+from litellm_messplus.encoders import process as consumption
+from litellm_messplus.encoders import worker
+from litellm_messplus.encoders.process import Consumption, measured
 from litellm_messplus.energy.meter import NotMeasuredError, Reading, reading
 from litellm_messplus.prediction.encoder import FeatureRows
 from tests.support.patience import PATIENT

@@ -9,9 +9,9 @@ from contextlib import closing, suppress
 
 import pytest
 
+from litellm_messplus.conformance.encoders import FakeEncoder
 from litellm_messplus.encoders import process
 from litellm_messplus.encoders.batcher import Encoded, Encoding
-from litellm_messplus.encoders.fake import FakeEncoder
 from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder, load_for_requests
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.prediction.encoder import Conversation

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import FakeEncoder
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.onnx import OnnxEncoder
 from litellm_messplus.encoders.static import StaticEncoder

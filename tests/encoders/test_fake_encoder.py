@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import FakeEncoder
 
 PINNED = [-0.565186, -0.255341, -0.376251]
 
@@ -16,7 +16,7 @@ def test_features_are_pinned_for_all_time_and_lie_within_one() -> None:
 
 def test_a_delay_is_slept_once_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("litellm_messplus.encoders.fake.time.sleep", slept.append)
+    monkeypatch.setattr("litellm_messplus.conformance.encoders.time.sleep", slept.append)
     FakeEncoder(delay_seconds=0.05).encode(["a", "b", "c"])
     assert slept == [0.05]
 

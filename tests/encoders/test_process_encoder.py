@@ -15,9 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from litellm_messplus.conformance.encoders import CHECKS, TEXTS, check_same
+from litellm_messplus.conformance.encoders import CHECKS, TEXTS, FakeEncoder, check_same
 from litellm_messplus.encoders import process, service, worker
-from litellm_messplus.encoders.fake import FakeEncoder
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder, load_for_requests
 from litellm_messplus.encoders.service import FeatureService
@@ -125,7 +124,7 @@ sys.exit(bool({{"torch", "transformers", "onnxruntime", "tokenizers"}} & set(sys
 def test_what_is_fast_has_no_process(tmp_path: Path) -> None:
     fast = ("hashed-ngrams", "none", f"static:{save_static(tmp_path)}")
     assert not any(isinstance(load_for_requests(setting), ProcessEncoder) for setting in fast)
-    fake = load_for_requests("litellm_messplus.encoders.fake:FakeEncoder")
+    fake = load_for_requests("litellm_messplus.conformance.encoders:FakeEncoder")
     assert isinstance(fake, FakeEncoder)
     assert fake.batches == [1]  # and it was tried
 

@@ -12,9 +12,9 @@ import httpx
 import numpy as np
 import pytest
 
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import WORKER
-from litellm_messplus.engine import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy.deployments.index import build_zoos
@@ -40,7 +40,7 @@ SLOW = f"""
 import time
 from pathlib import Path
 
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import FakeEncoder
 
 
 class Slow(FakeEncoder):

@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from litellm_messplus.costs.token_estimator import COMPLETION_TOKENS
+from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.driver import ZOO, Run, build_engine
 from litellm_messplus.replay.recording import Prompts, Recording

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from litellm_messplus.cli.profile import profile as command
-from litellm_messplus.energy import fit, follow, meter, profile, zeus
+from litellm_messplus.energy import follow, meter, profile, zeus
 from litellm_messplus.energy.measure import Grid
 from litellm_messplus.energy.profile import EnergyProfile
 from tests.support.markdown import ROOT, Document, code_of
@@ -79,7 +79,7 @@ def test_the_limits_are_those_of_the_code(said: str) -> None:
 
 
 def test_the_limits_in_words_are_those_of_the_code() -> None:
-    assert (fit.NOISE_DEVIATIONS, follow.RATE) == (3.0, 1 / 20)
+    assert (profile.NOISE_DEVIATIONS, follow.RATE) == (3.0, 1 / 20)
     assert (follow.WINDOW_SECONDS, follow.LAG_SECONDS) == (10.0, 60.0)
     for words in ("three standard deviations", "a twentieth", "every ten seconds", "a minute"):
         assert words in " ".join(PAGE.text.split())

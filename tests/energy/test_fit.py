@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.energy.fit import Sample, fit
 from litellm_messplus.energy.measure import Grid
 from litellm_messplus.energy.meter import FitError
+from litellm_messplus.energy.profile import Sample, fit
 
 joules = st.floats(min_value=1e-3, max_value=10.0)
 GRID = Grid(concurrency=(4,), repeats=2)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.energy.fit import screened
 from litellm_messplus.energy.measure import Cell, Idle, MeasuredWindow, Usage, idle_of
 from litellm_messplus.energy.meter import NotMeasuredError, Reading, reading
+from litellm_messplus.energy.profile import screened
 
 IDLE = Idle(watts=60.0, noise_watts=0.5)
 CELL = Cell(64, 16, 4)

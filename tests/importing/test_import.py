@@ -14,8 +14,8 @@ from sqlalchemy import delete, select
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.engine import Engine
 from litellm_messplus.importing import command, readers
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.deployments.index import build_zoos

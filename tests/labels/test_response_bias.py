@@ -16,7 +16,7 @@ from litellm_messplus.labels.response_bias import (
     corrected_rate,
     estimate,
 )
-from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.routing.decision import label_weight
 
 counts = st.integers(0, 3000)
 audits = st.builds(

@@ -14,8 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.records import Record
-from litellm_messplus.state.entries import FailedCall, Given, Labelled, Rule
+from litellm_messplus.state.entries import FailedCall, Labelled
 from litellm_messplus.state.policy import Policy
+from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog

@@ -16,9 +16,10 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.switching.modes import WARM_UP, Arm
+from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.trial import Trial
 from litellm_messplus.vocabulary import (
+    WARM_UP,
     CallRole,
     CallStatus,
     CostSource,

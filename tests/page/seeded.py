@@ -9,8 +9,7 @@ from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.conversations.logged import LinePlace
-from litellm_messplus.conversations.rule import Hold
+from litellm_messplus.conversations.rule import Hold, LinePlace
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -23,7 +22,7 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.gates import Gated
+from litellm_messplus.routing.held import Gated
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind

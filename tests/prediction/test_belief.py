@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.belief import BLOCK, Belief, Observed, Vector, correct, observe
+from litellm_messplus.prediction.head import BLOCK, Belief, Observed, Vector, correct, observe
 
 WIDTH, PRIOR, NOISE = 6, 0.5, 0.3
 seeds = st.integers(0, 2**32)

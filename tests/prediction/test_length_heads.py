@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.length_heads import LARGEST, LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.prompt_heads import LARGEST_SHIFT, LengthHeads
 from litellm_messplus.prediction.surface import read_surface
 from tests.support.builders import point
 
@@ -71,8 +71,8 @@ def test_no_prompt_multiplies_by_more_than_the_bound() -> None:
     for _ in range(500):
         heads.learn(0, LONG, 1e9)
         heads.learn(0, SHORT, 1e-9)
-    assert heads.multiples(LONG) == pytest.approx([np.exp(LARGEST)])
-    assert heads.multiples(SHORT) == pytest.approx([np.exp(-LARGEST)])
+    assert heads.multiples(LONG) == pytest.approx([np.exp(LARGEST_SHIFT)])
+    assert heads.multiples(SHORT) == pytest.approx([np.exp(-LARGEST_SHIFT)])
 
 
 def test_an_answer_of_no_length_teaches_nothing() -> None:

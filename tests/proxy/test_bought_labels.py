@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from litellm_messplus.routing.adaptive import decide
 from litellm_messplus.routing.trying import Knowledge
-from litellm_messplus.state.adaptive_policy import MOST, Account
-from litellm_messplus.state.entries import Given
+from litellm_messplus.state.account import MOST, Account
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import (
     LARGE,

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.deciding.decider import Question
 from litellm_messplus.energy.follow import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
-from litellm_messplus.engine import Question
 from litellm_messplus.journal import Journal
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy import energy_service

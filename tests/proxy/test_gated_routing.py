@@ -12,7 +12,7 @@ import litellm
 import pytest
 from sqlalchemy import select
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos

@@ -13,7 +13,7 @@ import pytest
 
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.surfaces.request import IncomingRequest, read_request
-from litellm_messplus.routing.gates import Answer
+from litellm_messplus.routing.held import Answer
 from litellm_messplus.runtime import Counters
 from tests.proxy.test_gated_routing import SURFACES, TOOL, call
 from tests.support import litellm_router

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.purchasing import LEAST
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import Feedback, Outcome
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.state.adaptive_policy import Account
+from litellm_messplus.state.account import Account
 from litellm_messplus.state.limits import day_of
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import decided, read_entries

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.batcher import Encoding
-from litellm_messplus.engine import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos

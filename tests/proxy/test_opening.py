@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy import startup

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.engine import Question
+from litellm_messplus.deciding.decider import Question
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.driver import Run, build_engine, prices
 from litellm_messplus.replay.stress import Stress, answers

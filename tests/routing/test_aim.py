@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.aim import aim, label_weight
+from litellm_messplus.routing.decision import aim, label_weight
 
 alphas = st.floats(0.01, 0.99)
 noises = st.floats(0.0, 0.49)

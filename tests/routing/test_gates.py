@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.routing.gates import (
+from litellm_messplus.routing.held import (
     HIGHEST,
     LOWEST,
     Answer,
@@ -17,7 +17,7 @@ from litellm_messplus.routing.gates import (
     free_aim,
     passing,
 )
-from litellm_messplus.state.forced import MEMORY, ForcedRequests
+from litellm_messplus.state.account import MEMORY, ForcedRequests
 from tests.support.builders import LARGE, SMALL, situation
 
 NO, UNKNOWN, YES = Answer

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from litellm_messplus.routing import newcomers
+from litellm_messplus.routing import trying as newcomers
 from litellm_messplus.routing.decision import Decision, Estimate, Reason
 from tests.support.builders import LARGE, SMALL, adaptive_of, situation
 from tests.support.closed_loop import Joining, Model, Run, run

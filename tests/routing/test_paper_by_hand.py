@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.prediction.head import LinearHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
@@ -86,7 +86,9 @@ class Walk:
 
 @pytest.fixture
 def walk(monkeypatch: pytest.MonkeyPatch) -> Walk:
-    monkeypatch.setattr("litellm_messplus.engine.uniform", lambda seed, stream, t: DRAWS[t])
+    monkeypatch.setattr(
+        "litellm_messplus.deciding.decider.uniform", lambda seed, stream, t: DRAWS[t]
+    )
     zoo = build_zoo(
         {SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]},
         policy="paper",

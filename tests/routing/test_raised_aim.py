@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.certificate.evidence import Heard, bounds
-from litellm_messplus.engine import Question
+from litellm_messplus.deciding.decider import Question
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.routing.aim import raised, surplus
+from litellm_messplus.routing.decision import raised, surplus
 from litellm_messplus.settings.load import load_settings
 from tests.support.builders import build_engine, build_zoo, labelled, point
 

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import backlog, following
 from litellm_messplus import journal as module
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import Record, RequestRecord

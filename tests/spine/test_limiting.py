@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine, Question
-from litellm_messplus.limiting import use_of
+from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.expectations import use_of
 from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, LATE_SHARE, Limits
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.vocabulary import BEFORE_SUFFIX

@@ -2,8 +2,8 @@
 
 import pytest
 
-from litellm_messplus.engine import Engine, Question
-from litellm_messplus.expectations import OUTLOOKS
+from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.expectations import OUTLOOKS
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.predictor import EVERY
 from litellm_messplus.prediction.surface import read_surface

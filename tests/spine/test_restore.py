@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.restore import restore
 from litellm_messplus.state import snapshot

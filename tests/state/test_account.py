@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.state import adaptive_policy as module
-from litellm_messplus.state.adaptive_policy import CREDIT, PENDING, Account
+from litellm_messplus.state import account as module
+from litellm_messplus.state.account import CREDIT, PENDING, Account
 
 ALPHA = 0.75
 

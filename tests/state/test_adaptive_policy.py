@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.engine import Engine, Question
-from litellm_messplus.routing.aim import label_weight
+from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.routing.trying import LEAST_LABELLED
-from litellm_messplus.state.adaptive_policy import PENDING, UnseenCalls
+from litellm_messplus.state.account import PENDING
+from litellm_messplus.state.adaptive_policy import UnseenCalls
 from litellm_messplus.state.entries import Entry, Labelled
 from tests.support.builders import (
     LARGE,

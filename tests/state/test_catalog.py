@@ -3,7 +3,7 @@
 import pytest
 
 from litellm_messplus.costs.price import Price, Tier
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.catalog import MOST, Catalog, plain_price, price_of
 from litellm_messplus.vocabulary import Change

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.token_estimator import TokenEstimator
+from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.predictor import EVERY, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.prompt_heads import PromptHeads
+from litellm_messplus.prediction.prompt_heads import LengthHeads, PromptHeads
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.state.zoo_state import ExpectedUse
 from tests.support.builders import point

@@ -8,9 +8,9 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from litellm_messplus.records import served_call_id
-from litellm_messplus.state import failed as module
+from litellm_messplus.state import account as module
+from litellm_messplus.state.account import FEW, REPAID, FailureDebt
 from litellm_messplus.state.entries import FailedCall, Settled
-from litellm_messplus.state.failed import FEW, REPAID, FailureDebt
 from litellm_messplus.state.zoo_state import ZooState
 from tests.support.builders import (
     POLICIES,

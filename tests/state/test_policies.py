@@ -15,8 +15,7 @@ from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.settings.policies import POLICIES, PolicyName
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.paper_policy import PaperPolicy
-from litellm_messplus.state.policies import BUILDERS, build_policy
-from litellm_messplus.state.policy import Policy
+from litellm_messplus.state.policy import BUILDERS, Policy, build_policy
 from tests.support.builders import LARGE, MEDIUM, SMALL, build_zoo, example, pair
 from tests.support.patience import PATIENT
 
@@ -69,8 +68,8 @@ def test_the_settings_of_sgd_reach_the_heads(is_fast: bool) -> None:
 def test_torch_is_imported_only_for_such_heads() -> None:
     """It takes seconds, and a proxy without a slow encoder need not have it."""
     code = (
-        "import sys; import litellm_messplus.engine; assert 'torch' not in sys.modules;"
-        "from litellm_messplus.state.policies import BUILDERS, build_policy;"
+        "import sys; import litellm_messplus.deciding.decider; assert 'torch' not in sys.modules;"
+        "from litellm_messplus.state.policy import BUILDERS, build_policy;"
         "from litellm_messplus.settings.schema import ZooSettings;"
         "settings = ZooSettings(alpha=0.5, policy='paper');"
         "build_policy(settings, ('a',), 2, is_fast=True); assert 'torch' not in sys.modules;"

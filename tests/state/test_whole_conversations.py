@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from litellm_messplus.state import snapshot
-from litellm_messplus.state.adaptive_policy import PENDING, Account
-from litellm_messplus.state.entries import Decided, Example, Given, Labelled
+from litellm_messplus.state.account import PENDING, Account
+from litellm_messplus.state.entries import Decided, Example, Labelled
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.state.zoo_state import ZooState
 from tests.support.builders import (
     LARGE,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pytest
 
-from litellm_messplus.prediction.length_heads import LengthHeads
+from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.state import snapshot, zoo_state
 from litellm_messplus.state.entries import Entry, Example
 from litellm_messplus.state.zoo_state import ZooState

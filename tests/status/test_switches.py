@@ -16,8 +16,8 @@ from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
-from litellm_messplus.switching.modes import WARM_UP, Arm, Mode
-from litellm_messplus.vocabulary import CallStatus
+from litellm_messplus.switching.modes import Arm, Mode
+from litellm_messplus.vocabulary import WARM_UP, CallStatus
 from tests.support.builders import LARGE, NOW, label, request, served_call
 
 ROW = ModeRow("zoo", 1, "watch", 0.1, LARGE, "file", "as configured", NOW, "f" * 16)

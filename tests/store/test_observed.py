@@ -8,7 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.store import observed
 from litellm_messplus.store.log import append
 from litellm_messplus.store.observed import ObservedLog
-from litellm_messplus.switching.modes import WARM_UP, Arm
+from litellm_messplus.switching.modes import Arm
+from litellm_messplus.vocabulary import WARM_UP
 from tests.support.builders import LARGE, NOW, SMALL, request
 
 EVERY = 5

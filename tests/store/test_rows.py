@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from litellm_messplus.conversations.logged import CountedAs, LinePlace
-from litellm_messplus.conversations.rule import Hold
+from litellm_messplus.conversations.rule import CountedAs, Hold, LinePlace
 from litellm_messplus.records import Names, Record, RequestRecord
-from litellm_messplus.routing.gates import Gated
+from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, flat, rebuilt, without_words
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.rows import row_of

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
@@ -33,12 +33,12 @@ from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
     Example,
-    Given,
     Labelled,
     LimitedUse,
     Settled,
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.vocabulary import (
     FAILED,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface

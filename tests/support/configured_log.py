@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.engine import Engine
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.settings.load import load_settings

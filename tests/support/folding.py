@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log

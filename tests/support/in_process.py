@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.composition import Parts

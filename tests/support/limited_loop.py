@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Choice, Engine, Question
-from litellm_messplus.limiting import use_of
+from litellm_messplus.deciding.decider import Choice, Engine, Question
+from litellm_messplus.deciding.expectations import use_of
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.state.entries import Labelled, LimitedCall, Settled
 from tests.support.builders import (

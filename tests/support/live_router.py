@@ -9,7 +9,7 @@ from typing import Any
 import litellm
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import configured_zoos

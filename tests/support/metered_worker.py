@@ -11,7 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from litellm_messplus.encoders import consumption, worker
+from litellm_messplus.encoders import process as consumption
+from litellm_messplus.encoders import worker
 from litellm_messplus.energy.meter import Reading, reading
 
 IDLE_WATTS = 10.0

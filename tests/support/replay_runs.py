@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.replay.driver import Run, build_engine
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.stress import Answers, Stress, answers

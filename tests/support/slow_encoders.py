@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from litellm_messplus.encoders.fake import FakeEncoder
+from litellm_messplus.conformance.encoders import FakeEncoder
 from litellm_messplus.prediction.encoder import FeatureRows
 
 HERE = __name__

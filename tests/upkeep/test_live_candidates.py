@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine, fold
+from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
 from litellm_messplus.retention import prune as pruning

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.token_estimator import RecentMean, TokenEstimator
+from litellm_messplus.costs.usage import RecentMean, TokenEstimator
 from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS, Message
 
 REST = 2_500

@@ -16,7 +16,7 @@ import litellm
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id, model_info
 from litellm_messplus.proxy.litellm_seam import router_model_info
 from litellm_messplus.proxy.surfaces.requirements import MODALITIES, Capability
-from litellm_messplus.routing.gates import Answer
+from litellm_messplus.routing.held import Answer
 
 KEYS = {
     Capability.IMAGE: ("supports_vision", "supports_image_input"),

@@ -17,7 +17,7 @@ from typing import Any
 
 import litellm
 
-from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
+from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.proxy.deployments.capabilities import (
     KEYS,
     REFUSALS,
@@ -45,7 +45,7 @@ from litellm_messplus.proxy.surfaces.requirements import (
     Requirements,
     read_requirements,
 )
-from litellm_messplus.routing.gates import FAILED, Answer, all_of, fits, passing
+from litellm_messplus.routing.held import FAILED, Answer, all_of, fits, passing
 from litellm_messplus.runtime import Counters
 from litellm_messplus.zoo import Zoo
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import litellm
 
-from litellm_messplus.costs.price import CostUnit, Price
-from litellm_messplus.costs.rates import (
+from litellm_messplus.costs.price import (
     ABOVE_200K,
     CACHED,
     CACHED_FROM,
     HOUR,
     PROMPT,
     WRITTEN,
+    CostUnit,
+    Price,
     number,
     price_of_rates,
     states_a_price,

@@ -12,10 +12,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from litellm_messplus.conversations.caches import Ahead, Habits, Turn, now
 from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.habits import Ahead, Habits
-from litellm_messplus.conversations.holding import Turn, now
-from litellm_messplus.conversations.line import Asked, Line, Place, Told
+from litellm_messplus.conversations.line import (
+    CACHE_SECONDS,
+    VLLM_SECONDS,
+    Asked,
+    Line,
+    Place,
+    Told,
+    warm_after,
+)
 from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.conversations.rule import (
     Hold,
@@ -24,13 +31,8 @@ from litellm_messplus.conversations.rule import (
     hold_of,
     may_go_up,
 )
-from litellm_messplus.conversations.warmth import (
-    CACHE_SECONDS,
-    VLLM_SECONDS,
-    warm_after,
-)
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.engine import Engine, Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.proxy.deployments.deployment import (
     Deployment,
     candidate_of,

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.conversations.line import Told
+from litellm_messplus.conversations.line import Told, Warm, warm_after
 from litellm_messplus.conversations.lines import UNUSED_SECONDS
-from litellm_messplus.conversations.warmth import Warm, warm_after
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.holding.pinboard import Pinboard, pinboard_path
 from litellm_messplus.runtime import Counters

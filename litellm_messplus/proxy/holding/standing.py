@@ -4,9 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.conversations.line import Place
-from litellm_messplus.conversations.logged import CountedAs, LinePlace
-from litellm_messplus.conversations.rule import Hold
-from litellm_messplus.engine import Choice, Engine, Question
+from litellm_messplus.conversations.rule import CountedAs, Hold, LinePlace
+from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.proxy.deployments.deployment import Deployment, led_by, only, pinned
 from litellm_messplus.routing.decision import Reason
 

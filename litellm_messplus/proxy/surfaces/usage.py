@@ -6,7 +6,7 @@ from typing import Any
 import litellm
 
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.costs.token_estimator import CHARACTERS_PER_TOKEN
+from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.proxy.surfaces.answers import field
 
 MOST_TOKENS = 100_000_000

@@ -15,7 +15,7 @@ from litellm_messplus.proxy.deployments.capabilities import (
 )
 from litellm_messplus.proxy.litellm_seam import deployments_of
 from litellm_messplus.proxy.surfaces.requirements import MODALITIES, Capability
-from litellm_messplus.routing.gates import Answer
+from litellm_messplus.routing.held import Answer
 
 IMAGE, TOOLS = Capability.IMAGE, Capability.TOOLS
 

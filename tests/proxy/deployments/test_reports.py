@@ -1,7 +1,7 @@
 """What a worker reports of the models that its router shows, and what it leaves to others."""
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.engine import Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.reports import LASTING_SECONDS, Reports
 from litellm_messplus.vocabulary import Change

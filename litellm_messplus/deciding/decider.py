@@ -11,17 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from litellm_messplus.conversations.habits import Ahead
+from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.token_estimator import TokenEstimator
+from litellm_messplus.costs.usage import TokenEstimator
+from litellm_messplus.deciding.expectations import Expectations, limits_of, use_of
 from litellm_messplus.draws import uniform
-from litellm_messplus.expectations import Expectations
-from litellm_messplus.limiting import limits_of, use_of
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.prediction.length_heads import LengthHeads
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing.aim import aim, raised
-from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.prediction.prompt_heads import LengthHeads
+from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.settings.schema import ServiceLevel
 from litellm_messplus.state.entries import (
@@ -29,12 +27,12 @@ from litellm_messplus.state.entries import (
     Decided,
     Entry,
     LimitedUse,
-    Rule,
     Settled,
     Taught,
 )
 from litellm_messplus.state.limits import logged
-from litellm_messplus.state.policies import build_policy
+from litellm_messplus.state.policy import build_policy
+from litellm_messplus.state.verdict import Rule
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.zoo import Zoo
 
