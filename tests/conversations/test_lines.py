@@ -1,15 +1,20 @@
-"""Which requests belong together, told from their prompts alone."""
+"""Which requests belong together, told from their prompts alone, in bounded memory."""
 
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.line import Asked, Joined, Place, Warm
-from litellm_messplus.conversations.lines import Lines
+from litellm_messplus.conversations.line import Asked, Joined, Place, Told, Warm
+from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.lines import read_conversation_key
 from tests.conversations.sessions import Request, interleaved
+from tests.support.builders import SMALL
 
 KEY = b"a secret of the tests"
 
@@ -66,46 +71,55 @@ def test_an_answer_of_several_turns_hides_nothing(desk: Desk) -> None:
     assert place.joined is Joined.PREFIX
 
 
-def test_a_changed_question_is_another_line_of_the_conversation(desk: Desk) -> None:
+@pytest.mark.parametrize(("asked", "is_again"), [("instead", False), ("q2", True)])
+def test_a_changed_question_or_the_same_again_is_another_line_of_the_conversation(
+    desk: Desk, asked: str, is_again: bool
+) -> None:
     root = desk.ask("q1")
     desk.ask("q1", "a1", "q2")
-    edited = desk.ask("q1", "a1", "instead")
-    assert edited.line is not root.line
-    assert edited.parent is root.line
-    assert edited.line.conversation == root.line.conversation
-    assert edited.prefix == len("Sq1")
-    assert not edited.is_again
+    other = desk.ask("q1", "a1", asked)
+    after = desk.ask("q1", "a1", asked, "another a2", "q3")
+    assert other.line is not root.line
+    assert other.parent is root.line
+    assert other.line.conversation == root.line.conversation
+    assert other.prefix == (other.characters if is_again else len("Sq1"))
+    assert other.is_again == is_again
+    assert after.line is other.line
 
 
-def test_the_same_question_again_is_another_line_of_the_conversation(desk: Desk) -> None:
-    desk.ask("q1")
-    asked = desk.ask("q1", "a1", "q2")
-    again = desk.ask("q1", "a1", "q2")
-    after = desk.ask("q1", "a1", "q2", "another a2", "q3")
-    assert again.is_again
-    assert again.parent is asked.line
-    assert again.prefix == again.characters
-    assert after.line is again.line
+NOTHING: dict[str, Any] = {}
 
 
-def test_many_ask_the_same_first_question(desk: Desk) -> None:
-    one, other = desk.ask("q1"), desk.ask("q1")
-    assert other.joined is Joined.NEW
-    assert one.line.conversation != other.line.conversation
-
-
-def test_where_nothing_tells_which_of_two_goes_on_neither_does(desk: Desk) -> None:
-    desk.ask("q1")
-    desk.ask("q1")
-    assert desk.ask("q1", "a1", "q2").joined is Joined.NEW
-
-
-def test_the_answer_tells_which_of_two_goes_on(desk: Desk) -> None:
-    one, other = desk.ask("q1"), desk.ask("q1")
-    desk.lines.ended(one, "d", answer="one answer\n")
-    desk.lines.ended(other, "d", answer="another")
-    assert desk.ask("q1", "one answer", "q2").line is one.line
-    assert desk.ask("q1", "another", "q2").line is other.line
+@pytest.mark.parametrize(
+    ("first", "end", "following", "is_told"),
+    [
+        ([NOTHING, NOTHING], [NOTHING, NOTHING], ["a1", "a1"], False),
+        (
+            [NOTHING, NOTHING],
+            [{"answer": "one answer\n"}, {"answer": "another"}],
+            *(["one answer", "another"], True),
+        ),
+        ([NOTHING, NOTHING], [{"ids": ["call_1"]}, {"ids": ["call_2"]}], ["a1", "a1"], True),
+        ([{"session": "s1"}, {"session": "s2"}], [NOTHING, NOTHING], ["a1", "a1"], True),
+    ],
+    ids=["nothing", "the answer", "the id of a call", "the session"],
+)
+def test_of_two_that_ask_the_same_first_question_what_tells_which_goes_on(
+    desk: Desk,
+    first: list[dict[str, Any]],
+    end: list[dict[str, Any]],
+    following: list[str],
+    is_told: bool,
+) -> None:
+    places = [desk.ask("q1", **each) for each in first]
+    assert [place.joined for place in places] == [Joined.NEW, Joined.NEW]
+    for place, each in zip(places, end, strict=True):
+        desk.lines.ended(place, "d", **each)
+    for number in (1, 0):
+        ids = tuple(end[number].get("ids", ()))
+        found = desk.ask("q1", following[number], "q2", ids=ids, **first[number])
+        assert (found.line is places[number].line) == is_told
+        assert (found.joined is Joined.NEW) != is_told
 
 
 def test_of_two_with_the_same_answers_the_one_that_stands_there_goes_on(desk: Desk) -> None:
@@ -120,20 +134,6 @@ def test_of_two_with_the_same_answers_the_one_that_stands_there_goes_on(desk: De
         assert first.line is second.line is third.line
         runs.append(third.line.conversation)
     assert len(set(runs)) == 3
-
-
-def test_the_id_of_a_call_tells_which_of_two_goes_on(desk: Desk) -> None:
-    one, other = desk.ask("q1"), desk.ask("q1")
-    desk.lines.ended(one, "d", ids=["call_1"])
-    desk.lines.ended(other, "d", ids=["call_2"])
-    assert desk.ask("q1", "bash(ls)", "q2", ids=("call_2",)).line is other.line
-    assert desk.ask("q1", "bash(ls)", "q2", ids=("call_1",)).line is one.line
-
-
-def test_the_session_tells_which_of_two_goes_on(desk: Desk) -> None:
-    one, other = desk.ask("q1", session="s1"), desk.ask("q1", session="s2")
-    assert desk.ask("q1", "a", "q2", session="s1").line is one.line
-    assert desk.ask("q1", "a", "q2", session="s2").line is other.line
 
 
 def test_a_compacted_prompt_is_known_by_the_ids_that_it_keeps_and_nothing_is_warm(
@@ -215,13 +215,6 @@ def test_what_ended_of_a_line_that_is_forgotten_is_nothing() -> None:
     desk.ask("q2")
     desk.lines.ended(place, "d", answer="a1", ids=["call_1"], warm=Warm(1.0, 1, 0.0))
     assert desk.ask("q1", "a1", "q3", ids=("call_1",)).joined is Joined.NEW
-
-
-def test_with_another_key_the_digests_are_others() -> None:
-    """Nobody who reads them can guess a prompt without it."""
-    one, other = Desk(Lines(b"one")).ask("q1"), Desk(Lines(b"other")).ask("q1")
-    assert one.prompt != other.prompt
-    assert len(one.prompt) == 16
 
 
 def test_a_prompt_of_any_text_has_a_place(desk: Desk) -> None:
@@ -337,10 +330,53 @@ def test_a_prompt_that_everybody_asks_has_few_owners(desk: Desk) -> None:
     assert joined == {Joined.PREFIX: 8, Joined.NEW: 12}
 
 
-def test_a_session_is_in_the_log_by_a_digest_that_needs_the_key() -> None:
-    lines = Lines(b"one")
+# What others know: other workers' lines, and nobody a prompt of its digest.
 
-    assert lines.session_digest("mine") == Lines(b"one").session_digest("mine")
-    others = {lines.session_digest("other"), Lines(b"two").session_digest("mine")}
-    assert len(others | {lines.session_digest("mine")}) == 3
-    assert len(lines.session_digest("\ud800")) == 32
+
+def told(turn: int, prompt: bytes = b"p" * 16, **changed: object) -> Told:
+    warm = Warm(900.0, 400, 0.0)
+    given = {"deployment": "d1", "warm": warm, **changed}
+    return Told("r1", "r1", prompt, turn, SMALL, characters=400, **given)  # type: ignore[arg-type]
+
+
+def test_a_line_that_the_log_tells_of_is_known() -> None:
+    lines = Lines(b"key")
+    lines.learn(told(3), 1.0)
+    (line,) = lines._lines.values()
+    assert (line.requests, line.candidate, line.deployment) == (3, SMALL, "d1")
+    assert line.warm["d1"].tokens == 900.0
+    lines.learn(told(2, deployment="d2"), 2.0)
+    assert (line.requests, line.deployment) == (3, "d1"), "it is further here"
+
+
+def test_the_caches_that_are_remembered_of_a_line_are_bounded() -> None:
+    lines = Lines(b"key")
+    for number in range(1, WARM + 4):
+        lines.learn(told(number, deployment=f"d{number}"), 1.0)
+    (line,) = lines._lines.values()
+    assert len(line.warm) == WARM
+    assert "d1" not in line.warm
+
+
+async def key_of(path: Path) -> bytes:
+    database = create_engine(f"sqlite+aiosqlite:///{path}")
+    try:
+        await migrate(database)
+        return await read_conversation_key(database)
+    finally:
+        await database.dispose()
+
+
+async def test_every_start_on_a_database_has_its_key_without_which_nobody_can_guess_a_prompt(
+    tmp_path: Path,
+) -> None:
+    first, again, other = [await key_of(tmp_path / name) for name in ("a.db", "a.db", "b.db")]
+    assert first == again != other
+    assert len(first) == 32
+    prompts = [Desk(Lines(key)).ask("q1").prompt for key in (first, again, other)]
+    assert prompts[0] == prompts[1] != prompts[2]
+    assert len(prompts[0]) == 16
+    sessions = [Lines(key).session_digest("mine") for key in (first, again, other)]
+    assert sessions[0] == sessions[1] != sessions[2]
+    assert Lines(first).session_digest("other") != sessions[0]
+    assert len(Lines(first).session_digest("\ud800")) == 32

@@ -104,17 +104,11 @@ NEXT: list[Any] = [
 
 
 @pytest.mark.parametrize(("answer", "following", "ids"), NEXT)
-def test_ids_of_an_answer_are_those_in_the_next_prompt(
-    answer: Any, following: list[Any], ids: tuple[str, ...]
-) -> None:
-    assert ids_given(answer) == ids_in(following) == ids
-
-
-@pytest.mark.parametrize(("answer", "following", "ids"), NEXT)
 def test_an_answer_tells_which_of_two_conversations_goes_on(
     answer: Any, following: list[Any], ids: tuple[str, ...]
 ) -> None:
-    """By its words alone, without the ids."""
+    """By its words alone; its ids are those in the next prompt."""
+    assert ids_given(answer) == ids_in(following) == ids
     lines = Lines(b"a key")
     first = [
         lines.find(Asked(name, "zoo", "key", read_conversation([QUESTION])), 0.0)
@@ -131,26 +125,24 @@ def test_a_text_completion_has_words_and_no_ids() -> None:
     assert (answer_as_asked(TEXT).strip(), ids_given(TEXT), ids_in("A prompt")) == ("Done.", (), ())
 
 
-def test_a_call_without_its_type_has_an_id() -> None:
-    call = {name: value for name, value in CALL.items() if name != "type"}
-    assert ids_in([{"role": "assistant", "tool_calls": [call]}]) == ("call_1",)
-
-
-def test_of_many_ids_the_newest_are_read() -> None:
-    prompt = [{"role": "tool", "tool_call_id": f"call_{number}"} for number in range(200)]
-    found = ids_in(prompt)
-    assert len(found) == IDS
-    assert found[-1] == "call_199"
-    assert found[0] == f"call_{200 - IDS}"
+MANY = [{"role": "tool", "tool_call_id": f"call_{number}"} for number in range(200)]
 
 
 @pytest.mark.parametrize(
-    "prompt",
-    [None, "words", [None, 7, "words"], [{"role": "tool", "tool_call_id": 7}], [{"tool_calls": 1}]],
-    ids=repr,
+    ("prompt", "ids"),
+    [
+        ([{"tool_calls": [{"id": "call_1", "function": CALL["function"]}]}], ("call_1",)),
+        (MANY, tuple(f"call_{number}" for number in range(200 - IDS, 200))),
+        *((None, ()), ("words", ()), ([None, 7, "words"], ())),
+        *(([{"role": "tool", "tool_call_id": 7}], ()), ([{"tool_calls": 1}], ())),
+    ],
+    ids=[
+        *("a call without its type", "of many the newest", "nothing", "words", "no messages"),
+        *("an id that is none", "no calls"),
+    ],
 )
-def test_clients_send_what_they_like(prompt: object) -> None:
-    assert ids_in(prompt) == ()
+def test_clients_send_what_they_like(prompt: object, ids: tuple[str, ...]) -> None:
+    assert ids_in(prompt) == ids
 
 
 @pytest.mark.parametrize("answer", [None, {}, {"choices": []}, {"content": "words"}], ids=repr)

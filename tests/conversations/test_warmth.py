@@ -16,35 +16,42 @@ CHARGED = Price(3.0, 15.0, cached_discount=2.7, written_surcharge=0.75)
 FREE = Price(1.0, 8.0, cached_discount=0.9)
 
 
-def test_what_was_read_and_written_is_warm_where_writes_are_reported() -> None:
-    usage = Usage(60_000, 400, cached_tokens=58_000, written_tokens=1_000)
-    found = warm_after(usage, CHARGED, 240_000, at=7.0, share=0.1)
-    assert found == Warm(59_000.0, 240_000, 7.0, CACHE_SECONDS)
+@pytest.mark.parametrize(
+    ("usage", "price", "share", "tokens", "seconds"),
+    [
+        # What was read and written, where writes are reported: which is where they are charged.
+        (
+            Usage(60_000, 400, cached_tokens=58_000, written_tokens=1_000),
+            *(CHARGED, 0.1, 59_000.0, CACHE_SECONDS),
+        ),
+        (Usage(60_000, 400), CHARGED, 1.0, 0.0, CACHE_SECONDS),
+        # Elsewhere the share of the prompt that is usually found.
+        (Usage(60_000, 400), FREE, 0.5, 30_000.0, CACHE_SECONDS),
+        # What was paid for an hour is warm for an hour.
+        (
+            Usage(2_000, 1, written_tokens=1_500, hour_tokens=1_500),
+            *(CHARGED, 1.0, 1_500.0, HOUR_SECONDS),
+        ),
+    ],
+)
+def test_what_is_warm_after_a_call(
+    usage: Usage, price: Price, share: float, tokens: float, seconds: float
+) -> None:
+    found = warm_after(usage, price, 240_000, at=7.0, share=share)
+    assert (found.tokens, found.characters, found.at) == (tokens, 240_000, 7.0)
+    assert found.seconds == seconds
 
 
-def test_where_writes_are_charged_and_none_is_reported_nothing_new_is_warm() -> None:
-    """A client that marks nothing for the cache finds nothing there."""
-    assert warm_after(Usage(60_000, 400), CHARGED, 240_000, 0.0).tokens == 0.0
-
-
-def test_elsewhere_the_share_of_the_prompt_that_is_usually_found_is_warm() -> None:
-    assert warm_after(Usage(60_000, 400), FREE, 240_000, 0.0, share=0.5).tokens == 30_000.0
-
-
-def test_what_was_paid_for_an_hour_is_warm_for_an_hour() -> None:
-    usage = Usage(2_000, 1, written_tokens=1_500, hour_tokens=1_500)
-    assert warm_after(usage, CHARGED, 8_000, 0.0).seconds == HOUR_SECONDS
-
-
-@pytest.mark.parametrize(("now", "tokens"), [(10.0, 2_000.0), (310.0, 2_000.0), (311.0, 0.0)])
-def test_after_its_time_nothing_is_warm(now: float, tokens: float) -> None:
-    assert Warm(2_000.0, 8_000, at=10.0).tokens_at(now, FREE) == tokens
-
-
-@pytest.mark.parametrize(("tokens", "expected"), [(1_023.0, 0.0), (1_024.0, 1_024.0)])
-def test_a_prompt_that_is_too_short_is_not_cached(tokens: float, expected: float) -> None:
+@pytest.mark.parametrize(
+    ("tokens", "now", "found"),
+    [
+        *((2_000.0, 10.0, 2_000.0), (2_000.0, 310.0, 2_000.0), (2_000.0, 311.0, 0.0)),
+        *((1_023.0, 10.0, 0.0), (1_024.0, 10.0, 1_024.0)),  # too short to be cached
+    ],
+)
+def test_after_its_time_nothing_is_warm(tokens: float, now: float, found: float) -> None:
     price = Price(1.0, cached_from=1_024)
-    assert Warm(tokens, 4_000, at=0.0).tokens_at(1.0, price) == expected
+    assert Warm(tokens, 8_000, at=10.0).tokens_at(now, price) == found
 
 
 def test_a_branch_finds_the_part_that_it_shares() -> None:

@@ -1,7 +1,8 @@
 """A load is what its cell says, and no two of its prompts begin alike."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -22,8 +23,6 @@ class Scripted:
         self.running = self.most = 0
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
-        import json
-
         body = json.loads(request.content)
         self.bodies.append(body)
         self.running += 1
@@ -62,10 +61,6 @@ async def test_a_load_keeps_to_its_cell(endpoint: Endpoint, scripted: Scripted) 
         assert body["model"] == "llama-1b"
 
 
-async def test_every_worker_sends_at_least_one_request(endpoint: Endpoint) -> None:
-    assert (await endpoint.load(Cell(8, 2, 3), seconds=0.0)).requests == 3
-
-
 async def test_no_two_prompts_begin_alike_nor_in_another_run(scripted: Scripted) -> None:
     """Sixteen tokens, the block of vLLM's prefix cache, are here eight words."""
     async with httpx.AsyncClient(transport=httpx.MockTransport(scripted)) as client:
@@ -77,6 +72,7 @@ async def test_no_two_prompts_begin_alike_nor_in_another_run(scripted: Scripted)
 
 
 async def test_tokens_out_of_a_cache_are_left_out(endpoint: Endpoint, scripted: Scripted) -> None:
+    assert (await endpoint.load(Cell(8, 2, 3), seconds=0.0)).requests == 3
     usage = {"prompt_tokens": 64, "completion_tokens": 2, "prompt_tokens_details": None}
     scripted.answer = {"usage": usage}
     assert (await endpoint.load(Cell(64, 2, 1), 0.0)).prompt_tokens == 64
@@ -95,24 +91,17 @@ async def test_an_endpoint_without_usage_is_refused(
         await endpoint.calibrate()
 
 
-@pytest.fixture
-def failing() -> Iterator[Upstream]:
+async def test_a_refusal_is_shown_with_what_to_check_and_who_is_not_there_is_named() -> None:
     upstream = Upstream(lambda model, body: Reply(status=400))
     upstream.start()
-    yield upstream
-    upstream.stop()
-
-
-async def test_a_refusal_is_shown_with_what_to_check(failing: Upstream) -> None:
-    async with httpx.AsyncClient() as client:
-        with pytest.raises(EndpointError, match=r"status 400: .*scripted failure.*--model"):
-            await Endpoint(client, failing.url, "m").load(Cell(8, 2, 3), 0.0)
-
-
-async def test_an_endpoint_that_is_not_there_is_named() -> None:
-    async with httpx.AsyncClient() as client:
-        with pytest.raises(EndpointError, match=r"--url: http://127.0.0.1:9/v1 does not answer"):
-            await Endpoint(client, "http://127.0.0.1:9/v1", "m").calibrate()
+    try:
+        async with httpx.AsyncClient() as client:
+            with pytest.raises(EndpointError, match=r"status 400: .*scripted failure.*--model"):
+                await Endpoint(client, upstream.url, "m").load(Cell(8, 2, 3), 0.0)
+            with pytest.raises(EndpointError, match=r"--url: http://127.0.0.1:9/v1 does not ans"):
+                await Endpoint(client, "http://127.0.0.1:9/v1", "m").calibrate()
+    finally:
+        upstream.stop()
 
 
 @pytest.mark.parametrize(
@@ -139,11 +128,6 @@ def test_a_grid_holds_for_the_middle_concurrency_unless_told() -> None:
     assert Grid(concurrency=(16, 1, 4)).served == 4
     assert Grid(concurrency=(1, 16)).served == 16
     assert Grid(serving_concurrency=1).served == 1
-
-
-def test_a_grid_measures_every_combination_as_often_as_it_repeats() -> None:
-    grid = Grid((10, 20), (1, 2, 3), (1, 4), repeats=3)
-
-    cells = grid.cells()
+    cells = Grid((10, 20), (1, 2, 3), (1, 4), repeats=3).cells()
     assert len(cells) == 2 * 3 * 2 * 3
     assert all(cells.count(each) == 3 for each in cells)

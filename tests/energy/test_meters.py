@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import litellm_messplus
-from litellm_messplus.energy.meter import NotMeasuredError
-from litellm_messplus.energy.zeus import ZeusdMeter, ZeusMeter, open_meter
+from litellm_messplus.energy.meter import NotMeasuredError, Reading
+from litellm_messplus.energy.zeus import ReopeningMeter, ZeusdMeter, ZeusMeter, open_meter
 from litellm_messplus.errors import ConfigurationError
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 
@@ -54,28 +54,13 @@ def test_zeus_sums_gpus_processors_and_memory() -> None:
     )
     meter = ZeusMeter(monitor)
 
-    found = meter.begin().end()
-
-    assert (found.seconds, found.joules) == (5.0, 600.0)
+    windows = meter.begin(), meter.begin()
+    for window in windows:  # which may overlap
+        assert window.end() == Reading(5.0, 600.0)
     assert meter.sensors == ("gpu 0", "gpu 1", "cpu 0")
-
-
-def test_zeus_windows_may_overlap() -> None:
-    monitor = ScriptedMonitor(Measurement(5.0, {0: 300.0}))
-    meter = ZeusMeter(monitor)
-
-    first, second = meter.begin(), meter.begin()
-    first.end()
-    second.end()
-
-    assert monitor.running == []
-
-
-def test_zeus_without_a_sensor_reports_nothing_and_that_is_not_zero() -> None:
-    meter = ZeusMeter(ScriptedMonitor(Measurement(5.0, {}), []))
-
+    nothing = ZeusMeter(ScriptedMonitor(Measurement(5.0, {}), []))
     with pytest.raises(NotMeasuredError, match="no sensor counted 0 J"):
-        meter.begin().end()
+        nothing.begin().end()
 
 
 @dataclass
@@ -113,20 +98,12 @@ def test_zeusd_gives_the_differences_of_its_counters_in_joules() -> None:
     assert (meter.source, meter.sensors) == ("zeusd at gpu-1:4938", ("gpu 0", "gpu 1", "cpu 0"))
 
 
-def test_memory_that_zeusd_cannot_read_is_left_out() -> None:
-    daemon = ScriptedDaemon(
-        ({}, {0: Processor(1_000_000, None)}), ({}, {0: Processor(2_000_000, None)})
-    )
-
-    assert ZeusdMeter(daemon, [], [0]).begin().end().joules == pytest.approx(1.0)
-
-
-def test_a_daemon_that_started_again_gives_a_negative_reading() -> None:
-    daemon = ScriptedDaemon(
-        ({}, {0: Processor(9_000_000, None)}), ({}, {0: Processor(1_000_000, None)})
-    )
-
-    assert ZeusdMeter(daemon, [], [0]).begin().end().joules == pytest.approx(-8.0)
+@pytest.mark.parametrize(("after", "joules"), [(9_000_000, 1.0), (1_000_000, -7.0)])
+def test_a_daemon_that_started_again_gives_a_negative_reading(after: int, joules: float) -> None:
+    """And memory that it cannot read is left out."""
+    counters = {0: Processor(8_000_000, None)}, {0: Processor(after, None)}
+    meter = ZeusdMeter(ScriptedDaemon(*(({}, each) for each in counters)), [], [0])
+    assert meter.begin().end().joules == pytest.approx(joules)
 
 
 def test_a_daemon_that_no_longer_answers_is_not_measured() -> None:
@@ -164,3 +141,46 @@ def test_zeus_is_imported_when_a_meter_of_it_is_opened_and_not_before() -> None:
         for statement in ast.parse(path.read_text()).body:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 assert " zeus" not in ast.unparse(statement), path
+
+
+# A meter that is away is opened again, where its windows are read.
+
+
+class Daemon:
+    """Away while ``is_away``; counts how often it was opened."""
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.opened = 0
+
+    def open(self) -> SimulatedMeter:
+        self._answer()
+        self.opened += 1
+        return SimulatedMeter(SimulatedDevice(), self._read)
+
+    def _read(self, number: int, found: Reading) -> Reading:
+        self._answer()
+        return found
+
+    def _answer(self) -> None:
+        if self.is_away:
+            raise NotMeasuredError("away")
+
+
+def test_a_meter_that_is_away_is_opened_again_and_none_before_the_first_window() -> None:
+    daemon = Daemon()
+    meter = ReopeningMeter("simulated", daemon.open)
+    assert (daemon.opened, meter.sensors) == (0, ())
+    daemon.is_away = True
+    with pytest.raises(NotMeasuredError, match="away"):
+        meter.begin()
+    daemon.is_away = False
+    meter.begin().end()
+    window = meter.begin()
+    assert (daemon.opened, meter.sensors) == (1, SimulatedMeter.sensors)
+    daemon.is_away = True
+    with pytest.raises(NotMeasuredError, match="away"):
+        window.end()
+    daemon.is_away = False
+    assert meter.begin().end().joules > 0
+    assert (daemon.opened, meter.sensors) == (2, SimulatedMeter.sensors)

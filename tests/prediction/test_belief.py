@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from litellm_messplus.prediction.head import BLOCK, Belief, Observed, Vector, correct, observe
@@ -25,11 +25,15 @@ def learn(belief: Belief, row: Vector, target: float) -> float:
     return observe([Observed(belief, row)], surprise / NOISE, 1.0 / NOISE)
 
 
-def taught(seed: int, count: int) -> Belief:
-    belief = Belief(WIDTH, PRIOR)
-    for row, target in zip(*drawn(seed, count), strict=True):
-        learn(belief, row, float(target))
+def taught_on(rows: Vector, target: Vector) -> Belief:
+    belief = Belief(rows.shape[1], PRIOR)
+    for row, value in zip(rows, target, strict=True):
+        learn(belief, row, float(value))
     return belief
+
+
+def taught(seed: int, count: int, width: int = WIDTH) -> Belief:
+    return taught_on(*drawn(seed, count, width))
 
 
 def regression(rows: Vector, target: Vector) -> tuple[np.ndarray, np.ndarray]:
@@ -44,21 +48,14 @@ def whole(belief: Belief) -> np.ndarray:
     return np.array([belief.spread(row) for row in np.eye(len(belief.mean), dtype=np.float32)])
 
 
+@example(seed=0, count=5000)
 @given(seeds, st.integers(0, 60))
 def test_observing_one_by_one_is_the_regression_on_all(seed: int, count: int) -> None:
     rows, target = drawn(seed, count)
     mean, covariance = regression(rows, target)
     belief = taught(seed, count)
-    np.testing.assert_allclose(belief.mean, mean, atol=2e-4)
+    np.testing.assert_allclose(belief.mean, mean, atol=2e-4 if count < 100 else 1e-3)
     np.testing.assert_allclose(whole(belief), covariance, atol=2e-4)
-
-
-def test_it_stays_the_regression_over_thousands_of_observations() -> None:
-    rows, target = drawn(0, 5000)
-    mean, covariance = regression(rows, target)
-    belief = taught(0, 5000)
-    np.testing.assert_allclose(belief.mean, mean, atol=1e-3)
-    np.testing.assert_allclose(whole(belief), covariance, atol=1e-4)
 
 
 @given(seeds)
@@ -67,13 +64,6 @@ def test_the_variance_expected_of_an_observation_is_that_of_the_regression(seed:
     _, covariance = regression(rows[:-1], target[:-1])
     found = learn(taught_on(rows[:-1], target[:-1]), rows[-1], float(target[-1]))
     assert found == pytest.approx(float(rows[-1] @ covariance @ rows[-1]), abs=1e-3, rel=1e-3)
-
-
-def taught_on(rows: Vector, target: Vector) -> Belief:
-    belief = Belief(WIDTH, PRIOR)
-    for row, value in zip(rows, target, strict=True):
-        learn(belief, row, float(value))
-    return belief
 
 
 @given(seeds)
@@ -89,20 +79,11 @@ def test_no_observation_makes_a_weight_less_sure(seed: int) -> None:
         before = now
 
 
-@given(seeds, st.integers(0, 4 * BLOCK))
-def test_the_covariance_is_symmetric_to_the_bit(seed: int, count: int) -> None:
+@given(seeds, st.integers(0, 4 * BLOCK), st.sampled_from([1, WIDTH, 205, 256]))
+def test_the_covariance_is_symmetric_to_the_bit(seed: int, count: int, width: int) -> None:
     """Of a snapshot only one half is kept."""
-    covariance = taught(seed, count).covariance
+    covariance = taught(seed, count, width).covariance
     assert covariance.tobytes() == covariance.T.copy().tobytes()
-
-
-@pytest.mark.parametrize("width", [1, 205, 256])
-def test_a_wide_covariance_is_symmetric_to_the_bit_too(width: int) -> None:
-    belief = Belief(width, PRIOR)
-    for row, target in zip(*drawn(3, 5 * BLOCK, width), strict=True):
-        learn(belief, row, float(target))
-    assert belief.covariance.tobytes() == belief.covariance.T.copy().tobytes()
-    assert not np.array_equal(belief.covariance, Belief(width, PRIOR).covariance)
 
 
 @given(seeds, st.integers(0, 19), st.floats(-5.0, 5.0))
@@ -152,16 +133,6 @@ def test_what_was_saved_goes_on_to_the_bit(seed: int, count: int) -> None:
     assert loaded.mean.tobytes() == belief.mean.tobytes()
     assert loaded.numbers().tobytes() == belief.numbers().tobytes()
     assert whole(loaded).tobytes() == whole(belief).tobytes()
-
-
-def test_what_was_loaded_from_is_not_shared() -> None:
-    belief, loaded = taught(0, 5), Belief(WIDTH, PRIOR)
-    numbers = belief.numbers()
-    before = numbers.tobytes()
-    loaded.load(numbers)
-    learn(loaded, drawn(1, 1)[0][0], 9.0)
-    assert numbers.tobytes() == before
-    assert belief.numbers().tobytes() == before
 
 
 @pytest.mark.parametrize("other", [1, WIDTH - 1, WIDTH + 1])

@@ -19,28 +19,21 @@ def conversation(*turns: str, tools: tuple[str, ...] = ()) -> Conversation:
     return Conversation(tuple(Turn("user", text) for text in turns), tools)
 
 
-def test_the_text_is_tools_then_turns() -> None:
-    assert conversation("be brief", "hello", tools=("search",)).text == "search\nbe brief\nhello"
-
-
-def test_a_text_is_a_conversation_of_one_turn() -> None:
-    assert Conversation.of_text("hello\nyou").text == "hello\nyou"
-    assert Conversation.of_text("hello\nyou").last == "hello\nyou"
-
-
-def test_without_turns_nothing_is_last() -> None:
+def test_the_text_is_tools_then_turns_of_which_the_last_is_to_be_answered() -> None:
+    asked = conversation("be brief", "hello", tools=("search",))
+    assert (asked.text, asked.last) == ("search\nbe brief\nhello", "hello")
     assert conversation(tools=("search",)).last == ""
+    whole = Conversation.of_text("hello\nyou")
+    assert whole.text == whole.last == "hello\nyou"
 
 
 @given(conversations, sizes, sizes)
-def test_no_more_is_read_than_was_allowed(found: Conversation, characters: int, head: int) -> None:
-    assert len(shortened(found, characters, head)) <= characters
-
-
-@given(conversations, sizes, sizes)
-def test_what_fits_is_read_as_it_is(found: Conversation, left: int, head: int) -> None:
-    characters = len(found.text) + left - 1
-    assert shortened(found, characters, head) == found.text
+def test_what_fits_is_read_as_it_is_and_no_more_than_was_allowed(
+    found: Conversation, characters: int, head: int
+) -> None:
+    read = shortened(found, characters, head)
+    assert len(read) <= characters
+    assert (read == found.text) == (len(found.text) <= characters)
 
 
 @given(conversations, sizes, sizes)

@@ -31,19 +31,17 @@ Truth = Callable[[int, int], float]
 """The probability that a model satisfies a sum of so many terms."""
 
 
-def taught(truth: Truth, labels: int, models: int = 2, seed: int = 0) -> PromptHeads:
-    return stream(truth, labels, models, seed)[0]
+def taught(truth: Truth, labels: int, seed: int = 0) -> PromptHeads:
+    return stream(truth, labels, seed)[0]
 
 
-def stream(
-    truth: Truth, labels: int, models: int = 2, seed: int = 0
-) -> tuple[PromptHeads, float, list[float]]:
+def stream(truth: Truth, labels: int, seed: int = 0) -> tuple[PromptHeads, float, list[float]]:
     """Sums of 1 to 40 terms, each answered by one of the models in turn: the heads, by how many
     nats they predicted worse than the means, and the evidence after each label."""
-    heads, random = PromptHeads(models, 2), np.random.default_rng(seed)
+    heads, random = PromptHeads(2, 2), np.random.default_rng(seed)
     lost, evidence = 0.0, []
     for number in range(labels):
-        terms, model = int(random.integers(1, 41)), number % models
+        terms, model = int(random.integers(1, 41)), number % 2
         prompt = sum_of(terms)
         satisfied = float(random.random() < truth(model, terms))
         odds = BASE + float(heads.shifts(prompt)[model])
@@ -91,12 +89,14 @@ def test_before_the_first_label_no_prompt_adds_anything() -> None:
 
 
 def test_where_the_surface_decides_it_is_learned_and_large_odds_are_reached() -> None:
-    heads = taught(short_only, 400)
+    heads, lost, evidence = stream(short_only, 400)
     easy, hard = heads.shifts(EASY), heads.shifts(HARD)
     assert (easy > 1.5).all()
     assert (hard < -1.5).all()
     assert (easy - hard > 3.0).all()
     assert heads.evidence > 50.0
+    assert lost < -80.0
+    assert np.mean(np.diff(evidence[50:]) > 0.0) > 0.9
 
 
 def test_what_one_model_shows_of_a_prompt_is_expected_of_one_that_has_no_label_yet() -> None:
@@ -122,12 +122,6 @@ def test_where_prompts_tell_nothing_reading_costs_hardly_more_than_not_reading(s
     assert max(evidence) < 5.0
     for prompt in (EASY, HARD):
         assert abs(heads.shifts(prompt)).max() < 0.3
-
-
-def test_where_the_surface_decides_reading_costs_far_less_than_not_reading() -> None:
-    _, lost, evidence = stream(short_only, 400)
-    assert lost < -80.0
-    assert np.mean(np.diff(evidence[50:]) > 0.0) > 0.9
 
 
 def test_features_tell_what_the_surface_does_not() -> None:
@@ -231,46 +225,27 @@ def test_what_was_saved_goes_on_to_the_bit(labels: int) -> None:
     assert loaded.shifts(HARD).tobytes() == heads.shifts(HARD).tobytes()
 
 
-def test_what_was_loaded_from_is_not_shared() -> None:
-    heads = taught(small_fails, 20)
-    before = bits(heads)
-    loaded = PromptHeads(2, 2)
-    loaded.load(heads.arrays())
-    loaded.learn(0, HARD, BASE, Label(1.0))
-    assert bits(heads) == before
+def charged(trust: Trust, times: int, label: float, *heads: int) -> Trust:
+    """The heads that are named say 2, and the label comes so many times."""
+    says = np.zeros(trust.scales.shape[1])
+    says[list(heads) or slice(None)] = 2.0
+    for _ in range(times):
+        trust.charge(0.0, says, Label(label))
+    return trust
 
 
-def test_the_experts_are_charged_and_the_better_one_is_trusted() -> None:
-    trust = Trust()
-    assert trust.evidence <= 0.0
-    cautious = trust.of_heads.copy()
-    for _ in range(30):
-        says = np.zeros(trust.scales.shape[1])
-        says[0] = 2.0  # the first reader's shared head is right, each time
-        trust.charge(0.0, says, Label(1.0))
-    assert trust.evidence > 5.0
-    assert trust.of_heads[0] > max(cautious[0], 0.8)
-    assert trust.of_heads[2] < cautious[2]
-
-
-def test_an_expert_that_is_wrong_loses_its_trust() -> None:
-    trust = Trust()
-    for _ in range(30):
-        trust.charge(0.0, np.full(trust.scales.shape[1], 2.0), Label(0.0))
-    assert trust.evidence == 0.0
-    assert trust.of_heads.max() < 0.01
-
-
-def test_old_losses_are_forgotten() -> None:
-    trust = Trust()
-    for _ in range(5000):
-        trust.charge(0.0, np.full(trust.scales.shape[1], 2.0), Label(0.0))
-    lost, distrusted = trust.losses.max(), trust.of_heads
-    for _ in range(5000):
-        trust.charge(0.0, np.full(trust.scales.shape[1], 2.0), Label(1.0))
-    assert lost > 100.0
-    assert distrusted.max() < 0.01
-    assert trust.of_heads.min() > 0.4
+def test_the_experts_are_charged_the_better_is_trusted_and_old_losses_are_forgotten() -> None:
+    cautious = Trust()
+    assert cautious.evidence <= 0.0
+    right = charged(Trust(), 30, 1.0, 0)  # the first reader's shared head is right, each time
+    assert right.evidence > 5.0
+    assert right.of_heads[0] > max(cautious.of_heads[0], 0.8)
+    assert right.of_heads[2] < cautious.of_heads[2]
+    wrong = charged(Trust(), 5000, 0.0)
+    assert wrong.evidence == 0.0
+    assert wrong.of_heads.max() < 0.01
+    assert wrong.losses.max() > 100.0
+    assert charged(wrong, 5000, 1.0).of_heads.min() > 0.4
 
 
 def test_the_average_is_of_all_that_could_be_read() -> None:

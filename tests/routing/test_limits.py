@@ -37,47 +37,34 @@ TWO = situation((SMALL, 1.0, 0.9), (LARGE, 11.0, 0.9))
 
 @given(st.lists(st.booleans(), min_size=1, max_size=300))
 def test_the_queue_of_late_requests_stays_within_its_bounds(came_late: list[bool]) -> None:
-    owed = 0.0
-    for is_late in came_late:
+    """And ends where it began where as many are late as is allowed."""
+    owed = level = 0.0
+    for number, is_late in enumerate(came_late):
         owed = after(owed, is_late=is_late)
         assert -MOST_SAVED <= owed <= MOST_LATE
-
-
-def test_a_share_of_late_requests_as_allowed_leaves_the_queue_where_it_was() -> None:
-    owed = 0.0
-    for number in range(200):
-        owed = after(owed, is_late=number % round(1 / LATE_SHARE) == 0)
-    assert owed == pytest.approx(0.0, abs=1e-9)
+        level = after(level, is_late=number % round(1 / LATE_SHARE) == 0)
+    assert level <= 1.0 - LATE_SHARE + 1e-9
 
 
 def test_being_late_costs_nothing_until_a_late_request_is_owed() -> None:
+    """The price is in the unit of cost, and there is one where all cost the same."""
     assert late_price(0.0, COSTS) == late_price(-3.0, COSTS) == 0.0
     prices = [late_price(owed, COSTS) for owed in range(30)]
     assert prices == sorted(prices)
     assert prices[-1] == late_price(MOST_LATE, COSTS)
+    fivefold = [5.0 * cost for cost in COSTS]
+    assert late_price(3.0, fivefold) == pytest.approx(5.0 * late_price(3.0, COSTS))
+    assert late_price(3.0, (2.0, 2.0)) > 0.0 < late_price(3.0, (0.0, 0.0))
 
 
-def test_the_price_is_in_the_unit_of_cost_and_there_is_one_where_all_cost_the_same() -> None:
-    assert late_price(3.0, [5.0 * cost for cost in COSTS]) == pytest.approx(
-        5.0 * late_price(3.0, COSTS)
-    )
-    assert late_price(3.0, (2.0, 2.0)) > 0.0
-    assert late_price(3.0, (0.0, 0.0)) > 0.0
-
-
-def test_the_budget_is_given_out_as_the_day_goes_by_an_hour_ahead() -> None:
-    assert allowed_share(0.0) == pytest.approx(AHEAD_SECONDS / DAY)
-    assert allowed_share(DAY / 2) == pytest.approx(0.5 + AHEAD_SECONDS / DAY)
-    assert allowed_share(DAY - 1.0) == 1.0
-
-
-@pytest.mark.parametrize("elapsed", [0.0, 30_000.0, DAY])
-def test_the_strain_begins_below_what_may_be_spent_and_ends_there(elapsed: float) -> None:
+@pytest.mark.parametrize("elapsed", [0.0, 30_000.0, DAY / 2, DAY])
+def test_the_budget_is_given_out_as_the_day_goes_by_an_hour_ahead(elapsed: float) -> None:
+    """The strain begins below what may be spent, and ends there."""
+    assert allowed_share(elapsed) == pytest.approx(min((elapsed + AHEAD_SECONDS) / DAY, 1.0))
     allowed = 10.0 * allowed_share(elapsed)
-    assert strain(allowed - 10.0 * ROOM, 10.0, elapsed) == pytest.approx(1.0)
-    assert strain(0.0, 10.0, elapsed) == 1.0
-    assert strain(allowed, 10.0, elapsed) == pytest.approx(MOST_STRAIN)
-    assert strain(1000.0, 10.0, elapsed) == pytest.approx(MOST_STRAIN)
+    spent = (0.0, allowed - 10.0 * ROOM, allowed, 1000.0)
+    found = [strain(each, 10.0, elapsed) for each in spent]
+    assert found == pytest.approx([1.0, 1.0, MOST_STRAIN, MOST_STRAIN])
 
 
 @given(st.integers(0, 2**32))
@@ -90,35 +77,26 @@ def test_limits_that_do_not_bind_change_no_decision(seed: int) -> None:
 
 
 def test_each_candidate_is_charged_for_being_late_and_the_logged_estimates_are_not() -> None:
-    limited = replace(TWO, limits=Limits(late_after=1.0, late_owed=3.0, late_price=8.0, late=LATE))
+    limits = Limits(late_after=1.0, late_owed=3.0, late_price=8.0, late=LATE)
+    fresh = Estimate(SMALL, 1.0, 1.0, 0.9)
+    limited = replace(TWO, newcomers=(fresh,), limits=limits)
     found = charged(limited)
     assert [each.cost for each in found.estimates] == pytest.approx([5.0, 11.08])
     assert [each.typical_cost for each in found.estimates] == pytest.approx([4.2, 11.16])
+    assert found.newcomers[0].cost == pytest.approx(5.0)
     assert [each.cost for each in limited.estimates] == [1.0, 11.0]
 
 
-def test_a_newcomer_is_charged_too() -> None:
-    limits = Limits(late_after=1.0, late_owed=3.0, late_price=8.0, late=LATE)
-    fresh = Estimate(SMALL, 1.0, 1.0, 0.9)
-    found = charged(replace(TWO, estimates=TWO.estimates[1:], newcomers=(fresh,), limits=limits))
-    assert found.newcomers[0].cost == pytest.approx(5.0)
-
-
-def test_where_alpha_needs_the_budget_nothing_is_paid_to_be_in_time() -> None:
+def test_near_the_end_of_the_budget_nothing_is_paid_to_be_in_time_and_nothing_tried() -> None:
     limits = Limits(1.0, 3.0, 8.0, LATE, budget=10.0, spent=8.0, allowed=9.0)
     assert limits.charge == 8.0
     limits = limits._replace(spent=9.0 - 10.0 * SPARE / 2)
     assert limits.charge == 0.0
     assert charged(replace(TWO, limits=limits)).estimates == TWO.estimates
-
-
-def test_where_the_budget_is_nearly_used_up_nothing_is_tried() -> None:
-    told = replace(TWO, exploration_draw=0.0, limits=Limits(budget=10.0, strain=TIGHT))
-    found = charged(told)
-    assert (found.exploration_draw, found.is_labelled) == (1.0, False)
-    assert charged(replace(told, limits=Limits(budget=10.0, strain=TIGHT - 1))) == replace(
-        told, limits=Limits(budget=10.0, strain=TIGHT - 1)
-    )
+    for room, expected in ((0, (1.0, False)), (-1, (0.0, None))):
+        tight = Limits(budget=10.0, strain=TIGHT + room)
+        found = charged(replace(TWO, exploration_draw=0.0, limits=tight))
+        assert (found.exploration_draw, found.is_labelled) == expected
 
 
 @given(st.integers(0, 2**32))

@@ -29,12 +29,6 @@ def runs(models: tuple[TimedModel, ...], **given: Any) -> list[LimitedRun]:
     return [one(models, seed, **given) for seed in SEEDS]
 
 
-def test_without_a_limit_the_least_expensive_serves_however_slow_it_is() -> None:
-    ended = run_limited(SLOW_AND_FAST, alpha=ALPHA, requests=400, seed=0)
-    assert ended.late_share() > 0.2
-    assert all(choice.situation.limits is None for choice in ended.choices)
-
-
 @pytest.mark.parametrize("models", [SLOW_AND_FAST, THREE], ids=["two models", "three models"])
 @pytest.mark.parametrize("delay", [0, 30], ids=["at once", "calls take 30 requests"])
 def test_where_it_can_be_kept_at_most_one_in_twenty_is_late_and_alpha_is_held(
@@ -44,12 +38,11 @@ def test_where_it_can_be_kept_at_most_one_in_twenty_is_late_and_alpha_is_held(
     assert all(each.late_share(since=0.5) <= LATE_SHARE + 0.01 for each in ended)
     assert mean(each.rate() for each in ended) > ALPHA - 0.01
     assert all(each.rate() > ALPHA - 0.02 for each in ended)
-
-
-def test_to_be_in_time_costs_no_more_than_it_must() -> None:
-    """The slow model serves as much as one late request in twenty allows: a sixth of them."""
-    ended = runs(SLOW_AND_FAST, latency=IN_TIME)
-    assert mean(sum(each.cost) / REQUESTS for each in ended) < 9.0
+    if models is SLOW_AND_FAST and delay == 0:  # the slow one serves a sixth: no more may be late
+        assert mean(sum(each.cost) / REQUESTS for each in ended) < 9.0
+        unlimited = one(models)
+        assert unlimited.late_share() > 0.2
+        assert all(choice.situation.limits is None for choice in unlimited.choices)
 
 
 def test_alpha_comes_before_latency() -> None:
@@ -90,16 +83,15 @@ def test_the_budget_lasts_until_midnight() -> None:
     assert all(0.7 < each / REQUESTS < 1.3 for each in hours)
 
 
-def test_where_even_the_least_expensive_is_too_much_it_serves_every_request() -> None:
-    """Routing never breaks serving: nothing is refused."""
-    ended = one(MIX, budget_per_day=0.5 * REQUESTS)
-    assert ended.served.count("small") > 0.97 * REQUESTS
+@pytest.mark.parametrize(("budget", "answered"), [(0.5, 1.0), (3.0, 0.0)])
+def test_nothing_is_refused_for_a_budget_nor_used_up_where_nobody_labels(
+    budget: float, answered: float
+) -> None:
+    ended = one(MIX, budget_per_day=budget * REQUESTS, answered=answered)
     assert len(ended.served) == REQUESTS
-
-
-def test_without_labels_the_largest_does_not_use_the_budget_up() -> None:
-    ended = one(MIX, budget_per_day=3.0 * REQUESTS, answered=0.0)
-    assert ended.spent(0) <= 1.02 * 3.0 * REQUESTS
+    assert ended.spent(0) <= 1.02 * max(budget, 1.1) * REQUESTS
+    if budget < 1.0:  # where even the least expensive is too much, it serves
+        assert ended.served.count("small") > 0.97 * REQUESTS
 
 
 def test_with_all_three_the_budget_comes_first_and_latency_last() -> None:

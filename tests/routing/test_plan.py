@@ -47,40 +47,25 @@ def bought(
     return float(satisfaction[prompts, chosen].mean()), float(cost[prompts, chosen].mean())
 
 
-@given(seeds, counts)
-def test_a_higher_price_never_buys_less_satisfaction_or_costs_less(seed: int, models: int) -> None:
-    found = outlook(seed, models)
-    for is_hopeful in (False, True):
-        frontier = found.frontier(range(models), is_hopeful=is_hopeful)
-        for column in (frontier.prices, frontier.rates, frontier.costs):
+@given(seeds, counts, st.floats(-0.2, 1.2))
+def test_a_frontier_is_what_each_price_buys(seed: int, models: int, rate: float) -> None:
+    """A higher price never buys less or costs less; between two it is interpolated."""
+    satisfaction, cost, hope = rolled(seed, models)
+    found = Outlook(satisfaction, cost, hope)
+    hopeful, frontier = (found.frontier(range(models), is_hopeful=each) for each in (True, False))
+    for each in (hopeful, frontier):
+        for column in (each.prices, each.rates, each.costs):
             assert len(column) == len(PRICES)
             assert all(low <= high for low, high in pairwise(column))
-        assert frontier.most == frontier.rates[-1]
-
-
-@given(seeds, counts)
-def test_each_point_is_what_its_price_buys(seed: int, models: int) -> None:
-    satisfaction, cost, hope = rolled(seed, models)
-    frontier = Outlook(satisfaction, cost, hope).frontier(range(models), is_hopeful=False)
-    for place in range(0, len(PRICES), 7):
-        rate, spent = bought(satisfaction, cost, range(models), frontier.prices[place])
-        # Two that are as good as tied may change places by rounding.
-        assert frontier.rates[place] == pytest.approx(rate, abs=0.021)
-        assert frontier.costs[place] == pytest.approx(spent, rel=0.05)
-
-
-def test_at_no_price_the_cheapest_serves_and_at_the_highest_the_best_of_each_prompt() -> None:
-    satisfaction, cost, hope = rolled(1, 3)
-    frontier = Outlook(satisfaction, cost, hope).frontier((0, 1, 2), is_hopeful=False)
-    assert frontier.costs[0] == pytest.approx(cost.min(axis=1).mean())
-    assert frontier.most == pytest.approx(satisfaction.max(axis=1).mean(), abs=0.01)
-
-
-@given(seeds, counts, st.floats(-0.2, 1.2))
-def test_between_two_prices_it_is_interpolated(seed: int, models: int, rate: float) -> None:
-    frontier = outlook(seed, models).frontier(range(models), is_hopeful=False)
+    assert frontier.most - 1e-6 <= hopeful.most <= 1.0
+    for chosen, line in ((range(models), frontier), (range(0, models, 2), None)):
+        line = line or found.frontier(tuple(chosen), is_hopeful=False)
+        for place in range(0, len(PRICES), 7):
+            bought_rate, spent = bought(satisfaction, cost, chosen, line.prices[place])
+            # Two that are as good as tied may change places by rounding.
+            assert line.rates[place] == pytest.approx(bought_rate, abs=0.021)
+            assert line.costs[place] == pytest.approx(spent, rel=0.05)
     point = frontier.at(rate)
-    assert frontier.rates[0] <= point.rate <= frontier.most
     assert point.rate == pytest.approx(min(max(rate, frontier.rates[0]), frontier.most))
     assert 0.0 <= point.price <= frontier.prices[-1]
     assert frontier.costs[0] <= point.cost <= frontier.costs[-1] + 1e-9
@@ -88,8 +73,7 @@ def test_between_two_prices_it_is_interpolated(seed: int, models: int, rate: flo
 
 def test_interpolation_by_hand() -> None:
     frontier = Frontier([0.0, 1.0, 3.0, 9.0], [0.2, 0.2, 0.6, 0.6], [1.0, 1.0, 5.0, 5.0])
-    assert frontier.at(0.1) == (0.0, 0.2, 1.0)
-    assert frontier.at(0.2) == (0.0, 0.2, 1.0)
+    assert frontier.at(0.1) == frontier.at(0.2) == (0.0, 0.2, 1.0)
     assert frontier.at(0.3) == pytest.approx((1.5, 0.3, 2.0))
     assert frontier.at(0.6) == pytest.approx((3.0, 0.6, 5.0))
     assert frontier.at(0.9).rate == 0.6
@@ -112,44 +96,24 @@ def test_the_frontiers_made_at_once_are_those_made_on_demand(
         assert asked == found.frontier(range(last), is_hopeful=is_hopeful)
 
 
-@given(seeds)
-def test_models_that_are_no_beginning_are_planned_with_too(seed: int) -> None:
-    satisfaction, cost, hope = rolled(seed, 4)
-    found = Outlook(satisfaction, cost, hope).frontier((1, 3), is_hopeful=False)
-    rate, spent = bought(satisfaction, cost, (1, 3), found.prices[30])
-    assert found.rates[30] == pytest.approx(rate, abs=0.021)
-    assert found.costs[30] == pytest.approx(spent, rel=0.05)
-
-
-@given(seeds, counts)
-def test_hope_is_added_and_no_satisfaction_is_more_than_certain(seed: int, models: int) -> None:
-    found = outlook(seed, models)
-    hoped = found.frontier(range(models), is_hopeful=True)
-    likely = found.frontier(range(models), is_hopeful=False)
-    assert likely.most - 1e-6 <= hoped.most <= 1.0
-
-
-@given(seeds, counts, alphas, backlogs)
-def test_no_price_is_beyond_what_the_plan_knows_but_for_the_feedback(
-    seed: int, models: int, alpha: float, backlog: float
+@given(seeds, counts, alphas, backlogs, backlogs, st.data())
+def test_with_more_to_repay_the_price_does_not_fall_and_it_is_bounded(
+    seed: int, models: int, alpha: float, one: float, other: float, data: st.DataObject
 ) -> None:
+    """Who may be called is decided by what it saves."""
     found = outlook(seed, models)
-    last = found.frontier(range(models), is_hopeful=False).prices[-1]
     by_cost = tuple(range(models))
+    last = found.frontier(by_cost, is_hopeful=False).prices[-1]
+    less, more = (plan(found, by_cost, by_cost, alpha, each) for each in sorted((one, other)))
+    assert less.models == more.models
     assert 0.0 <= plan(found, by_cost, by_cost, alpha, 0.0).price <= last
-    assert 0.0 <= plan(found, by_cost, by_cost, alpha, backlog).price <= np.exp(0.7) * last
-
-
-@given(seeds, counts, alphas, backlogs, backlogs)
-def test_with_more_to_repay_the_price_does_not_fall(
-    seed: int, models: int, alpha: float, one: float, other: float
-) -> None:
-    found = outlook(seed, models)
-    by_cost = tuple(range(models))
-    less, more = sorted((one, other))
-    first, second = (plan(found, by_cost, by_cost, alpha, backlog) for backlog in (less, more))
-    assert first.models == second.models
-    assert first.price <= second.price
+    assert less.price <= more.price <= np.exp(0.7) * last
+    allowed = tuple(sorted(data.draw(st.sets(st.sampled_from(by_cost), min_size=1))))
+    every, needed = (
+        found.frontier(some, is_hopeful=True).at(alpha).cost for some in (by_cost, allowed)
+    )
+    expected = by_cost if every <= (1.0 - SAVING) * needed else allowed
+    assert plan(found, by_cost, allowed, alpha, one).models == expected
 
 
 @given(st.floats(0.05, 0.4), st.floats(0.2, 0.5), st.floats(0.1, 5.0), st.floats(2.0, 50.0), alphas)
@@ -204,43 +168,21 @@ def test_models_that_the_means_rule_out_are_called_where_they_save_enough() -> N
     assert plan(alike, (0, 1, 2), (1,), 0.8, 0.0).models == (1,)
 
 
-@given(seeds, counts, alphas, backlogs, st.data())
-def test_who_may_be_called_is_decided_by_what_it_saves(
-    seed: int, models: int, alpha: float, backlog: float, data: st.DataObject
-) -> None:
-    found = outlook(seed, models)
-    by_cost = tuple(range(models))
-    allowed = tuple(sorted(data.draw(st.sets(st.sampled_from(by_cost), min_size=1))))
-    every, needed = (
-        found.frontier(some, is_hopeful=True).at(alpha).cost for some in (by_cost, allowed)
-    )
-    expected = by_cost if every <= (1.0 - SAVING) * needed else allowed
-    assert plan(found, by_cost, allowed, alpha, backlog).models == expected
-
-
-def test_alpha_out_of_reach_is_not_chased_at_any_price() -> None:
-    """What the models can do at best is bought, and nothing beyond it."""
-    found = identical((0.5, 0.52), (1.0, 2.0))
-    price = plan(found, (0, 1), (0, 1), 0.95, 500.0).price
-    assert price <= np.exp(0.7) * found.frontier((0, 1), is_hopeful=False).prices[-1]
-
-
 def test_the_unit_of_cost_is_that_of_the_price() -> None:
     satisfaction, cost, hope = rolled(5, 3)
     plain, other = (Outlook(satisfaction, unit * cost, hope) for unit in (1.0, 2.0**-20))
-    by_cost = (0, 1, 2)
-    first, second = (plan(found, by_cost, by_cost, 0.7, 3.0) for found in (plain, other))
+    first, second = (plan(found, (0, 1, 2), (0, 1, 2), 0.7, 3.0) for found in (plain, other))
     assert second == (first.models, 2.0**-20 * first.price)
 
 
-def test_models_of_one_cost_are_planned_with_too() -> None:
-    found = identical((0.4, 0.9), (1.0, 1.0))
-    planned = plan(found, (1, 0), (1, 0), 0.75, 5.0)
-    assert np.isfinite(planned.price)
-
-
-@pytest.mark.parametrize("rates", [(0.5,), (0.0,), (1.0,)])
-def test_a_single_model_has_a_plan(rates: tuple[float, ...]) -> None:
-    planned = plan(identical(rates, (3.0,)), (0,), (0,), 0.7, -4.0)
-    assert planned.models == (0,)
+@pytest.mark.parametrize(
+    ("rates", "costs"),
+    [((0.4, 0.9), (1.0, 1.0)), ((0.5,), (3.0,)), ((0.0,), (3.0,)), ((1.0,), (3.0,))],
+)
+def test_models_of_one_cost_and_a_single_one_have_a_plan(
+    rates: tuple[float, ...], costs: tuple[float, ...]
+) -> None:
+    by_cost = tuple(reversed(range(len(rates))))
+    planned = plan(identical(rates, costs), by_cost, by_cost, 0.7, -4.0)
+    assert planned.models == by_cost
     assert np.isfinite(planned.price)

@@ -55,15 +55,12 @@ def test_before_there_is_a_prompt_nothing_is_used() -> None:
 
 
 def test_tokens_are_those_of_the_characters_by_each_models_own_ratio() -> None:
+    """Of a prompt without a surface the average is expected."""
     found = use()
     assert found.version == 1
-    characters = [len(text) for text in TEXTS]
-    assert found.prompt_tokens[:3, 0] == pytest.approx([each / 2 for each in characters], rel=1e-4)
-    assert found.prompt_tokens[:3, 1] == pytest.approx([each / 4 for each in characters], rel=1e-4)
-
-
-def test_of_a_prompt_without_a_surface_the_average_is_expected() -> None:
-    found = use()
+    for model, ratio in ((0, 2), (1, 4)):
+        tokens = [len(text) / ratio for text in TEXTS]
+        assert found.prompt_tokens[:3, model] == pytest.approx(tokens, rel=1e-4)
     assert found.prompt_tokens[3] == pytest.approx([10.0, 10.0])
     assert found.completion_tokens[3] == pytest.approx([10.0, 300.0])
 
@@ -82,21 +79,11 @@ def test_answers_are_as_long_as_the_prompt_tells() -> None:
 
 def test_the_cost_follows_the_price() -> None:
     found = use()
-    nothing = Price(0.0, 0.0)
-    assert found.cost(0, nothing).tolist() == [0.0] * 4
-    assert found.cost(0, Price(request=3.0)) == pytest.approx(np.full(4, 3.0))
-    assert found.cost(1, Price(prompt=2.0)) == pytest.approx(2.0 * found.prompt_tokens[:, 1])
-    assert found.cost(1, Price(completion=2.0)) == pytest.approx(
-        2.0 * found.completion_tokens[:, 1]
-    )
-    assert found.cost(1, Price(second=2.0)) == pytest.approx(2.0 * found.seconds[:, 1])
     whole = Price(prompt=1.0, completion=2.0, request=3.0, second=4.0)
-    assert found.cost(0, whole) == pytest.approx(
-        3.0
-        + found.prompt_tokens[:, 0]
-        + 2.0 * found.completion_tokens[:, 0]
-        + 4.0 * found.seconds[:, 0]
-    )
+    used = found.prompt_tokens + 2.0 * found.completion_tokens + 4.0 * found.seconds
+    for model in (0, 1):
+        assert found.cost(model, Price()).tolist() == [0.0] * 4
+        assert found.cost(model, whole) == pytest.approx(3.0 + used[:, model])
 
 
 def test_what_was_saved_is_the_same_to_the_bit() -> None:

@@ -31,30 +31,28 @@ def opened(request_id: str = "r1", at: float = NOON) -> LimitAccount:
     return account
 
 
-def test_a_request_counts_with_what_is_expected_until_its_call_has_ended() -> None:
+@pytest.mark.parametrize(
+    ("call", "owed", "spent"),
+    [
+        (None, 0.25 - LATE_SHARE, 2.0),
+        (ended(is_late=True), 1.0 - LATE_SHARE, 3.0),
+        (ended(is_late=False), -LATE_SHARE, 3.0),
+        (ended(cost=None), -LATE_SHARE, 2.0),
+        (ended(is_late=None), 0.0, 3.0),
+        (ended(is_served=False, is_late=True), 0.25 - LATE_SHARE, 5.0),
+    ],
+    ids=[
+        *("what is expected counts", "a late call", "one in time", "an unknown cost"),
+        *("a call that says nothing of time", "one that no user sees"),
+    ],
+)
+def test_a_request_counts_with_what_is_expected_until_its_call_has_ended(
+    call: LimitedCall | None, owed: float, spent: float
+) -> None:
     account = opened()
-    assert (account.late_owed, account.spent(100)) == (0.25 - LATE_SHARE, 2.0)
-    account.ended(ended(is_late=True))
-    assert (account.late_owed, account.spent(100)) == (1.0 - LATE_SHARE, 3.0)
-
-
-def test_a_call_of_unknown_cost_costs_what_was_expected() -> None:
-    account = opened()
-    account.ended(ended(cost=None))
-    assert account.spent(100) == 2.0
-
-
-def test_a_call_that_says_nothing_of_time_moves_no_queue() -> None:
-    account = opened()
-    account.ended(ended(is_late=None))
-    assert account.late_owed == 0.0
-
-
-def test_calls_that_no_user_sees_cost_money_and_are_never_late() -> None:
-    account = opened()
-    account.ended(ended(is_served=False, is_late=True))
-    assert account.late_owed == 0.25 - LATE_SHARE
-    assert account.spent(100) == 5.0
+    if call is not None:
+        account.ended(call)
+    assert (account.late_owed, account.spent(100)) == (owed, spent)
 
 
 def test_a_new_day_begins_with_nothing_spent_and_what_ends_then_belongs_to_its_own_day() -> None:

@@ -42,17 +42,14 @@ def explore(
     policy.learn(seen, "r1.1", Label(satisfaction), replaced)
 
 
-def test_paper_learns_with_the_papers_predictor_behind_an_encoder_like_the_papers() -> None:
+def test_each_policy_learns_with_its_own_predictor() -> None:
+    """The paper's own behind an encoder that is as slow as the paper's."""
     assert isinstance(paper(is_fast=False).heads, NeuralHeads)
-
-
-def test_paper_learns_with_linear_heads_behind_a_fast_encoder() -> None:
     assert isinstance(paper(is_fast=True).heads, LinearHeads)
-
-
-@pytest.mark.parametrize("is_fast", [True, False])
-def test_adaptive_learns_with_its_own(is_fast: bool) -> None:
-    assert isinstance(build_policy(build_zoo().settings, NAMES, 2, is_fast=is_fast), AdaptivePolicy)
+    for is_fast in (True, False):
+        built = build_policy(build_zoo().settings, NAMES, 2, is_fast=is_fast)
+        assert isinstance(built, AdaptivePolicy)
+    assert set(POLICIES) == set(BUILDERS) == set(get_args(PolicyName))
 
 
 @pytest.mark.parametrize("is_fast", [True, False])
@@ -90,37 +87,19 @@ def test_without_torch_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("is_fast", [True, False])
 def test_under_paper_the_means_of_explored_labels_are_predicted(is_fast: bool) -> None:
+    """The heads learn nothing without features."""
     policy = paper(is_fast)
     assert policy.predict(Prompt(None), NAMES) == [0.5, 0.5, 0.5]
     explore(policy, 1.0, READ)
+    before = {name: array.tobytes() for name, array in policy.heads.arrays().items()}
     explore(policy, 1.0, None)
     explore(policy, 0.0, None, is_exploration=False)
     assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 2.5 / 3.0]
     explore(policy, 0.0, None, previous=1.0)
     assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 1.5 / 3.0]
+    assert {name: array.tobytes() for name, array in policy.heads.arrays().items()} == before
     explore(policy, 0.0, READ, previous=1.0)
     assert policy.predict(Prompt(None), [LARGE, SMALL]) == [0.5, 0.5 / 3.0]
-
-
-@pytest.mark.parametrize("is_fast", [True, False])
-def test_under_paper_the_heads_learn_nothing_without_features(is_fast: bool) -> None:
-    policy = paper(is_fast)
-    explore(policy, 1.0, READ)
-    before = {name: array.tobytes() for name, array in policy.heads.arrays().items()}
-    explore(policy, 0.0, None)
-    explore(policy, 1.0, None, previous=0.0)
-    assert {name: array.tobytes() for name, array in policy.heads.arrays().items()} == before
-
-
-def test_under_adaptive_the_rates_are_predicted_and_learn() -> None:
-    policy = build_policy(build_zoo().settings, NAMES, 2, is_fast=True)
-    (before,) = policy.predict(Prompt(None), [SMALL])
-    explore(policy, 1.0, None)
-    (after,) = policy.predict(Prompt(None), [SMALL])
-    assert after > before
-    explore(policy, 0.0, None, previous=1.0)
-    (revised,) = policy.predict(Prompt(None), [SMALL])
-    assert revised < before
 
 
 def test_means_of_an_unknown_candidate_are_a_key_error() -> None:
@@ -128,7 +107,3 @@ def test_means_of_an_unknown_candidate_are_a_key_error() -> None:
         LabelMeans(NAMES).predict(["gone"])
     with pytest.raises(KeyError):
         LabelMeans(NAMES).learn("gone", Label(1.0))
-
-
-def test_every_policy_that_is_named_has_settings_and_is_built() -> None:
-    assert set(POLICIES) == set(BUILDERS) == set(get_args(PolicyName))

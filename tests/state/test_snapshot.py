@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.state.entries import Entry
@@ -18,7 +20,6 @@ from litellm_messplus.state.policy import build_policy
 from litellm_messplus.state.snapshot import dump, fingerprint, load
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.vocabulary import Change
-from litellm_messplus.zoo import Zoo
 from tests.support.builders import (
     LARGE,
     MEDIUM,
@@ -163,40 +164,29 @@ each_policy = pytest.mark.parametrize("policy", POLICIES)
 @each_policy
 @given(folded=entries, cut=st.integers(0, 30))
 def test_going_on_from_a_snapshot_is_going_on(policy: str, folded: list[Entry], cut: int) -> None:
-    whole = fold(fresh(policy), folded)
-    resumed = load(dump(fold(fresh(policy), folded[:cut])), fresh(policy))
-    assert same(fold(resumed, folded[cut:]), whole)
-
-
-@each_policy
-@given(folded=entries)
-def test_the_same_state_is_the_same_bytes(policy: str, folded: list[Entry]) -> None:
-    state = fold(fresh(policy), folded)
-    assert dump(load(dump(state), fresh(policy))) == dump(state)
+    saved = fold(fresh(policy), folded[:cut])
+    resumed = load(dump(saved), fresh(policy))
+    assert dump(resumed) == dump(saved)
+    assert same(fold(resumed, folded[cut:]), fold(fresh(policy), folded))
 
 
 @each_policy
 def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
     """Held against ``same`` itself: a comparison that sees nothing would let everything pass."""
     label = labelled(1.0, example=example())
+    late = labelled(1.0, example=example(features=None))
     other = labelled(1.0, example=example(features=pair(1.0, 0.25)))
     assert same(fold(fresh(policy), [label]), fold(fresh(policy), [label]))
-    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [other]))
-    assert not same(fold(fresh(policy), [label]), fold(fresh(policy), [label, labelled(0.0)]))
-    assert not same(fold(fresh(policy), [decided()]), fresh(policy))
+    states: list[list[Entry]] = [[], [decided()], [label], [late], [other], [labelled(1.0)]]
+    states.append([label, labelled(0.0)])
+    for one, two in combinations(states, 2):
+        assert not same(fold(fresh(policy), one), fold(fresh(policy), two))
 
 
 def test_how_many_unseen_calls_got_labels_is_kept() -> None:
     state = fold(fresh("adaptive"), [decided(calls=3), labelled(1.0, is_served=False)])
     unseen = adaptive_of(load(dump(state), fresh("adaptive"))).unseen
     assert (unseen.made, unseen.labelled) == (2.0, 1.0)
-
-
-@each_policy
-def test_features_that_came_too_late_are_told_apart_too(policy: str) -> None:
-    late, on_time = (labelled(1.0, example=example(features=f)) for f in (None, pair(1.0, 0.0)))
-    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [on_time]))
-    assert not same(fold(fresh(policy), [late]), fold(fresh(policy), [labelled(1.0)]))
 
 
 @given(folded=entries, cut=st.integers(0, 30))
@@ -214,45 +204,43 @@ def test_the_snapshot_of_other_heads_is_a_value_error() -> None:
             load(dump(one), other)
 
 
+TURNED = {name: PRICES[name] for name in (LARGE, SMALL, MEDIUM)}
+FEWER = {SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}
+DEARER = {name: type(price)(9.0, 9.0) for name, price in PRICES.items()}
+
+
 @each_policy
-def test_another_order_of_the_candidates_is_another_fold(policy: str) -> None:
-    """The state is kept in their order."""
-    turned = build_zoo({name: PRICES[name] for name in (LARGE, SMALL, MEDIUM)}, policy=policy)
-    assert fingerprint(turned, ENCODER) != fingerprint(build_zoo(policy=policy), ENCODER)
-
-
 @pytest.mark.parametrize(
-    "zoo",
+    ("prices", "settings", "is_same"),
     [
-        build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy="paper"),
-        build_zoo(policy="adaptive"),
-        build_zoo(policy="paper", learning_rate=0.07),
-        build_zoo(policy="paper", momentum=0.8),
-        build_zoo(policy="paper", weight_decay=0.02),
+        (TURNED, {}, False),
+        (FEWER, {}, False),
+        (None, {"learning_rate": 0.07}, False),
+        (None, {"momentum": 0.8}, False),
+        (None, {"weight_decay": 0.02}, False),
+        (None, {"labels": {"precedence": ["feedback", "judge"]}}, False),
+        (DEARER, {"alpha": 0.99, "service_levels": {"gold": {"alpha": 0.5}}}, True),
     ],
-    ids=["candidates", "policy", "learning rate", "momentum", "weight decay"],
+    ids=[
+        *("another order of the candidates", "fewer of them", "learning rate", "momentum"),
+        *("weight decay", "precedence of labels", "promises and prices"),
+    ],
 )
-def test_what_the_fold_depends_on_changes_the_fingerprint(zoo: Zoo) -> None:
-    assert fingerprint(zoo, ENCODER) != fingerprint(build_zoo(policy="paper"), ENCODER)
+def test_what_the_fold_depends_on_changes_the_fingerprint(
+    policy: str, prices: dict[str, Price] | None, settings: dict[str, Any], is_same: bool
+) -> None:
+    """The log keeps the alpha of each request; prices matter to decisions only."""
+    if policy == "adaptive" and prices is None and "labels" not in settings:
+        pytest.skip("of the paper's predictor")
+    plain, other = build_zoo(policy=policy), build_zoo(prices, policy=policy, **settings)
+    assert (fingerprint(other, ENCODER) == fingerprint(plain, ENCODER)) == is_same
+    assert fingerprint(plain, "another-1") != fingerprint(plain, ENCODER)
 
 
-def test_the_candidates_change_the_fingerprint_under_adaptive_too() -> None:
-    fewer = build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]})
-    assert fingerprint(fewer, ENCODER) != fingerprint(build_zoo(), ENCODER)
-
-
-def test_the_encoder_changes_the_fingerprint() -> None:
-    assert fingerprint(build_zoo(), "another-1") != fingerprint(build_zoo(), ENCODER)
-
-
-def test_promises_and_prices_do_not_change_the_fingerprint() -> None:
-    """The log keeps the alpha of each request; V, c and prices matter to decisions only."""
-    dearer = {name: type(price)(9.0, 9.0) for name, price in PRICES.items()}
-    other = build_zoo(dearer, alpha=0.99, service_levels={"gold": {"alpha": 0.5}})
-    assert fingerprint(other, ENCODER) == fingerprint(build_zoo(), ENCODER)
-    paper = build_zoo(policy="paper")
-    other = build_zoo(dearer, policy="paper", alpha=0.99, V=7.0, c=0.5)
-    assert fingerprint(other, ENCODER) == fingerprint(paper, ENCODER)
+def test_the_policy_changes_the_fingerprint_and_the_papers_own_weights_do_not() -> None:
+    paper = fingerprint(build_zoo(policy="paper"), ENCODER)
+    assert fingerprint(build_zoo(policy="adaptive"), ENCODER) != paper
+    assert fingerprint(build_zoo(policy="paper", V=7.0, c=0.5), ENCODER) == paper
 
 
 WHOLE = {
@@ -262,33 +250,14 @@ WHOLE = {
 
 
 @each_policy
-@pytest.mark.parametrize(
-    "kept", [0.0, 0.01, 0.5, 0.99], ids=["empty", "cut very short", "cut short", "cut at the end"]
-)
-def test_a_snapshot_that_was_cut_is_a_value_error(policy: str, kept: float) -> None:
-    whole = WHOLE[policy]
-    with pytest.raises(ValueError):  # noqa: PT011 - numpy's and json's own words
-        load(whole[: int(kept * len(whole))], fresh(policy))
-
-
-@each_policy
-def test_bytes_that_are_no_snapshot_are_a_value_error(policy: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
-        load(b"no snapshot", fresh(policy))
-
-
-@each_policy
-def test_the_snapshot_of_another_policy_is_a_value_error(policy: str) -> None:
-    (other,) = set(POLICIES) - {policy}
-    with pytest.raises((ValueError, KeyError)):
-        load(WHOLE[other], fresh(policy))
-
-
-@pytest.mark.parametrize("policy", ["paper", "adaptive"])
-def test_a_snapshot_that_lacks_a_candidate_is_a_value_error(policy: str) -> None:
-    fewer = build_state(build_zoo({SMALL: PRICES[SMALL], LARGE: PRICES[LARGE]}, policy=policy))
-    with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words
-        load(dump(fewer), fresh(policy))
+def test_bytes_that_are_no_snapshot_of_such_a_state_are_refused(policy: str) -> None:
+    """Empty, cut, of another policy, or of other candidates."""
+    whole, (other,) = WHOLE[policy], set(POLICIES) - {policy}
+    cuts = [whole[: int(kept * len(whole))] for kept in (0.0, 0.01, 0.5, 0.99)]
+    fewer = dump(build_state(build_zoo(FEWER, policy=policy)))
+    for data in (*cuts, b"no snapshot", WHOLE[other], fewer):
+        with pytest.raises((ValueError, KeyError)):
+            load(data, fresh(policy))
 
 
 @each_policy

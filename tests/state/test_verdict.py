@@ -31,38 +31,45 @@ def labels(draw: st.DrawFn) -> Given:
     return Given(kind, source, value, weight)
 
 
-def test_nobody_said_anything() -> None:
-    assert RULE.verdict([]) is None
+A, B = "check:a", "check:b"
 
 
-@pytest.mark.parametrize(("stronger", "weaker"), list(pairwise(PRECEDENCE)))
-def test_the_stronger_kind_counts_whoever_was_first(stronger: LabelKind, weaker: LabelKind) -> None:
-    said = [given(1.0, kind=stronger), given(0.0, kind=weaker)]
-    assert RULE.verdict(said) == RULE.verdict(said[::-1]) == Label(1.0)
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ([], None),
+        *(
+            (order, Label(1.0))
+            for stronger, weaker in pairwise(PRECEDENCE)
+            for order in (
+                [given(1.0, kind=stronger), given(0.0, kind=weaker)],
+                [given(0.0, kind=weaker), given(1.0, kind=stronger)],
+            )
+        ),
+        ([given(1.0, kind=CHECK, source=A)], Label(1.0)),
+        # An answer must pass every check.
+        ([given(1.0, 1.0, CHECK, A), given(0.0, 0.5, CHECK, B)], Label(0.0, 0.5)),
+        ([given(0.0, 0.5, CHECK, B), given(1.0, 1.0, CHECK, A)], Label(0.0, 0.5)),
+        # Of two that say the same the first counts, unless it speaks again.
+        ([given(0.0, 1.0, CHECK, A), given(0.0, 0.5, CHECK, B)], Label(0.0)),
+        (
+            [given(0.0, 1.0, CHECK, A), given(0.0, 0.3, CHECK, B), given(0.0, 0.5, CHECK, A)],
+            Label(0.0, 0.3),
+        ),
+        ([given(0.0), given(1.0)], Label(1.0)),
+        # A label of no weight is in the log alone.
+        ([given(1.0, weight=0.0)], None),
+        ([given(0.0, kind=JUDGE), given(1.0, 0.0, JUDGE)], Label(0.0)),
+    ],
+)
+def test_the_verdict_is(said: list[Given], verdict: Label | None) -> None:
+    assert RULE.verdict(said) == verdict
 
 
-def test_another_order_is_another_verdict() -> None:
+def test_another_order_is_another_verdict_and_a_kind_left_out_does_not_count() -> None:
     said = [given(1.0), given(0.0, kind=JUDGE)]
     assert Rule((JUDGE, FEEDBACK)).verdict(said) == Label(0.0)
-
-
-def test_a_kind_that_is_left_out_does_not_count() -> None:
     assert Rule((FEEDBACK,)).verdict([given(0.0, kind=JUDGE)]) is None
-
-
-def test_an_answer_must_pass_every_check() -> None:
-    passed, failed = given(1.0, kind=CHECK, source="check:a"), given(0.0, 0.5, CHECK, "check:b")
-    assert RULE.verdict([passed]) == Label(1.0)
-    assert RULE.verdict([passed, failed]) == RULE.verdict([failed, passed]) == Label(0.0, 0.5)
-
-
-def test_a_second_label_of_a_source_replaces_its_first() -> None:
-    assert RULE.verdict([given(0.0), given(1.0)]) == Label(1.0)
-
-
-def test_a_label_of_no_weight_is_in_the_log_alone() -> None:
-    assert RULE.verdict([given(1.0, weight=0.0)]) is None
-    assert RULE.verdict([given(0.0, kind=JUDGE), given(1.0, 0.0, JUDGE)]) == Label(0.0)
 
 
 @holds_for(st.lists(labels(), max_size=8), labels())

@@ -8,7 +8,8 @@ import pytest
 
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.state import snapshot, zoo_state
-from litellm_messplus.state.entries import Entry, Example
+from litellm_messplus.state.entries import Entry, Labelled
+from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.zoo_state import ZooState
 from tests.support.builders import (
     LARGE,
@@ -60,56 +61,47 @@ def probability(state: ZooState, candidate: str = LARGE) -> float:
     return predicted
 
 
-def test_a_new_level_starts_without_debt_and_without_requests(folded: Fold) -> None:
-    state = folded()
-    assert (state.policy.queue("default"), state.requests["default"]) == (0.0, 0)
+UNEXPLORED = example(LARGE, is_exploration=False)
 
 
-def test_a_decision_counts_in_its_level_alone(folded: Fold) -> None:
-    state = folded(decided("gold"), decided("gold", "r2"), decided("default", "r3"))
-    assert (state.requests["gold"], state.requests["default"]) == (2, 1)
+@pytest.mark.parametrize(
+    ("entries", "owed", "numbers"),
+    [
+        ([], {"default": 0.0}, {"default": 0}),
+        (
+            [decided("gold"), decided("gold", "r2"), decided("default", "r3")],
+            *({}, {"gold": 2, "default": 1}),
+        ),
+        ([labelled(0.0, service_level="gold", alpha=0.75)], {"gold": 0.75, "default": 0.0}, {}),
+        ([labelled(0.0, alpha=0.75), labelled(0.0, alpha=0.5)], {"default": 1.25}, {}),
+        ([labelled(0.0, is_served=False, example=example(SMALL))], {"default": 0.0}, {}),
+        ([labelled(0.0, example=example(LARGE))], {"default": 0.6}, {}),
+        ([labelled(0.0, example=UNEXPLORED)], {"default": 0.6}, {}),
+    ],
+    ids=[
+        *("nothing", "decisions count in their level", "labels move the queue of theirs"),
+        *("by the alpha of their decision", "unseen ones move none", "an exploration's do"),
+        "and any other request's",
+    ],
+)
+def test_what_is_owed_and_numbered(
+    folded: Fold, entries: list[Entry], owed: dict[str, float], numbers: dict[str, int]
+) -> None:
+    state = folded(*entries)
+    assert {level: state.policy.queue(level) for level in owed} == owed
+    assert {level: state.requests[level] for level in numbers} == numbers
 
 
-def test_a_served_label_moves_the_queue_of_its_level_alone(folded: Fold) -> None:
-    state = folded(labelled(0.0, service_level="gold", alpha=0.75))
-    assert state.policy.queue("gold") == 0.75
-    assert state.policy.queue("default") == 0.0
-
-
-def test_the_alpha_that_counts_is_the_one_in_force_at_the_decision(folded: Fold) -> None:
-    state = folded(labelled(0.0, alpha=0.75), labelled(0.0, alpha=0.5))
-    assert state.policy.queue("default") == 1.25
-
-
-def test_the_label_of_an_exploration_does_not_move_the_queue(folded: Fold) -> None:
-    state = folded(labelled(0.0, is_served=False, example=example(SMALL)))
-    assert state.policy.queue("default") == 0.0
-    assert probability(state, SMALL) < probability(folded(), SMALL)
-
-
-def test_the_served_label_of_an_exploration_moves_the_queue_and_trains(folded: Fold) -> None:
-    state = folded(labelled(0.0, example=example(LARGE)))
-    assert state.policy.queue("default") == 0.6
-    assert probability(state) < probability(folded())
-
-
-def test_under_paper_a_served_label_without_exploration_moves_the_queue_and_trains_nothing() -> (
-    None
-):
+def test_the_labels_of_explorations_train_and_under_adaptive_all_others_too(folded: Fold) -> None:
     """Algorithm 1: z(t+1) = z(t) unless the request explored."""
-    paper = partial(fold, "paper")
-    state = paper(labelled(0.0, example=example(LARGE, is_exploration=False)))
-    assert state.policy.queue("default") == 0.6
-    assert not learned(state, paper)
-
-
-def test_under_adaptive_every_served_label_trains() -> None:
-    """And trains what the same label on an exploration would."""
-    adaptive = partial(fold, "adaptive")
-    state = adaptive(labelled(0.0, example=example(LARGE, is_exploration=False)))
-    assert state.policy.queue("default") == 0.6
-    assert probability(state) < probability(adaptive())
-    assert bits(state) == bits(adaptive(labelled(0.0, example=example(LARGE))))
+    for name, is_served in ((SMALL, False), (LARGE, True)):
+        state = folded(labelled(0.0, is_served=is_served, example=example(name)))
+        assert probability(state, name) < probability(folded(), name)
+    plain, explored = (folded(labelled(0.0, example=each)) for each in (UNEXPLORED, example(LARGE)))
+    if isinstance(plain.policy, PaperPolicy):
+        assert not learned(plain, folded)
+    else:
+        assert bits(plain) == bits(explored)
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 0.0), (0.0, 1.0), (0.25, 0.75)])
@@ -146,25 +138,28 @@ def test_a_label_before_the_call_ended_moves_the_queue_at_once_and_trains_at_the
     assert learned(early, folded)
 
 
-def test_a_call_that_ends_without_a_label_trains_nothing(folded: Fold) -> None:
-    assert not learned(folded(settled(example=example(), satisfaction=None)), folded)
-
-
-def test_a_failed_call_with_an_early_label_trains_nothing(folded: Fold) -> None:
-    assert not learned(folded(settled(example=None, satisfaction=0.0)), folded)
-
-
 @pytest.mark.parametrize(
-    "unusable",
-    [example(encoder="another-1"), example("a model that was removed")],
-    ids=["another encoder's features", "an unknown candidate"],
+    "entry",
+    [
+        settled(example=example(), satisfaction=None),
+        settled(example=None, satisfaction=0.0),
+        settled("gone", example=example("a model that was removed"), satisfaction=1.0),
+        *(
+            labelled(0.0, alpha=0.9, previous=previous, example=unusable)
+            for unusable in (example(encoder="another-1"), example("a model that was removed"))
+            for previous in (None, 1.0)
+        ),
+    ],
+    ids=[
+        *("no label", "a failed call with an early one", "a call of an unknown candidate"),
+        *("another encoder's features", "a second label of them"),
+        *("a label of an unknown candidate", "a second one"),
+    ],
 )
-def test_what_cannot_be_learned_from_still_moves_the_queue(folded: Fold, unusable: Example) -> None:
-    for previous in (None, 1.0):
-        state = folded(labelled(0.0, alpha=0.9, previous=previous, example=unusable))
-        assert state.policy.queue("default") > 0.0
-        assert not learned(state, folded)
-    assert not learned(folded(settled("gone", example=unusable, satisfaction=1.0)), folded)
+def test_what_cannot_be_learned_from_still_moves_the_queue(folded: Fold, entry: Entry) -> None:
+    state = folded(entry)
+    assert not learned(state, folded)
+    assert (state.policy.queue("default") > 0.0) == isinstance(entry, Labelled)
 
 
 def test_a_call_that_ended_teaches_its_candidates_token_counts_alone(folded: Fold) -> None:

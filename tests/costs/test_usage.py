@@ -1,11 +1,13 @@
-"""What share of a candidate's calls takes longer than a limit, learned from its newest calls."""
+"""What a call will use, from what calls used before; what share of them takes too long."""
 
 from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from litellm_messplus.costs.usage import KEPT, UNKNOWN, Durations
+from litellm_messplus.costs.usage import KEPT, MEMORY, UNKNOWN, Durations, TokenEstimator
 
 USUAL = 0.05
 
@@ -17,25 +19,23 @@ def timed(*seconds: float, length: float = 1.0) -> Durations:
     return found
 
 
-def test_a_candidate_that_nobody_has_called_is_taken_to_just_hold_the_limit() -> None:
-    assert Durations().late(1.0, 2.0, USUAL) == pytest.approx(USUAL)
-
-
 def test_the_share_is_that_of_its_own_calls() -> None:
     found = timed(*[1.0] * 75, *[3.0] * 25)
     assert found.late(1.0, 2.0, USUAL) == pytest.approx(0.25, abs=0.01)
     assert found.late(1.0, 4.0, USUAL) < 0.01
     assert found.late(1.0, 0.5, USUAL) > 0.95
+    assert found.elasticity == 0.0  # all answers were equally long
+    assert Durations().late(1.0, 2.0, USUAL) == pytest.approx(USUAL)
+    assert 0.3 < timed(9.0, 9.0, 9.0).late(1.0, 2.0, USUAL) < 0.5  # a few are believed by halves
+    nothing = timed(0.0)
+    nothing.add(0.0, 1.0)
+    assert len(nothing) == 0
 
 
 def test_a_call_that_takes_just_as_long_as_the_limit_is_in_time() -> None:
     found = timed(*[2.0] * 96)
     assert found.late(1.0, 2.0, 0.0) == 0.0
     assert found.late(1.0, 1.999, 0.0) == pytest.approx(96 / (96 + UNKNOWN))
-
-
-def test_a_few_calls_are_believed_by_halves() -> None:
-    assert 0.3 < timed(9.0, 9.0, 9.0).late(1.0, 2.0, USUAL) < 0.5
 
 
 @pytest.mark.parametrize(("power", "name"), [(1.0, "per token"), (0.0, "first token alone")])
@@ -48,16 +48,6 @@ def test_how_much_a_longer_answer_takes_is_learned(power: float, name: str) -> N
     if power:
         assert found.late(4.0, 2.0, USUAL) > 0.9
     assert found.late(1.0, 2.0, USUAL) < 0.05
-
-
-def test_where_all_answers_were_equally_long_nothing_is_said_of_longer_ones() -> None:
-    assert timed(1.0, 2.0, 3.0).elasticity == 0.0
-
-
-def test_an_answer_of_no_length_or_no_time_teaches_nothing() -> None:
-    found = timed(0.0)
-    found.add(0.0, 1.0)
-    assert len(found) == 0
 
 
 def test_the_newest_calls_alone_are_kept_so_a_model_that_became_faster_is_found_out() -> None:
@@ -74,10 +64,40 @@ def test_many_requests_at_once_are_told_the_same_as_one() -> None:
     assert found.late_of_many(lengths, 1.5, USUAL).tolist() == pytest.approx(
         [found.late(length, 1.5, USUAL) for length in lengths.tolist()]
     )
-
-
-def test_it_comes_back_from_json_as_it_was() -> None:
-    found = timed(0.1, 0.7, 3.0, length=1.7)
     loaded = Durations(*found.plain())
     assert loaded.plain() == found.plain()
     assert loaded.late(2.0, 1.0, USUAL) == found.late(2.0, 1.0, USUAL)
+
+
+# Tokens and seconds
+
+
+def test_the_first_call_replaces_the_guess_of_four_characters_a_token_and_a_hundred_tokens() -> (
+    None
+):
+    estimator = TokenEstimator()
+    assert [estimator.tokens_of(characters) for characters in (0, 40)] == [0.0, 10.0]
+    assert (estimator.completion_tokens.value, estimator.seconds.value) == (100.0, 1.0)
+    for seconds in (2.0, None, 4.0):
+        estimator.observe(30, 10, 7, seconds)
+    assert estimator.tokens_of(60) == 20.0
+    assert (estimator.completion_tokens.value, estimator.seconds.value) == (7.0, 3.0)
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=MEMORY))
+def test_the_running_mean_is_the_mean_and_follows_a_drift(completions: list[int]) -> None:
+    estimator = TokenEstimator()
+    for tokens in completions:
+        estimator.observe(40, 10, tokens)
+    assert estimator.completion_tokens.value == pytest.approx(sum(completions) / len(completions))
+    for _ in range(5 * MEMORY):
+        estimator.observe(40, 10, 20_000)
+    assert estimator.completion_tokens.value > 19_000
+
+
+@pytest.mark.parametrize(("characters", "tokens"), [(0, 10), (40, 0), (0, 0)])
+def test_a_ratio_that_means_nothing_is_not_learned(characters: int, tokens: int) -> None:
+    """An image has no characters; an endpoint may report no prompt tokens: no division by zero."""
+    estimator = TokenEstimator()
+    estimator.observe(characters, tokens, 50)
+    assert (estimator.tokens_of(40), estimator.completion_tokens.value) == (10.0, 50.0)
