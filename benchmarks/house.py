@@ -1,19 +1,32 @@
-"""How the code is divided: the modules, their lengths and the circles among their imports.
+"""What the house weighs, how it is divided into modules, and the circles among their imports.
 
-    python -m benchmarks.house [FOLDER]
+    python -m benchmarks.house [FOLDER]   # modules by room: of a package, or of this project
+    python -m benchmarks.house --json     # the weights that `budget.toml` bounds
+    python -m benchmarks.house --check    # fails where one is above its bound
 
-FOLDER is the package to measure, this project's own if left out. Files of re-exports, which hold
-nothing but a docstring, imports and `__all__`, are counted apart: they are short on purpose.
+Files of re-exports, which hold nothing but a docstring, imports and `__all__`, are counted apart:
+they are short on purpose.
 """
 
 import argparse
 import ast
+import asyncio
+import json
+import sys
+import tempfile
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from types import FrameType
+from typing import Any, get_args
 
-PACKAGE = Path(__file__).parents[1] / "litellm_messplus"
+from pydantic import BaseModel
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "litellm_messplus"
+BUDGET = Path(__file__).with_name("budget.toml")
 SHORT = 60
 """Lines below which a module counts as short."""
 
@@ -188,10 +201,138 @@ def _line(room: str, found: Figures) -> str:
     )
 
 
+def weights() -> dict[str, int]:
+    """Count all that `budget.toml` bounds, in this checkout."""
+    from typer.main import get_group
+
+    from litellm_messplus.cli.main import app
+    from litellm_messplus.settings.schema import MessplusSettings
+
+    found = figures(read_package(PACKAGE))
+    return {
+        "lines": found.lines,
+        "modules": found.modules,
+        "longest_module": found.largest_lines,
+        "tests": _lines(ROOT / "tests", "**/*.py"),
+        "docs": _lines(ROOT / "docs", "*.md"),
+        "settings": len(set(_settings(MessplusSettings))),
+        "commands": sum(not each.hidden for each in get_group(app).commands.values()),
+        "views": asyncio.run(_views()),
+        "rooms_crossed": len(asyncio.run(crossings())),
+    }
+
+
+def above(found: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
+    """Name each weight above its bound. Raises KeyError for one that has none."""
+    return [
+        f"{name}: {count}, and at most {budget[name]} are allowed"
+        for name, count in found.items()
+        if count > budget[name]
+    ]
+
+
+def _lines(folder: Path, pattern: str) -> int:
+    return sum(len(path.read_bytes().splitlines()) for path in folder.glob(pattern))
+
+
+def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = list(_models(field.annotation))
+        for each in inner:
+            yield from _settings(each, f"{prefix}{name}.")
+        if not inner:
+            yield prefix + name
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+class Walk:
+    """Every call from one room of the package to another while it is entered."""
+
+    def __init__(self) -> None:
+        self.crossed: list[tuple[str, str]] = []
+        """The function that called and the one that was called, each with its file."""
+
+    def __enter__(self) -> "Walk":
+        sys.setprofile(self._see)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+
+    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event != "call" or _room(frame) is None:
+            return
+        caller = frame.f_back
+        while caller is not None and _room(caller) is None:
+            caller = caller.f_back
+        if caller is not None and _room(caller) != _room(frame):
+            self.crossed.append((_function(caller), _function(frame)))
+
+
+def _room(frame: FrameType) -> str | None:
+    path = frame.f_code.co_filename
+    if not path.startswith(f"{PACKAGE}/"):
+        return None
+    parts = Path(path).relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else "."
+
+
+def _function(frame: FrameType) -> str:
+    path = Path(frame.f_code.co_filename).relative_to(PACKAGE)
+    return f"{path}:{frame.f_code.co_qualname}"
+
+
+async def _views() -> int:
+    from sqlalchemy import inspect
+
+    from litellm_messplus.store.database import create_engine, migrate
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = create_engine(f"sqlite+aiosqlite:///{folder}/messplus.db")
+        await migrate(database)
+        async with database.connect() as connection:
+            names = await connection.run_sync(lambda found: inspect(found).get_view_names())
+        await database.dispose()
+    return len(names)
+
+
+async def crossings() -> list[tuple[str, str]]:
+    """Walk three chat requests through the real plugin; return what the third one crossed."""
+    from tests.support.in_process import DEPLOYMENTS, call, running
+
+    with tempfile.TemporaryDirectory() as folder:
+        async with running(Path(folder)) as plugin:
+            for number in range(3):
+                messages = [{"role": "user", "content": f"What is 2 + {number}?"}]
+                with Walk() as walk:
+                    await plugin.async_filter_deployments(
+                        "zoo", DEPLOYMENTS, messages, call(f"call-{number}")
+                    )
+    return walk.crossed
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How the code is divided into modules.")
+    parser = argparse.ArgumentParser(description="What the house weighs, and how it is divided.")
     parser.add_argument("folder", type=Path, nargs="?", default=PACKAGE, help="a package's folder")
-    print(report(parser.parse_args().folder.resolve()))
+    parser.add_argument("--json", action="store_true", help="the weights, as JSON")
+    parser.add_argument("--check", action="store_true", help="fail above the budget")
+    chosen = parser.parse_args()
+    if not chosen.json and not chosen.check:
+        print(report(chosen.folder.resolve()))
+        return
+    found = weights()
+    print(json.dumps(found))
+    too_much = above(found, tomllib.loads(BUDGET.read_text("utf-8"))) if chosen.check else []
+    if too_much:
+        raise SystemExit(
+            "\n".join(["The house weighs more than benchmarks/budget.toml:", *too_much])
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
 """The figures of `benchmarks.house`, on a small package whose figures are known."""
 
+import json
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from benchmarks.house import circles, figures, read_package, report, rooms
+from benchmarks.house import BUDGET, above, circles, figures, read_package, report, rooms
 
 LONG = "x = 1\n" * 80
 
@@ -72,3 +76,20 @@ def test_the_report_has_a_line_for_each_room_and_names_the_circle(folder: Path) 
     assert "  made.store.log <-> made.store.tables" in lines
     assert lines[-2].split() == [".", "2", "10", "5", "1", "engine,", "5"]
     assert lines[-1].split() == ["store", "5", "97", "9", "2", "log,", "84"]
+
+
+def test_what_is_above_its_bound_is_named() -> None:
+    found = {"lines": 120, "views": 13}
+
+    assert above(found, {"lines": 120, "views": 13}) == []
+    assert above(found, {"lines": 100, "views": 13}) == ["lines: 120, and at most 100 are allowed"]
+
+
+def test_this_house_is_within_its_budget() -> None:
+    """In a process of its own, as the command is: what it walks must not be loaded for tests."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "benchmarks.house", "--check"], capture_output=True, text=True
+    )
+
+    assert checked.returncode == 0, checked.stderr
+    assert set(json.loads(checked.stdout)) == set(tomllib.loads(BUDGET.read_text("utf-8")))
