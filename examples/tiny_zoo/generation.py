@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,6 +96,8 @@ class TinyModel:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         self.network.eval()
+        names = signature(self.network.forward).parameters
+        self._cache_name = "cache" if "cache" in names else "past_key_values"  # before 5.24
         self.prefixes = Prefixes()
 
     def parameter_count(self) -> int:
@@ -118,9 +121,9 @@ class TinyModel:
         """Score what follows ``tokens``, which are added to ``cache``."""
         output = self.network(
             input_ids=torch.tensor([tokens]),
-            past_key_values=cache,
             use_cache=True,
             logits_to_keep=1,
+            **{self._cache_name: cache},
         )
         scores: torch.Tensor = output.logits[0, -1]
         return scores
