@@ -303,18 +303,21 @@ async def _views() -> int:
 
 
 async def crossings() -> list[tuple[str, str]]:
-    """Walk three chat requests through the real plugin; return what the third one crossed."""
+    """Walk five chat requests through the real plugin; return what the one of the last three crossed
+    that crossed least: others may meet what runs in parallel."""
     from tests.support.in_process import DEPLOYMENTS, call, running
 
+    walked: list[list[tuple[str, str]]] = []
     with tempfile.TemporaryDirectory() as folder:
         async with running(Path(folder)) as plugin:
-            for number in range(3):
+            for number in range(5):
                 messages = [{"role": "user", "content": f"What is 2 + {number}?"}]
                 with Walk() as walk:
                     await plugin.async_filter_deployments(
                         "zoo", DEPLOYMENTS, messages, call(f"call-{number}")
                     )
-    return walk.crossed
+                walked.append(walk.crossed)
+    return min(walked[2:], key=len)
 
 
 def main() -> None:
