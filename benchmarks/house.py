@@ -303,8 +303,8 @@ async def _views() -> int:
 
 
 async def crossings() -> list[tuple[str, str]]:
-    """Walk five chat requests through the real plugin; return what the one of the last three crossed
-    that crossed least: others may meet what runs in parallel."""
+    """Walk five chat requests through the real plugin; return the shortest walk of the last three:
+    the others may meet what runs in parallel."""
     from tests.support.in_process import DEPLOYMENTS, call, running
 
     walked: list[list[tuple[str, str]]] = []
