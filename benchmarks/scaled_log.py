@@ -227,4 +227,5 @@ def _grading(request: RequestRecord) -> GradingRecord:
         status=GradingStatus.GRADED,
         answers=1,
         cost=0.0004,
+        zoo_cost=0.0004,
     )

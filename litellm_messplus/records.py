@@ -345,6 +345,9 @@ class GradingRecord:
         size=16,
         default=None,
     )
+    zoo_cost: float | None = column(
+        "The cost in the zoo's unit; NULL where it is unknown.", default=None
+    )
 
 
 @record

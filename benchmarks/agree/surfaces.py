@@ -106,6 +106,7 @@ GAUGES = {
     "source_satisfaction": "rate {}",
     "labels_unseen_cost": "explored cost",
     "labels_judging_dollars": "judging cost",
+    "labels_saved": "saved",
     "budget_spent": "cost",
     "judge_gradings": "gradings {}",
     "judge_graded": "graded {}",
@@ -169,6 +170,7 @@ def _status(path: Path) -> Iterator[Said]:
         of = each["zoo"], "all streams"
         yield Said("status", Key("whole", *of, "explored cost"), each["unseen"])
         yield Said("status", Key("whole", *of, "judging cost"), each["judging"])
+        yield Said("status", Key("whole", each["zoo"], ALL, "saved"), each["saved"])
         yield Said("status", Key("today", *of, "explored cost"), each["unseen_today"])
     for each in found["judges"]:
         for field, name in (("gradings",) * 2, ("graded",) * 2, ("cost", "cost of")):
@@ -222,7 +224,8 @@ async def _metrics(path: Path) -> list[Said]:
             scope = {"budget_spent": "today", "late_share": "last"}.get(name, "whole")
             scope = "last" if of.get("window") == "last" else scope
             figure = GAUGES[name].format(of.get("source", of.get("judge")))
-            key = Key(scope, of["zoo"], of.get("service_level", "all streams"), figure)
+            every = ALL if figure == "saved" else "all streams"
+            key = Key(scope, of["zoo"], of.get("service_level", every), figure)
             found.append(Said("metrics", key, float(value)))
     return found
 

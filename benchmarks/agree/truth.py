@@ -55,6 +55,10 @@ class Asked:
         return sum(self.cost_of(call) or 0.0 for call in self.unseen)
 
     @property
+    def judging(self) -> float:
+        return sum(row["zoo_cost"] or 0.0 for row in self.gradings)
+
+    @property
     def cost(self) -> float:
         return (self.served_cost or 0.0) + self.unseen_cost
 
@@ -123,7 +127,8 @@ def figures(asked: Iterable[Asked]) -> Figures:
     priced = [each for each in asked if each.served_cost is not None]
     compared = [each for each in answered if None not in (each.served_cost, each.baseline)]
     baseline = sum(each.baseline or 0.0 for each in compared)
-    paid = sum(each.cost for each in compared)
+    unseen = sum(each.unseen_cost + each.judging for each in asked)
+    paid = sum(each.served_cost or 0.0 for each in compared) + unseen
     cost = sum(each.cost for each in asked)
     explored_cost = sum(each.unseen_cost for each in asked)
     timed = [each for each in asked if each.served["seconds"] is not None]

@@ -154,13 +154,6 @@ LEVEL = (
         "The mean cost of the calls that served; those that no user saw are left out.",
         "before_cost_per_request",
     ),
-    Shown("best_single", "The cheapest single model that would have met `promised`: see below."),
-    Shown(
-        "best_single.saved_share",
-        "Saved against the best single model, an estimate.",
-        "saved_share_best_single",
-        help="Saved against the best single model, an estimate.",
-    ),
     Shown("limits", "[The limits beside alpha](#limits); `null` of a level without."),
     Shown("limits.binding", "`budget` or `latency`, which decided lately; `null`: alpha alone."),
     Shown("limits.latency.seconds", "The limit, and the share of requests that may take longer."),
@@ -299,7 +292,9 @@ WINDOW = (
     Shown("exploration.cost", "Calls that the user did not see, and their share of all cost."),
     Shown("exploration.cost_share", gauge="exploration_cost_share"),
     Shown(
-        "savings", "Against always calling the largest: measured, else estimated before the call."
+        "savings",
+        "What answered requests cost less than the largest alone, by its measured cost, else as "
+        "estimated before the call; calls that no user saw and judging are subtracted.",
     ),
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
@@ -440,9 +435,9 @@ LABEL_COSTS = (
     Shown("judging_today", row=Row("judging today", ":figure usd", 5)),
     Shown(
         "saved",
-        "Saved against always calling the largest, had labels cost nothing.",
+        "Saved against always calling the largest: the sum of `savings.saved` of its promises.",
         "labels_saved",
-        Row("saved before labels", ":figure", 1),
+        Row("saved", ":figure", 1),
         "`label_costs.saved`; labelled with `zoo` alone.",
     ),
 )

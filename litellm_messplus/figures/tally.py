@@ -114,15 +114,15 @@ class Tally:
         "Requests on which something else was tried.", only=(("is_exploration", True),)
     )
     exploration_cost: float = _sum("What the exploration calls cost.", "exploration_cost")
+    judging_cost: float = _sum(
+        "What judges of the answers cost, as far as it is known in the zoo's unit.", "judging_cost"
+    )
     compared: int = _sum(
         "Successful requests of known cost, the largest's being known too.", **_COMPARED
     )
-    compared_cost: float = _sum("What those cost, explorations included.", "cost", **_COMPARED)
+    compared_cost: float = _sum("What serving those cost.", "served_cost", **_COMPARED)
     compared_cost_largest: float = _sum(
         "What they would have cost at the largest alone.", "cost_largest", **_COMPARED
-    )
-    compared_exploration_cost: float = _sum(
-        "What the exploration calls of those cost.", "exploration_cost", **_COMPARED
     )
     unstated: int = _sum("Successful calls whose cost nobody stated at their end.", "unstated")
     timed: int = _sum("Requests whose served call has ended after a known time.", **_TIMED)
@@ -192,9 +192,15 @@ class Tally:
         return share(max(self.priced_cost - self.exploration_cost, 0.0), self.priced)
 
     @property
+    def paid(self) -> float:
+        """The cost that is held against the largest's: of serving the compared, and of all calls
+        that no user saw and all judging."""
+        return self.compared_cost + self.exploration_cost + self.judging_cost
+
+    @property
     def saved(self) -> float:
-        """The cost by which the compared were cheaper than the largest alone."""
-        return self.compared_cost_largest - self.compared_cost
+        """The cost by which that is less than the largest alone."""
+        return self.compared_cost_largest - self.paid
 
     @property
     def saved_share(self) -> float | None:

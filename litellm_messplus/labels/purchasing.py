@@ -100,8 +100,8 @@ SHORTEST_HOURS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The money of one zoo, in its unit: what routing ``saved`` before labels were paid, what
-    labels cost so far, and ``today``; and what a day of requests would cost at the largest
+    """The money of one zoo, in its unit: what routing ``saved``, labels paid, what they cost so
+    far, and ``today``; and what a day of requests would cost at the largest
     candidate. ``one`` is what the labels of one request cost."""
 
     saved: float = 0.0

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.learning.outcome import LoggedLabel, Row
-from litellm_messplus.store.tables import call_energy, calls, labels, requests
+from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 AT_ONCE = 500
 """Ids in one statement: a database takes only so many parameters."""
@@ -42,13 +42,15 @@ class Logged:
     """One request and all that the log has about it; of its labels, those that may say something.
 
     ``labels`` are in the order of the log, and of each source on a call the newest, and the newest
-    that weighs, are among them. ``energy`` is the measured cost of a call by its id.
+    that weighs, are among them. ``energy`` is the measured cost of a call by its id,
+    ``judging_cost`` what its gradings cost in the zoo's unit, as far as it is known.
     """
 
     request: Row
     calls: list[Row] = field(default_factory=list)
     energy: dict[str, float | None] = field(default_factory=dict)
     labels: list[LoggedLabel] = field(default_factory=list)
+    judging_cost: float = 0.0
 
 
 def label_of(row: Row) -> LoggedLabel:
@@ -68,10 +70,14 @@ _CALL = (
     *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit"),
 )
 _ENERGY = ("request_id", "call_id", "cost")
+_GRADING = ("request_id", "zoo_cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: Mapping[str, Column[Any]] = {
     column: table.c[column]
-    for table, names in ((requests, _REQUEST), (calls, _CALL), (labels, LoggedLabel._fields))
+    for table, names in (
+        *((requests, _REQUEST), (calls, _CALL), (labels, LoggedLabel._fields)),
+        (gradings, _GRADING),
+    )
     for column in names
 }
 """Every column that is read, once; a part of the statement has NULL in those of the others."""
@@ -105,6 +111,8 @@ async def _read(
                 logged.calls.append(row)
             case call_energy.name:
                 logged.energy[row["call_id"]] = row["cost"]
+            case gradings.name:
+                logged.judging_cost += row["zoo_cost"] or 0.0
             case labels.name:
                 said.append(label_of(row))
     for label in sorted(said, key=lambda each: each.position):
@@ -143,7 +151,8 @@ def _standing() -> Select[Any]:
 
 
 _EVERYTHING = union_all(
-    _part(requests, _REQUEST), _part(calls, _CALL), _part(call_energy, _ENERGY), _standing()
+    *(_part(requests, _REQUEST), _part(calls, _CALL), _part(call_energy, _ENERGY)),
+    *(_part(gradings, _GRADING), _standing()),
 )
 
 

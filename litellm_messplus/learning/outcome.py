@@ -76,6 +76,7 @@ class Outcome:
     deciding_seconds: float
     encode_joules: float | None
     exploration_cost: float
+    judging_cost: float
     cost: float
     unstated: int
     served: str | None = None
@@ -98,9 +99,10 @@ def outcome(
     labels: Sequence[LoggedLabel],
     measured: Mapping[str, float | None],
     said: Verdicts,
+    judging_cost: float,
 ) -> Outcome:
     """Say what a request came to. ``measured`` holds the cost of calls by their measured energy,
-    ``said`` the verdicts that the ``labels`` make."""
+    ``said`` the verdicts that the ``labels`` make; ``judging_cost`` is of judges of its answers."""
     served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
     unseen = explored(request, calls)
     exploration_cost = sum(cost for call in unseen if (cost := cost_of(call, measured)) is not None)
@@ -124,6 +126,7 @@ def outcome(
         deciding_seconds=request["decision_seconds"] - (request["encode_seconds"] or 0.0),
         encode_joules=request["encode_joules"],
         exploration_cost=exploration_cost,
+        judging_cost=judging_cost,
         cost=(served_cost or 0.0) + exploration_cost,
         unstated=sum(succeeded(call) and call["cost"] is None for call in calls),
         served=served["candidate"] if served else None,

@@ -59,7 +59,9 @@ class Projection(NamedTuple):
 def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
     """Work out what follows from a request."""
     said = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
-    found = outcome(logged.request, logged.calls, logged.labels, logged.energy, said)
+    found = outcome(
+        *(logged.request, logged.calls, logged.labels, logged.energy, said, logged.judging_cost)
+    )
     return Projection(found, said, of_request(logged, found, said))
 
 
@@ -124,6 +126,9 @@ def _extend(known: Mapping[str, Logged], batch: Batch) -> None:
     for row in batch.get(call_energy, ()):
         if (of := known.get(row["request_id"])) is not None:
             of.energy[row["call_id"]] = row["cost"]
+    for grading in batch.get(gradings, ()):
+        if (of := known.get(grading["request_id"])) is not None:
+            of.judging_cost += grading["zoo_cost"] or 0.0
     for label in batch.get(labels, ()):
         if (of := known.get(label["request_id"])) is not None:
             of.labels.append(label_of(label))

@@ -8,7 +8,6 @@ from sqlalchemy import Table
 from litellm_messplus.figures.tally import FIGURES, amounts
 from litellm_messplus.learning.logged import Logged
 from litellm_messplus.learning.outcome import (
-    LoggedLabel,
     Outcome,
     Row,
     Verdicts,
@@ -54,7 +53,7 @@ def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
     for call in logged.calls:
         candidate, role = call["candidate"] or "", str(call["role"])
         key = (*promise, candidate, call["model"] or "", role)
-        of_call = _of_call(call, cost_of(call, logged.energy), said.get(call["call_id"]))
+        of_call = _of_call(call, cost_of(call, logged.energy))
         _add(sums, (call_sums, key), of_call)
         counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
         _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
@@ -86,10 +85,9 @@ def _add(sums: Sums, where: tuple[Table, Key], figures: Figures) -> None:
         found[name] = found.get(name, 0) + figure
 
 
-def _of_call(call: Row, cost: float | None, verdict: LoggedLabel | None) -> Figures:
-    is_answered = succeeded(call)
+def _of_call(call: Row, cost: float | None) -> Figures:
     figures: Figures = {"calls": 1}
-    if not is_answered:
+    if not succeeded(call):
         figures["failures"] = 1
     if cost is None:
         figures["calls_without_cost"] = 1
@@ -98,23 +96,7 @@ def _of_call(call: Row, cost: float | None, verdict: LoggedLabel | None) -> Figu
     for name in ("prompt_tokens", "completion_tokens"):
         if (tokens := call[name]) is not None:
             figures[name] = tokens
-    if is_answered and call["candidate"] is not None and not call["is_cache_hit"]:
-        figures["own"] = 1
-        if cost is not None:
-            figures |= {"priced": 1, "priced_cost": cost}
-        if verdict is not None:
-            figures |= _of_verdict(verdict)
     return figures
-
-
-def _of_verdict(verdict: LoggedLabel) -> Figures:
-    weight = verdict.stands_for
-    return {
-        "judged": 1,
-        "weight": weight,
-        "weight_squared": weight * weight,
-        "weighted_satisfaction": weight * verdict.value,
-    }
 
 
 def _of_labels(logged: Logged, said: Verdicts) -> Iterator[tuple[tuple[str, str], Figures]]:

@@ -43,7 +43,7 @@ class Point:
     """One step of a chart. Shares are from 0 to 1, costs in the zoo's unit; None is unknown.
 
     ``promised`` is alpha, where it changed within the step its mean. ``paid`` and
-    ``paid_at_largest`` are over the requests for which both are known, ``queue`` is the mean at the
+    ``paid_at_largest`` are what the savings compare, ``queue`` is the mean at the
     decisions. ``number`` is that of the newest request, where steps are of requests.
     """
 
@@ -149,7 +149,7 @@ def point(
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         cost=own.cost,
-        paid=own.compared_cost,
+        paid=own.paid,
         paid_at_largest=own.compared_cost_largest,
         saved_share=own.saved_share,
         queue=share(own.queue, own.requests),

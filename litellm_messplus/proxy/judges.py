@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,13 +12,14 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.budget import DailyBudget, Spent
 from litellm_messplus.labels.judge.cost import JudgeCost
-from litellm_messplus.labels.judge.grader import Asking, Grader, Grades, JudgeSinks
+from litellm_messplus.labels.judge.grader import Asking, Grader, Grades, JudgeSinks, WriteGrading
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.parity.comparer import Comparer
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.proxy.deployments.deployment import Deployment
 from litellm_messplus.proxy.deployments.prices import known_dollars
 from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime import Background
 from litellm_messplus.settings.labels import (
     RUBRIC,
@@ -28,7 +30,7 @@ from litellm_messplus.settings.labels import (
     LabelsSettings,
     ParitySettings,
 )
-from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.store.audits import agreements, preferences, spent
 from litellm_messplus.store.worker_counters import running
 
@@ -92,7 +94,8 @@ class Judges:
         )  # what auto may cost is asked first
         budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
         cost = JudgeCost()
-        asking = Asking(named or whose.largest, buying, calls, budget, cost, sinks)
+        own = replace(sinks, write=partial(_write, sinks.write, section.zoos[whose.zoo]))
+        asking = Asking(named or whose.largest, buying, calls, budget, cost, own)
         grades: Grades
         if isinstance(buying, ComparingSettings) and labels.compares:
             grades = self._comparers[whose.zoo] = Comparer(
@@ -130,6 +133,11 @@ class Judges:
                 comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
             judge.cost.price = self._calls[zoo].price() or judge.cost.price
             judge.learn(by_zoo.get(zoo, Spent(today)), agreement, workers)
+
+
+def _write(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) -> None:
+    """Write a grading with its cost in the unit of the zoo."""
+    write(replace(record, zoo_cost=None if record.cost is None else zoo.of_dollars(record.cost)))
 
 
 WHERE_NAMED = {

@@ -4,7 +4,6 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.labels.purchasing import (
     Spending,
     affordable,
@@ -164,7 +163,5 @@ class Purse:
 
     def of_dollars(self, dollars: float) -> float:
         """Convert dollars into the zoo's unit."""
-        electricity = self._zoo.electricity
-        if self._zoo.cost_unit is CostUnit.USD or electricity is None:
-            return dollars
-        return dollars / electricity.dollars_per_joule
+        found = self._zoo.of_dollars(dollars)
+        return dollars if found is None else found

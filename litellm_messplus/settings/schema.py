@@ -279,6 +279,12 @@ class ZooSettings(PolicySettings):
         """The mode as the file has it; what was changed since is in the database."""
         return ZooMode(self.mode, self.share, self.before, holdout=self.holdout)
 
+    def of_dollars(self, dollars: float) -> float | None:
+        """Convert dollars into the unit of cost; None where no price of electricity is stated."""
+        if self.cost_unit is CostUnit.USD:
+            return dollars
+        return None if self.electricity is None else dollars / self.electricity.dollars_per_joule
+
     def level(self, name: str) -> "ServiceLevel":
         """Return the promise of that name, with what it leaves out taken from the zoo.
 

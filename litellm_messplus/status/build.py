@@ -43,7 +43,7 @@ from litellm_messplus.status.report import (
     WindowStatus,
 )
 from litellm_messplus.status.switches import read_switches
-from litellm_messplus.status.windows import Calls, best_single, calls_of_candidates, window_status
+from litellm_messplus.status.windows import window_status
 from litellm_messplus.store.audits import audits
 from litellm_messplus.store.candidates import LoggedChange, newest_changes
 from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
@@ -72,7 +72,6 @@ class Rows:
 
     overall: Span = field(default_factory=Span)
     last: Span = field(default_factory=Span)
-    calls: Mapping[Key, list[Calls]] = field(default_factory=dict)
     newest: Mapping[Key, Newest] = field(default_factory=dict)
     out_of_reach: set[Key] = field(default_factory=set)
     audits: Mapping[Key, Audit] = field(default_factory=dict)
@@ -124,7 +123,6 @@ async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> R
         return Rows(
             overall=await _overall(connection),
             last=await _last(connection, start),
-            calls=await calls_of_candidates(connection),
             newest=await queries.newest(connection),
             out_of_reach=await queries.out_of_reach(connection),
             audits=await audits(connection),
@@ -266,12 +264,6 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         is_within_reach=_is_within_reach(key, rows, live),
         overall=overall,
         last=_window(key, rows.last, alpha, is_failing),
-        best_single=best_single(
-            rows.calls.get(key, []),
-            newest.candidates if newest else (),
-            rows.overall.totals.get(key),
-            overall.satisfaction.promised,
-        ),
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
         limits=limits_status(rows.limits.get(key)),

@@ -106,7 +106,6 @@ class Newest:
     alpha: float
     queue: float
     price: float | None
-    candidates: tuple[str, ...]
     largest: str
 
 
@@ -127,8 +126,8 @@ LONG_AGO = 10_000
 
 
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
-    """Read the newest request of every service level; its candidates and the largest are those of
-    the newest that all could take, if that is not long ago."""
+    """Read the newest request of every service level; the largest is that of the newest that all
+    could take, if that is not long ago."""
     asked, levels = requests.c, _levels()
     last = (
         select(func.max(asked.position))
@@ -150,15 +149,13 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
     query = (
         select(
             *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
-            *(shown.c.estimated_cost, shown.c.largest),
+            shown.c.largest,
         )
         .join_from(levels, requests, asked.position == last)
         .join(shown, shown.c.position == func.coalesce(free, last))
     )
     return {
-        (row.zoo, row.service_level): Newest(
-            row.alpha, row.queue, row.price, tuple(row.estimated_cost), row.largest
-        )
+        (row.zoo, row.service_level): Newest(row.alpha, row.queue, row.price, row.largest)
         for row in await connection.execute(query)
     }
 

@@ -15,7 +15,6 @@ from litellm_messplus.status.conversations import conversation_tables
 from litellm_messplus.status.incidents import incident_tables, short_key
 from litellm_messplus.status.limits import limit_rows, limit_words
 from litellm_messplus.status.report import (
-    BestSingleState,
     KeyStatus,
     LabelCostStatus,
     LevelStatus,
@@ -141,8 +140,6 @@ def _level(level: LevelStatus, window: int) -> Table:
         table.add_row(label, Text(value), "")
     for label, value in _now(level):
         table.add_row(label, "", Text(value))
-    for label, value in _single(level):
-        table.add_row(Text(label), Text(value), "")
     return table
 
 
@@ -152,23 +149,6 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
         yield f"{cell.title} {when}", cell.text
     if not level.is_within_reach:
         yield "within reach", "no candidate can hold alpha"
-
-
-def _single(level: LevelStatus) -> Iterator[tuple[str, str]]:
-    """Name the model; leave out the saving against the largest, which has its own row above."""
-    found = level.best_single
-    if found.finding is not BestSingleState.FOUND:
-        yield "best single model", found.note
-        return
-    satisfied = percent(found.satisfaction)
-    cost = figure(found.cost_per_request, level.cost_unit)
-    is_largest = found.candidate == level.largest
-    name = f"{found.candidate}, the largest" if is_largest else found.candidate
-    thin = "not enough evidence, " if found.is_thin else ""
-    note = f"{thin}{found.note}"
-    yield "best single model", f"{name}: {satisfied} satisfied, {cost} a call ({note})"
-    if not is_largest:
-        yield f"saved against {found.candidate}, an estimate", percent(found.saved_share)
 
 
 # The status for a manager: one line for each promise.

@@ -135,14 +135,6 @@ class Source(StrEnum):
     NEWEST_REQUEST = "newest request"
 
 
-class BestSingleState(StrEnum):
-    """The answers to whether one model alone would have met alpha."""
-
-    FOUND = "found"
-    NONE = "no single model meets alpha"
-    UNKNOWN = "cannot say yet"
-
-
 @described(WINDOW, "answers.")
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -206,8 +198,8 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """The savings against always calling the largest, over the ``requests`` for which both costs
-    are known.
+    """The savings against always calling the largest: of the answered ``requests`` for which both
+    costs are known, less what calls that no user saw and judging cost.
 
     Below zero, routing cost more than it saved.
     """
@@ -269,28 +261,6 @@ class WindowStatus:
         return f"{of.failed} ({by})" if by else str(of.failed)
 
 
-@dataclass(frozen=True, slots=True)
-class BestSingle:
-    """The cheapest single model that would have met alpha: an estimate.
-
-    It takes each model's mean verdict over its calls that were judged (``labelled``) and its mean
-    cost over its calls whose cost is known, as if they held for every request. Models in
-    ``unjudged`` have too few verdicts, or no known cost, and were not considered.
-    """
-
-    finding: BestSingleState
-    note: str
-    unjudged: tuple[str, ...]
-    candidate: str | None = None
-    satisfaction: float | None = None
-    labelled: int = 0
-    is_thin: bool = True
-    cost_per_request: float | None = None
-    requests: int = 0
-    saved: float | None = None
-    saved_share: float | None = None
-
-
 @described(LEVEL)
 @dataclass(frozen=True, slots=True)
 class LevelStatus:
@@ -306,7 +276,6 @@ class LevelStatus:
     is_within_reach: bool
     overall: WindowStatus
     last: WindowStatus
-    best_single: BestSingle
     response_bias: ResponseBias | None
     largest: str | None = None
     limits: LimitsStatus | None = None

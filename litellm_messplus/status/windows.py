@@ -1,24 +1,9 @@
 """Sums of requests into the status of a window: what was kept, at what cost."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from sqlalchemy import func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from litellm_messplus.figures.interval import (
-    Interval,
-    Standing,
-    effective,
-    is_thin,
-    standing,
-)
-from litellm_messplus.figures.tally import Tally, interval_of, share
-from litellm_messplus.status.queries import Key
+from litellm_messplus.figures.interval import Interval, Standing, is_thin, standing
+from litellm_messplus.figures.tally import Tally, share
 from litellm_messplus.status.report import (
     Answers,
-    BestSingle,
-    BestSingleState,
     Cost,
     Exploration,
     Labels,
@@ -27,7 +12,6 @@ from litellm_messplus.status.report import (
     Savings,
     WindowStatus,
 )
-from litellm_messplus.store.sum_tables import call_sums
 
 
 def window_status(
@@ -133,105 +117,3 @@ def _overhead(tally: Tally) -> Overhead | None:
         timed, tally.late, predicting, deciding, call,
         predicting / whole, deciding / whole, call / whole, share(tally.joules, tally.metered),
     )  # fmt: skip
-
-
-# The best single model that would have met alpha: an estimate from the calls that were judged.
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """The successful calls of one candidate, in any role."""
-
-    candidate: str
-    labelled: int
-    effective: float
-    rate: float | None
-    mean_cost: float | None
-
-
-async def calls_of_candidates(connection: AsyncConnection) -> dict[Key, list[Calls]]:
-    """Sum up every candidate's calls, the served and the exploration calls together; what LiteLLM's
-    cache repeated was no call."""
-    of = call_sums.c
-    each = (of.zoo, of.service_level, of.candidate)
-    sums = ("judged", "weight", "weight_squared", "weighted_satisfaction", "priced", "priced_cost")
-    query = (
-        select(*each, *(func.sum(of[name]).label(name) for name in sums))
-        .where(of.own > 0)
-        .group_by(*each)
-        .order_by(of.candidate)
-    )
-    found: dict[Key, list[Calls]] = {}
-    for row in await connection.execute(query):
-        calls = Calls(
-            row.candidate,
-            row.judged,
-            effective(row.weight, row.weight_squared),
-            share(row.weighted_satisfaction, row.weight),
-            share(row.priced_cost, row.priced),
-        )
-        found.setdefault((row.zoo, row.service_level), []).append(calls)
-    return found
-
-
-ENOUGH_LABELLED = 30
-"""Verdicts below which a model is not considered: three happy users make no model good."""
-
-
-def best_single(
-    calls: Sequence[Calls], candidates: Sequence[str], totals: Tally | None, alpha: float
-) -> BestSingle:
-    """Find the cheapest model whose mean verdict is at least ``alpha``, and what it would have
-    cost.
-
-    ``candidates`` are all of the zoo's, called or not.
-    """
-    judged = [each for each in calls if each.labelled >= ENOUGH_LABELLED]
-    prices = {each.candidate: each.mean_cost for each in judged if each.mean_cost is not None}
-    names = {*candidates, *(each.candidate for each in calls)}
-    unjudged = tuple(sorted(names - prices.keys()))
-    fit = [
-        each
-        for each in judged
-        if each.candidate in prices and each.rate is not None and each.rate >= alpha
-    ]
-    if fit:
-        best = min(fit, key=lambda each: (prices[each.candidate], each.candidate))
-        return _found(best, prices[best.candidate], totals, unjudged)
-    if unjudged or not names:
-        return BestSingle(BestSingleState.UNKNOWN, _unknown(unjudged), unjudged)
-    return BestSingle(
-        BestSingleState.NONE, f"estimate: no single model meets alpha {alpha:g}", unjudged,
-        labelled=min(each.labelled for each in judged), is_thin=False,
-    )  # fmt: skip
-
-
-def _found(
-    best: Calls, price: float, totals: Tally | None, unjudged: tuple[str, ...]
-) -> BestSingle:
-    requests = totals.priced if totals else 0
-    cost = price * requests
-    saved = cost - totals.priced_cost if totals and requests else None
-    return BestSingle(
-        finding=BestSingleState.FOUND,
-        note=f"estimate from {best.labelled} verdicts on its calls{_left_out(unjudged)}",
-        unjudged=unjudged,
-        candidate=best.candidate,
-        satisfaction=best.rate,
-        labelled=best.labelled,
-        is_thin=is_thin(interval_of(best.rate, best.effective), best.effective),
-        cost_per_request=price,
-        requests=requests,
-        saved=saved,
-        saved_share=share(saved, cost) if saved is not None else None,
-    )
-
-
-def _unknown(unjudged: Sequence[str]) -> str:
-    return f"not enough evidence{_left_out(unjudged)}"
-
-
-def _left_out(unjudged: Sequence[str]) -> str:
-    if not unjudged:
-        return ""
-    return f"; fewer than {ENOUGH_LABELLED} verdicts or no known cost: {', '.join(unjudged)}"

@@ -1,6 +1,7 @@
 """What labels cost beside what is saved, from the tables of sums: they know every worker's, and
 requests that have left the log."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -11,15 +12,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.store.sum_tables import grading_sums, request_sums
 from litellm_messplus.store.tables import requests
-from litellm_messplus.vocabulary import BEFORE_SUFFIX
+from litellm_messplus.vocabulary import BEFORE_SUFFIX, is_before
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCosts:
     """Costs of one zoo. ``unseen`` is what calls cost that no user saw, in the zoo's unit: they are
-    made to be labelled; ``judging`` is in dollars. ``saved`` is against always calling the largest,
-    as if labels had cost nothing. Those ``_today`` are of one day (UTC), as is ``largest_today``,
-    what the largest alone would have cost; ``largest_before`` is that of the day before."""
+    made to be labelled; ``judging`` is in dollars. ``saved`` is what routing saved against always
+    calling the largest: the sum over the promises, of which nothing that was served as before is
+    part. Those ``_today`` are of one day (UTC), as is ``largest_today``, what the largest alone
+    would have cost; ``largest_before`` is that of the day before."""
 
     requests: int = 0
     saved: float = 0.0
@@ -36,15 +38,20 @@ async def label_costs(
 ) -> dict[str, LabelCosts]:
     """Read the costs by zoo; zoos without a request are left out."""
     judged = {row[0]: tuple(row[1:]) for row in await connection.execute(_judging(today))}
-    whole = await tallies(connection, "zoo", source=request_sums)
+    whole: dict[str, Tally] = defaultdict(Tally)
+    saved: dict[str, float] = defaultdict(float)
+    by_level = await tallies(connection, "zoo", "service_level", source=request_sums)
+    for (zoo, level), tally in by_level.items():
+        whole[zoo] += tally
+        saved[zoo] += 0.0 if is_before(level) else tally.saved
     is_recent = request_sums.c.day.in_((today, yesterday))
     days = await tallies(connection, "day", "zoo", source=request_sums, where=is_recent)
     found = {}
-    for (zoo,), tally in whole.items():
+    for zoo, tally in whole.items():
         now, before = days.get((today, zoo), Tally()), days.get((yesterday, zoo), Tally())
         found[zoo] = LabelCosts(
             requests=tally.requests,
-            saved=tally.saved + tally.compared_exploration_cost,
+            saved=saved[zoo],
             unseen=tally.exploration_cost,
             unseen_today=now.exploration_cost,
             largest_today=now.compared_cost_largest,

@@ -56,6 +56,7 @@ outcomes = Table(
     required("deciding_seconds", Float, "How long else the decision took."),
     optional("encode_joules", Float, "Energy of the features; NULL where not measured."),
     required("exploration_cost", Float, "What the exploration calls cost, as far as it is known."),
+    required("judging_cost", Float, "What judges of its answers cost, as far as it is known."),
     required("cost", Float, "What all calls cost, as far as it is known."),
     required("unstated", Integer, "Successful calls whose cost nobody stated at their end."),
     optional("served", String(255), "The candidate that served; NULL before the call has ended."),
@@ -123,13 +124,6 @@ call_sums = Table(
     required("calls_without_cost", Integer, "Calls whose cost is unknown."),
     optional("prompt_tokens", BigInteger, "Tokens read; NULL where nobody knows."),
     optional("completion_tokens", BigInteger, "Tokens written; NULL where nobody knows."),
-    required("own", Integer, "A model's own answers: successful, and not repeated by a cache."),
-    required("priced", Integer, "Own answers of known cost."),
-    required("priced_cost", Float, "What those cost."),
-    required("judged", Integer, "Own answers with a verdict."),
-    required("weight", Float, "Sum of these verdicts' weights."),
-    required("weight_squared", Float, "Sum of the squares of these weights."),
-    required("weighted_satisfaction", Float, "Sum of weight times satisfaction."),
     comment="Calls added up by day, promise and model, written together with the log.",
 )
 

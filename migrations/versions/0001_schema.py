@@ -36,8 +36,8 @@ TALLY = """
     failed_no_deployment int, failed_deadline int, failed_client_gone int, failed_refused int,
     labelled int, judged int, weight float, weight_squared float, weighted_satisfaction float,
     weighted_alpha float, cost float, priced int, priced_cost float, explorations int,
-    exploration_cost float, compared int, compared_cost float, compared_cost_largest float,
-    compared_exploration_cost float, unstated int, timed int, late int, predicting_seconds float,
+    exploration_cost float, judging_cost float, compared int, compared_cost float,
+    compared_cost_largest float, unstated int, timed int, late int, predicting_seconds float,
     deciding_seconds float, call_seconds float, metered int, joules float, queue float
 """
 """The sums over requests, by day and by hour."""
@@ -50,9 +50,7 @@ TABLES = {
     "call_sums": """
         day date key, zoo 255 key, service_level 255 key, candidate 255 key, model 255 key,
         role 16 key, calls int, failures int, cost float?, calls_without_cost int,
-        prompt_tokens bigint?, completion_tokens bigint?, own int, priced int,
-        priced_cost float, judged int, weight float, weight_squared float,
-        weighted_satisfaction float
+        prompt_tokens bigint?, completion_tokens bigint?
     """,
     "calls": """
         call_id 80 key, position position unique, request_id 64, ended_at time, role 16, status 16,
@@ -75,7 +73,7 @@ TABLES = {
     "gradings": """
         grading_id 64 key, position position unique, request_id 64, created_at time, judge 255,
         status 16, answers int, cost float?, prompt_tokens int?, completion_tokens int?,
-        seconds float?, error text?, preferred 16?
+        seconds float?, error text?, preferred 16?, zoo_cost float?
     """,
     "hourly_call_sums": """
         day date key, zoo 255 key, service_level 255 key, hour int key, candidate 255 key,
@@ -110,9 +108,9 @@ TABLES = {
     "outcomes": """
         request_id 64 key, position position unique, day date, hour int, zoo 255, service_level 255,
         alpha float, arm 16, counts bool, is_exploration bool, queue float, encode_seconds float?,
-        deciding_seconds float, encode_joules float?, exploration_cost float, cost float,
-        unstated int, served 255?, status 16?, failure 16?, is_cache_hit bool?, seconds float?,
-        served_cost float?, cost_largest float?, is_measured bool, is_labelled bool,
+        deciding_seconds float, encode_joules float?, exploration_cost float, judging_cost float,
+        cost float, unstated int, served 255?, status 16?, failure 16?, is_cache_hit bool?,
+        seconds float?, served_cost float?, cost_largest float?, is_measured bool, is_labelled bool,
         satisfaction float?, satisfaction_weight float?, satisfaction_kind 16?
     """,
     "page_sign_ins": """
@@ -239,9 +237,8 @@ FIGURES = """    COUNT(*) AS requests,
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.cost END) AS saved,
-    SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.cost END)
-        / NULLIF(SUM(CASE WHEN {compared} THEN outcomes.cost_largest END), 0) AS saved_share
+    {saved} AS saved,
+    ({saved}) / NULLIF(SUM(CASE WHEN {compared} THEN outcomes.cost_largest END), 0) AS saved_share
 FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id"""
 """Of the requests that are added up, and where they are from."""
@@ -249,8 +246,12 @@ JOIN requests ON requests.request_id = outcomes.request_id"""
 FRAGMENTS = {
     "{each}": "outcomes.day, outcomes.zoo, outcomes.service_level",
     "{figures}": FIGURES,
-    "{compared}": "outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL "
-    "AND outcomes.cost_largest IS NOT NULL",
+    "{saved}": "SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.served_cost END)"
+    " - SUM(outcomes.exploration_cost + outcomes.judging_cost)",
+    "{saved of sums}": "CASE WHEN service_level NOT LIKE '%\\:before' THEN "
+    "SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END",
+    "{compared}": "outcomes.arm = 'routed' AND outcomes.status = 'success' "
+    "AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL",
 }
 
 DIALECTS = {
@@ -343,9 +344,8 @@ VIEWS = {
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(compared_cost_largest - compared_cost) AS saved,
-            SUM(compared_cost_largest - compared_cost) / NULLIF(SUM(compared_cost_largest), 0)
-                AS saved_share
+            {saved of sums} AS saved,
+            {saved of sums} / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
         FROM hourly_request_sums
         GROUP BY day, zoo, service_level, hour
     """,
@@ -372,6 +372,7 @@ VIEWS = {
             outcomes.satisfaction_kind,
             outcomes.served_cost,
             outcomes.exploration_cost,
+            outcomes.judging_cost,
             outcomes.cost,
             outcomes.cost_largest,
             outcomes.is_measured
@@ -456,11 +457,12 @@ VIEWS = {
             zoo,
             service_level,
             SUM(compared) AS requests,
-            SUM(compared_cost) AS cost,
+            SUM(compared_cost + exploration_cost + judging_cost) AS cost,
             SUM(compared_cost_largest) AS cost_largest,
-            SUM(compared_cost_largest) - SUM(compared_cost) AS saved,
-            1 - SUM(compared_cost) / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
+            {saved of sums} AS saved,
+            {saved of sums} / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
         FROM request_sums
+        WHERE service_level NOT LIKE '%\\:before'
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
     """,

@@ -95,6 +95,12 @@ def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded:
             and recorded.served(request).status is CallStatus.SUCCESS
         ]
         cost = sum(recorded.cost(request) for request in answered)
+        of_level = {
+            each.request_id
+            for each in recorded.requests
+            if each.service_level == row["service_level"]
+        }
+        cost += sum(each.cost or 0.0 for each in recorded.gradings if each.request_id in of_level)
         # Measured where the largest was called, as on every exploration; else estimated.
         cost_largest = sum(
             COST[LARGEST] if request.chosen == LARGEST else 1.1 * COST[LARGEST]

@@ -9,20 +9,23 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.records import Record
+from litellm_messplus.records import GradingRecord, Record, RequestRecord
 from litellm_messplus.state.entries import FailedCall, Labelled
 from litellm_messplus.state.policy import Policy
 from litellm_messplus.state.verdict import Given, Rule
+from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.spending import label_costs
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
-from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
+from litellm_messplus.switching.modes import Arm
+from litellm_messplus.switching.trial import Trial
+from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, GradingStatus, LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,
@@ -71,7 +74,9 @@ async def test_what_happened_costs_what_the_energy_was_measured_to_cost(
     assert happened.cost == (await tally(database)).cost_per_request == 3.0
 
 
-async def test_a_failed_explored_request_saves_nothing(database: AsyncEngine) -> None:
+async def test_a_failed_explored_request_saves_nothing_and_its_unseen_call_is_paid(
+    database: AsyncEngine,
+) -> None:
     await log.append(database, small("r1"))
     assert await saved(database) == 9.0
 
@@ -80,7 +85,32 @@ async def test_a_failed_explored_request_saves_nothing(database: AsyncEngine) ->
     explored = exploration_call("r2", 1, candidate=LARGE, cost=10.0)
     await log.append(database, [replace(asked, is_exploration=True), failed, explored])
 
-    assert await saved(database) == (await tally(database)).saved == 9.0
+    assert await saved(database) == (await tally(database)).saved == 9.0 - 10.0
+
+
+async def test_what_is_served_as_before_saves_nothing_and_judging_is_paid(
+    database: AsyncEngine,
+) -> None:
+    """By the one number of status, views and the budget of labels."""
+    asked = small("r2")[0]
+    assert isinstance(asked, RequestRecord)
+    watched = replace(asked, service_level="default:before", trial=Trial(Arm.BEFORE))
+    graded = GradingRecord("g", "r1", datetime.now(UTC), "judge", GradingStatus.GRADED, 1, 0.5)
+    await log.append(
+        database, [*small("r1"), watched, small("r2")[1], replace(graded, zoo_cost=2.0)]
+    )
+
+    async with database.connect() as connection:
+        views = [
+            (await connection.execute(text(f"SELECT SUM(saved) FROM {view}"))).scalar_one()
+            for view in ("savings", "outcomes_per_hour", "outcomes_per_key", "outcomes_per_team")
+        ]
+    status = await read_status(database)
+
+    assert status.levels[0].overall.savings is not None
+    assert status.levels[0].overall.savings.saved == status.label_costs[0].saved == 7.0
+    assert await saved(database) == 7.0
+    assert views == [7.0] * 4
 
 
 async def test_of_two_checks_that_say_the_same_the_fold_and_the_table_take_one(

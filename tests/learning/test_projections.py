@@ -22,7 +22,6 @@ from litellm_messplus.learning.sums import SUMS
 from litellm_messplus.records import Record
 from litellm_messplus.status import queries
 from litellm_messplus.status.labels import all_sources, sources
-from litellm_messplus.status.windows import calls_of_candidates
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
@@ -37,7 +36,6 @@ from litellm_messplus.store.sum_tables import (
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
-from tests.support.markdown import ROOT, Document
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.summing import assert_projections_are_the_logs, eventful, write
 
@@ -275,23 +273,3 @@ def _near(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_near(each) for each in value]
     return round(value, 9) if isinstance(value, float) else value
-
-
-async def test_what_candidates_calls_came_to_is_what_each_call_says(summed: AsyncEngine) -> None:
-    await write([summed], eventful(40, 7), Random(7))
-    sql = next(
-        block.code
-        for block in Document(ROOT / "docs" / "status.md").blocks
-        if block.headings[-1] == "Each candidate alone"
-    )
-
-    async with summed.connect() as connection:
-        asked = (await connection.execute(text(sql))).all()
-        found = await calls_of_candidates(connection)
-
-    assert len(asked) > 6
-    assert {
-        (*key, each.candidate): (each.labelled, _near(each.rate), _near(each.mean_cost))
-        for key, of_level in found.items()
-        for each in of_level
-    } == {tuple(row[:3]): (row[3], _near(row[4]), _near(row[5])) for row in asked}

@@ -227,5 +227,6 @@ def _grading(request: RequestRecord, random: Random) -> GradingRecord:
         judge="gpt-4o-mini",
         status=GradingStatus.GRADED,
         answers=1,
-        cost=random.uniform(0.0003, 0.0006),
+        cost=(cost := random.uniform(0.0003, 0.0006)),
+        zoo_cost=cost,
     )

@@ -301,19 +301,26 @@ def test_the_largest_judges_where_nobody_is_named(labels: Any) -> None:
 
 
 def graded(number: int, request_id: str, **changed: Any) -> GradingRecord:
-    made: dict[str, Any] = {"judge": "critic", "status": GradingStatus.GRADED, "answers": 2}
-    return GradingRecord(f"g{number}", request_id, NOW, **{**made, "cost": 0.5, **changed})
+    made: dict[str, Any] = {
+        "judge": "critic",
+        "status": GradingStatus.GRADED,
+        "answers": 2,
+        "cost": 0.5,
+    }
+    made |= {"zoo_cost": 0.5, **changed}
+    return GradingRecord(f"g{number}", request_id, NOW, **made)
 
 
 async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngine) -> None:
-    """Of an explored request that cost 5 and 1, at 5 for the largest alone; and of a cheap one."""
+    """Of an explored request that cost 5 and 1, at 5 for the largest alone, and was graded; and of
+    a cheap one."""
     cheap = request("r2", created_at=NOW - timedelta(days=1), is_exploration=False)
     await log.append(
         database,
         [
             *(request("r1"), served_call("r1"), exploration_call("r1")),
             *(cheap, served_call("r2", candidate=SMALL, cost=1.0)),
-            *(graded(1, "r1"), graded(2, "r2", cost=None)),
+            *(graded(1, "r1"), graded(2, "r2", cost=None, zoo_cost=None)),
         ],
     )
     async with database.connect() as connection:
@@ -323,7 +330,7 @@ async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngi
     assert found == {
         "zoo": LabelCosts(
             requests=2,
-            saved=4.0,
+            saved=2.5,
             unseen=1.0,
             unseen_today=1.0,
             largest_today=5.0,

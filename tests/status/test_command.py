@@ -91,7 +91,6 @@ def test_the_table(database: Path) -> None:
         "alpha 0.6",
         "on track",
         "saved against vllm/Llama-3.3-70B",
-        "best single model",
         "price at the newest request",
         "no candidate can hold alpha 0.9",
         "not enough evidence: 40 of 40 requests",

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,16 +12,15 @@ from litellm_messplus.figures.interval import Standing, wilson
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.status.report import (
-    BestSingleState,
     LevelStatus,
     Source,
     Status,
     WindowStatus,
 )
-from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
+from litellm_messplus.vocabulary import PRECEDENCE, CallRole
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated
-from tests.support.seeded import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, Case, add
+from tests.support.seeded import ALPHA, LARGEST, SMALL, ZOO, Case, add
 
 SPANS = [(name, span) for name in ALPHA for span in ("overall", "last")]
 spans = pytest.mark.parametrize(("name", "span"), SPANS)
@@ -194,7 +192,10 @@ def test_savings(status: Status, recorded: History, name: str, span: str) -> Non
         else row.estimated_cost[row.largest]
         for row in compared
     ]
-    saved = sum(largest) - sum(part.cost(row) for row in compared)
+    paid = sum(part.served(row).cost or 0.0 for row in compared) + sum(
+        call.cost or 0.0 for call in part.calls if call.role is CallRole.EXPLORATION
+    )
+    saved = sum(largest) - paid - sum(each.cost or 0.0 for each in part.gradings)
 
     assert found is not None
     assert found.requests == len(compared)
@@ -212,69 +213,6 @@ def test_queue_and_price_are_of_the_newest_request(
     assert found.source is Source.NEWEST_REQUEST
     assert (found.queue, found.price) == (newest.queue, newest.price)
     assert found.largest == newest.largest == LARGEST
-
-
-def test_the_best_single_model_is_the_cheapest_that_meets_alpha(
-    status: Status, recorded: History
-) -> None:
-    found = level(status, "default").best_single
-    part = of(recorded, requests(recorded, "default", "overall"))
-    rates = {name: weighted(verdicts(part, name))[0] for name in CANDIDATES}
-    expected = next(name for name in CANDIDATES if rates[name] >= ALPHA["default"])
-    priced = [
-        row for row in part.requests if part.calls_of(row) and part.served(row).cost is not None
-    ]
-    costs = [call.cost for call in part.calls if call.candidate == expected and call.cost]
-    cost = fmean(costs) * len(priced)
-
-    assert (found.finding, found.candidate) == (BestSingleState.FOUND, expected)
-    assert found.satisfaction == pytest.approx(rates[expected])
-    assert (found.labelled, found.requests) == (len(verdicts(part, expected)), len(priced))
-    assert found.cost_per_request == pytest.approx(fmean(costs))
-    assert found.saved == pytest.approx(cost - sum(part.cost(row) for row in priced))
-    assert found.saved_share == pytest.approx(1 - sum(part.cost(row) for row in priced) / cost)
-    assert found.note.startswith("estimate")
-
-
-def verdicts(part: History, candidate: str) -> list[Label]:
-    """On the calls of a candidate, seen by the user or not."""
-    found = [
-        part.verdict(call.call_id)
-        for call in part.calls
-        if call.candidate == candidate and call.status is CallStatus.SUCCESS
-    ]
-    return [value for value in found if value is not None]
-
-
-def test_a_model_of_few_verdicts_is_not_judged(status: Status) -> None:
-    found = level(status, "gold").best_single  # only the largest was called
-
-    assert found.finding is BestSingleState.UNKNOWN
-    assert set(found.unjudged) == set(CANDIDATES[:2])
-    assert found.note.startswith("not enough evidence")
-
-
-def test_what_litellms_cache_repeated_is_no_call_of_a_model(tmp_path: Path) -> None:
-    history = History()
-    for _ in range(60):
-        add(history, Case(SMALL, (1.0,)))
-    history.calls[30:] = [replace(each, is_cache_hit=True, cost=0.0) for each in history.calls[30:]]
-    migrated(tmp_path / "a.db", history)
-
-    found = read(tmp_path / "a.db").levels[0].best_single
-
-    assert (found.candidate, found.labelled) == (SMALL, 30)
-    assert found.cost_per_request == pytest.approx(history.calls[0].cost)
-
-
-def test_it_says_so_when_no_single_model_meets_alpha(tmp_path: Path) -> None:
-    cases = [
-        Case(name, (float(number % 2),), alpha=0.9) for number in range(30) for name in CANDIDATES
-    ]
-    found = read(write(tmp_path / "a.db", *cases)).levels[0].best_single
-
-    assert (found.finding, found.unjudged, found.saved) == (BestSingleState.NONE, (), None)
-    assert found.note == "estimate: no single model meets alpha 0.9"
 
 
 def test_a_promise_that_changed_is_judged_by_what_was_promised(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ async def test_the_largest_is_that_of_the_newest_request_that_all_could_take(
     await empty.dispose()
 
     assert (found.largest, found.queue) == (LARGE, 3.0)
-    assert found.candidates == (SMALL, LARGE)
 
 
 async def test_without_any_such_request_it_is_that_of_the_newest(empty: AsyncEngine) -> None:

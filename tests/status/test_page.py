@@ -83,21 +83,6 @@ def test_the_savings_are_those_of_the_view(asked: sqlite3.Connection, status: St
         assert found.saved == pytest.approx(row["saved"], abs=1e-9)
 
 
-def test_the_candidates(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["Each candidate alone"])
-    found = status.levels[0].best_single
-    fit = [
-        row
-        for row in rows
-        if row["service_level"] == "default" and row["labelled"] >= 30 and row["rate"] >= 0.6
-    ]
-    best = min(fit, key=lambda row: row["mean_cost"])
-
-    assert (best["candidate"], best["labelled"]) == (found.candidate, found.labelled)
-    assert best["rate"] == pytest.approx(found.satisfaction)
-    assert best["mean_cost"] == pytest.approx(found.cost_per_request)
-
-
 def test_what_the_sources_say(asked: sqlite3.Connection, status: Status) -> None:
     rows = ask(asked, SQL["What the sources say"])
 

@@ -254,6 +254,7 @@ def _grading(number: int, request: RequestRecord) -> GradingRecord:
         completion_tokens=20,
         seconds=0.8,
         error="no JSON in the answer" if is_nonsense else None,
+        zoo_cost=None if is_nonsense else GRADING_COST,
     )
 
 

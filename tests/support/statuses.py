@@ -15,7 +15,6 @@ from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.limits import LimitFigures
 from litellm_messplus.status.queries import Newest
 from litellm_messplus.status.report import LiveLevel, Status
-from litellm_messplus.status.windows import Calls
 from litellm_messplus.store.key_activity import KeyVerdicts
 from litellm_messplus.store.spending import LabelCosts
 from litellm_messplus.vocabulary import LabelKind
@@ -60,7 +59,7 @@ TALLY = Tally(
     explorations=100,
     exploration_cost=1.0,
     compared=1000,
-    compared_cost=10.0,
+    compared_cost=9.0,
     compared_cost_largest=40.0,
     timed=990,
     late=10,
@@ -71,8 +70,7 @@ TALLY = Tally(
     joules=247.5,
 )
 TOTALS = totals()
-NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, candidates=("large", "small"), largest="large")
-CALLS = [Calls("large", 400, 400.0, 0.9, 0.04), Calls("small", 500, 500.0, 0.5, 0.004)]
+NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, largest="large")
 SOURCES = (
     Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 200.0, 400),
     Given(LabelKind.JUDGE, "judge", 500, 400.0, 400.0, 400),
@@ -131,7 +129,6 @@ def rows(
     return Rows(
         overall=spans[0],
         last=spans[1],
-        calls={KEY: CALLS},
         newest={KEY: NEWEST},
         out_of_reach={KEY} if is_out_of_reach else set(),
         audits={KEY: AUDIT},

@@ -139,7 +139,8 @@ def _grading(call: CallRecord, random: Random) -> GradingRecord:
         judge=random.choice(JUDGES),
         status=random.choice(list(GradingStatus)),
         answers=2,
-        cost=random.choice((None, 0.0005)),
+        cost=(cost := random.choice((None, 0.0005))),
+        zoo_cost=cost and 1000.0 * cost,
     )
 
 

@@ -19,7 +19,7 @@ function model({ points, axis }, level) {
   const name = level.largest ? modelName(level.largest) : "the largest";
   return {
     ...axis,
-    note: "Paid, explorations included; the area up to the largest model alone is saved.",
+    note: "Paid, calls that no user saw and judging included; the area up to the largest model alone is saved.",
     unit: `${unit === "usd" ? "dollars" : unit === "joule" ? "joules" : "cost"} in each step`,
     isEmpty: sum(largest) === 0,
     figure: Number.isFinite(saved) ? [`${percent(saved)} saved of ${cost(sum(largest), unit)}`] : null,

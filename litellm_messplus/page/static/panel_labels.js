@@ -66,7 +66,7 @@ function whole(spent, level) {
     [
       spent.unseen && ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
       spent.judging && ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
-      ["saved by routing, labels not counted", "", cost(spent.saved, unit)],
+      ["saved by routing, labels subtracted", "", cost(spent.saved, unit)],
     ].filter(Boolean),
   );
 }

@@ -152,11 +152,8 @@ def _cost_outside(
         if usage is not None and served.deployment is not None and is_free(served.deployment):
             return 0.0, CostSource.MEASURED
         return None, CostSource.UNKNOWN
-    if zoo.settings.cost_unit is CostUnit.USD:
-        return dollars, CostSource.MEASURED
-    if zoo.settings.electricity is None:
-        return None, CostSource.UNKNOWN
-    return dollars / zoo.settings.electricity.dollars_per_joule, CostSource.MEASURED
+    cost = zoo.settings.of_dollars(dollars)
+    return cost, CostSource.UNKNOWN if cost is None else CostSource.MEASURED
 
 
 # The tokens of a prompt, counted where LiteLLM brings the model's own tokenizer along.
