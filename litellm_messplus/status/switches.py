@@ -140,7 +140,10 @@ def _came(found: Happened | None) -> str:
 def _told(found: Forecast | None) -> str:
     if found is None:
         return ""
-    parts = _figures(found)
+    parts, saved = _figures(found), found.would_have_saved
+    if saved is not None:
+        share = percent_around(saved.estimate, saved.low, saved.high)
+        parts += f", and would have saved {share} against always calling the largest"
     return f"; routing is forecast at {parts}" if parts else "; no forecast yet"
 
 

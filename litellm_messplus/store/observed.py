@@ -126,6 +126,7 @@ def _aside(row: Row[Any], called: Sequence[Row[Any]]) -> DecidedAside:
         alpha=row.alpha,
         costs=row.estimated_cost,
         rates=row.estimated_satisfaction,
+        largest=row.cost_largest,
         judged=tuple(
             each.candidate
             for each in called

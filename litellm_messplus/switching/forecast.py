@@ -40,8 +40,9 @@ class DecidedAside:
     known; ``expected_cost`` is of that answer, and ``beside`` of the calls that the router would
     have made beside it. Requests of one ``conversation`` are not independent.
 
-    ``alpha`` is what was promised, ``costs`` and ``rates`` what was expected of each candidate, and
-    ``judged`` are those of which an answer to it was judged.
+    ``largest`` is what the largest alone would have cost, None where it is not known. ``alpha`` is
+    what was promised, ``costs`` and ``rates`` what was expected of each candidate, and ``judged``
+    are those of which an answer to it was judged.
     """
 
     conversation: float | str
@@ -55,6 +56,7 @@ class DecidedAside:
     costs: Mapping[str, float] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
     judged: tuple[str, ...] = ()
+    largest: float | None = None
 
     @property
     def whole_cost(self) -> float | None:
@@ -77,20 +79,22 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast over so many ``requests``: share satisfied and cost of a request, each None
-    where too little is known. ``called`` counts the requests whose choice was called and judged."""
+    """The forecast over so many ``requests``: share satisfied, cost of a request, and what routing
+    would have saved of the largest's cost, each None where too little is known. ``called`` counts
+    the requests whose choice was called and judged."""
 
     requests: int
     called: int
     satisfaction: Range | None
     cost: Range | None
+    would_have_saved: Range | None = None
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Forecast":
         """Rebuild what ``as_dict`` gave."""
         ranges = {
-            name: None if plain[name] is None else Range(**plain[name])
-            for name in ("satisfaction", "cost")
+            name: None if plain.get(name) is None else Range(**plain[name])
+            for name in ("satisfaction", "cost", "would_have_saved")
         }
         return cls(plain["requests"], plain["called"], **ranges)
 
@@ -125,12 +129,22 @@ def forecast(aside: Sequence[DecidedAside], upcoming: int | None = None) -> Fore
         [(each, each.expected_cost + each.beside, each.whole_cost) for each in aside]
     )
     mixes = _mixes(aside)
+    cost = None if costs is None else _of_costs(aside, costs, rates, mixes, to_come)
     return Forecast(
         requests=len(aside),
         called=sum(each.satisfaction is not None for each in aside),
         satisfaction=None if rates is None else _of_rates(aside, rates, mixes, to_come),
-        cost=None if costs is None else _of_costs(aside, costs, rates, mixes, to_come),
+        cost=cost,
+        would_have_saved=_saved(cost, [e.largest for e in aside if e.largest is not None]),
     )
+
+
+def _saved(cost: Range | None, largest: Sequence[float]) -> Range | None:
+    """Say which share of what the largest alone would have cost such a cost is less."""
+    alone = fmean(largest) if largest else 0.0
+    if cost is None or alone <= 0.0:
+        return None
+    return Range(1.0 - cost.estimate / alone, 1.0 - cost.high / alone, 1.0 - cost.low / alone)
 
 
 def _mixes(aside: Sequence[DecidedAside]) -> Mixes:

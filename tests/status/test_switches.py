@@ -69,7 +69,10 @@ async def test_a_watched_zoo_has_its_forecast_and_no_promise(log_database: Async
     assert Status.of(found.as_dict()) == found
     lines = [line.plain for line in summary(found)]
     assert lines[-1].startswith("zoo: watch, before large; routing is forecast at 90.0 % (")
-    assert lines[-1].endswith("satisfied, 5 (5 to 5) a request")
+    assert lines[-1].endswith(
+        "satisfied, 5 (5 to 5) a request, and would have saved 0.0 % (0.0 to 0.0 %) against always "
+        "calling the largest"
+    )
 
 
 async def test_a_zoo_that_is_on_has_no_line_of_its_own(log_database: AsyncEngine) -> None:
@@ -89,6 +92,7 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
         "called": 400,
         "satisfaction": {"estimate": 0.81, "low": 0.78, "high": 0.84},
         "cost": {"estimate": 0.2, "low": 0.1, "high": 0.3},
+        "would_have_saved": None,
     }
     came = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
     await zoo_modes.append(log_database, ROW)

@@ -1,10 +1,11 @@
 """The forecast is right where predictions are wrong, and wide where little is known."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from litellm_messplus.switching.forecast import DecidedAside, forecast
+from litellm_messplus.switching.forecast import DecidedAside, Range, forecast
 
 TRUTH = {True: 0.9, False: 0.7}
 """What the choice satisfies: where it serves anyway, and elsewhere."""
@@ -53,6 +54,17 @@ def test_the_cost_is_corrected_by_what_calls_cost_and_has_those_beside_it() -> N
     assert found.high - found.low < 0.5
 
 
+def test_what_would_have_been_saved_is_what_the_forecast_costs_less_than_the_largest() -> None:
+    found = forecast([replace(each, largest=10.0) for each in asides(2000, 1)])
+    assert found.cost is not None
+    assert found.would_have_saved == Range(
+        1.0 - found.cost.estimate / 10.0,
+        1.0 - found.cost.high / 10.0,
+        1.0 - found.cost.low / 10.0,
+    )
+    assert forecast(asides(2000, 1)).would_have_saved is None
+
+
 def test_a_conversation_says_less_than_as_many_requests_of_their_own() -> None:
     apart = forecast(asides(1000, 1)).satisfaction
     together = forecast(asides(1000, 1, alike=10)).satisfaction
@@ -71,6 +83,7 @@ def test_nothing_is_forecast_of_a_stratum_that_was_never_seen() -> None:
         "called": 0,
         "satisfaction": None,
         "cost": None,
+        "would_have_saved": None,
     }
 
 

@@ -13,6 +13,7 @@ export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
   const rows = [
     ["satisfied", isKnown(found.rate) ? `${percent(found.rate)} (${interval(found.low, found.high)}) of ${count(found.judged)} judged` : "none judged yet", routed(forecast?.satisfaction, percent, interval)],
     ["cost a request", cost(found.cost_per_request, unit), routed(forecast?.cost, (value) => cost(value, unit), (low, high) => `${cost(low, unit)} to ${cost(high, unit)}`)],
+    ...(forecast?.would_have_saved ? [["would have saved, of the largest's cost", "", routed(forecast.would_have_saved, percent, interval)]] : []),
     ["answered", percent(found.answered_share), "as now"],
     ["traffic", rate(found.requests_per_hour), "as now"],
   ];
