@@ -7,22 +7,26 @@ What is not known is left open here, and drawn at the replay (`filling`)."""
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, and_, func, select
+from sqlalchemy import Select, Table, and_, func, select
 
+from litellm_messplus import parquet
+from litellm_messplus.parquet import ParquetError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Features
 from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.recording import Order, Prompts, Recording, ReplayError
+from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.sum_tables import verdicts
-from litellm_messplus.store.tables import call_energy, calls, requests
+from litellm_messplus.store.tables import call_energy, calls, labels, requests
 
 # What nobody saw, drawn from what was seen of the same model on alike prompts.
 #
@@ -140,12 +144,15 @@ class _Request:
 
 
 def is_database(source: str) -> bool:
-    """Tell whether it names a database rather than a file of rows."""
-    return "://" in source or Path(source).suffix in (".db", ".sqlite", ".sqlite3")
+    """Tell whether it names a log rather than a file of rows: a database, or the folder of its
+    archive."""
+    is_file = Path(source).suffix in (".db", ".sqlite", ".sqlite3")
+    return "://" in source or is_file or Path(source).is_dir()
 
 
 def read_database(source: str, encoder: Encoder) -> list[Recording]:
-    """Read one recording a zoo, in the order of the log; named `database:zoo`, without a password.
+    """Read one recording a zoo, in the order of the log, of a database or of its archive; named
+    `database:zoo`, without a password.
 
     A zoo of which everything is known of some requests, and nothing of the others, is these
     requests. Raises ReplayError for a database that cannot be read, or that tells too little of
@@ -153,8 +160,9 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     """
     name = source.rsplit("@", 1)[-1]
     try:
-        found = asyncio.run(_rows(source))
-    except UnreadableDatabaseError as error:
+        folder = Path(source)
+        found = _archived(folder) if folder.is_dir() else asyncio.run(_rows(source))
+    except (UnreadableDatabaseError, ParquetError, OSError) as error:
         raise ReplayError(str(error)) from error
     recordings = [
         _recording(f"{name}:{zoo}", zoo_requests)
@@ -170,9 +178,65 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     return usable
 
 
-async def _rows(source: str) -> list[Row[Any]]:
+Archived = Any
+"""A row of an archive: its columns are those of its time."""
+
+
+class _Logged(NamedTuple):
+    """A request, with one of its calls."""
+
+    zoo: str
+    request_id: str
+    prompt: str | None
+    prompt_characters: int
+    encoder: str
+    features: bytes | None
+    surface: bytes | None
+    surface_version: str | None
+    candidate: str | None = None
+    cost: float | None = None
+    value: float | None = None
+
+
+async def _rows(source: str) -> list[_Logged]:
     async with reading(source) as engine, engine.connect() as connection:
-        return list(await connection.execute(_query()))
+        return [_Logged(*row) for row in await connection.execute(_query())]
+
+
+def _archived(folder: Path) -> list[_Logged]:
+    """Read the same from an archive of `messplus prune`, whichever version of the log it is of."""
+    made: dict[str, list[Archived]] = defaultdict(list)
+    said: dict[str, list[Archived]] = defaultdict(list)
+    for call in _table(folder, calls):
+        is_own = call.status == "success" and not call.is_cache_hit
+        if is_own and None not in (call.candidate, call.cost):
+            made[call.request_id].append(call)
+    for label in _table(folder, labels):
+        said[label.call_id].append(label)
+    energy = {each.call_id: each.cost for each in _table(folder, call_energy)}
+    found = []
+    for request in _table(folder, requests):
+        asked: list[Any] = [getattr(request, name, None) for name in _Logged._fields[:-3]]
+        found.append(first := _Logged(*asked))
+        for call in made[request.request_id]:
+            verdict = counting(sorted(said[call.call_id], key=lambda each: each.position))
+            measured = energy.get(call.call_id)
+            found.append(
+                first._replace(
+                    candidate=call.candidate,
+                    cost=call.cost if measured is None else measured,
+                    value=None if verdict is None else verdict.value,
+                )
+            )
+    return found
+
+
+def _table(folder: Path, table: Table) -> Iterator[Archived]:
+    """Read the rows of a table in the order of the log."""
+    for path in sorted((folder / table.name).glob("*.parquet")):
+        columns = parquet.read(path)
+        for row in zip(*columns.values(), strict=True):
+            yield SimpleNamespace(**dict(zip(columns, row, strict=True)))
 
 
 def _query() -> Select[Any]:
@@ -206,7 +270,7 @@ def _query() -> Select[Any]:
     )
 
 
-def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]]:
+def _by_zoo(found: list[_Logged], encoder: Encoder) -> dict[str, list[_Request]]:
     """Group the requests by zoo; those without features of this encoder are left out, unless their
     text was kept."""
     zoos: dict[str, dict[str, _Request]] = defaultdict(dict)
@@ -218,13 +282,13 @@ def _by_zoo(found: list[Row[Any]], encoder: Encoder) -> dict[str, list[_Request]
                 continue
             text = row.prompt or ""
             known[row.request_id] = _Request(text, row.prompt_characters, features, _surface(row))
-        if row.candidate is not None:
+        if row.candidate is not None and row.cost is not None:
             value = math.nan if row.value is None else float(row.value >= SATISFIED_FROM)
             known[row.request_id].outcomes[row.candidate] = value, row.cost
     return {zoo: list(known.values()) for zoo, known in zoos.items()}
 
 
-def _features(row: Row[Any], encoder: Encoder) -> Features | None:
+def _features(row: _Logged, encoder: Encoder) -> Features | None:
     if row.encoder == encoder.name and row.features is not None:
         return features_from_bytes(row.features)
     if row.prompt is None:
@@ -233,7 +297,7 @@ def _features(row: Row[Any], encoder: Encoder) -> Features | None:
     return features
 
 
-def _surface(row: Row[Any]) -> Surface | None:
+def _surface(row: _Logged) -> Surface | None:
     """Return the surface as it was logged; of a text alone, what can be seen of that."""
     logged = logged_surface(row.surface, row.surface_version)
     if logged is not None or row.prompt is None:

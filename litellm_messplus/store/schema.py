@@ -61,8 +61,8 @@ def newest() -> str:
 
 WHAT_TO_DO = (
     "go on with the version that wrote it, restore a backup that this version wrote, or export it "
-    "with that version (`messplus prune --before DATE --to FOLDER`) and begin with a new database "
-    "(docs/upgrade.md)"
+    "with that version (`messplus prune --before DATE --to FOLDER`), begin with a new database "
+    "and import into it (`messplus teach FOLDER --zoo ZOO`; docs/upgrade.md)"
 )
 
 

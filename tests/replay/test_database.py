@@ -1,9 +1,11 @@
 """The plugin's own database as a recording."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
@@ -11,12 +13,17 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.recording import ReplayError
+from litellm_messplus.retention.prune import prune
 from litellm_messplus.store import log, schema
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.vocabulary import CallStatus, LabelKind
+from tests.retention.conftest import snapshot_now
 from tests.support.builders import (
     LARGE,
+    NOW,
     SMALL,
+    build_zoo,
     energy,
     exploration_call,
     label,
@@ -66,6 +73,36 @@ def test_explorations_of_every_candidate_are_the_recording(tmp_path: Path) -> No
     assert found.prompts.features.tolist() == [[0.25, 0.5], [0.25, 0.5]]
     assert found.prompts.characters == (40, 40)
     assert found.largest == LARGE
+
+
+def test_an_archive_is_what_its_database_was(tmp_path: Path) -> None:
+    """Of an older version too, whose tables had fewer columns."""
+    again = label("r1", 1.0, label_id="again", number=1)
+    records = [*explored("r1", 0, 1), *explored("r2", 1, 0), again, request("r3")]
+    records.append(energy(exploration_call("r1"), 300.0, 3.0))
+    path, archive = write(tmp_path / "messplus.db", records), tmp_path / "archive"
+    (of_database,) = load(path, ENCODER)
+    asyncio.run(archive_all(path, archive))
+    for table in (requests.name, labels.name):
+        (file,) = (archive / table).glob("*.parquet")
+        pl.read_parquet(file).drop("surface_version", "probability", strict=False).write_parquet(
+            file
+        )
+
+    (found,) = load(str(archive), ENCODER)
+
+    assert found.name.endswith("archive:zoo")
+    assert found.models == of_database.models
+    assert found.satisfied.tolist() == of_database.satisfied.tolist() == [[1, 1], [0, 1]]
+    assert found.cost.tolist() == of_database.cost.tolist()
+    assert found.prompts.features.tolist() == of_database.prompts.features.tolist()
+
+
+async def archive_all(path: str, archive: Path) -> None:
+    engine = create_engine(f"sqlite+aiosqlite:///{path}")
+    await snapshot_now(engine, build_zoo())
+    await engine.dispose()
+    await prune(path, NOW + timedelta(days=1), archive)
 
 
 def test_a_call_whose_energy_was_measured_costs_what_it_took(tmp_path: Path) -> None:
