@@ -50,7 +50,7 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield ""
     yield (
         f"**Promised: {percent(claim.alpha)} of the {claim.unit} satisfied. "
-        f"{claim.verdict_in_words.capitalize()}.**"
+        f"{claim.verdict_in_words.capitalize()}, of {claim.requests:,}.**"
     )
     yield ""
     yield (

@@ -13,17 +13,17 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.replay.command import load
 from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.recording import ReplayError
+from litellm_messplus.restore import keep, restore
 from litellm_messplus.retention.prune import prune
 from litellm_messplus.store import log, schema
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.vocabulary import CallStatus, LabelKind
-from tests.retention.conftest import snapshot_now
 from tests.support.builders import (
     LARGE,
     NOW,
     SMALL,
-    build_zoo,
+    build_engine,
     energy,
     exploration_call,
     label,
@@ -31,6 +31,7 @@ from tests.support.builders import (
     request,
     served_call,
 )
+from tests.support.folding import only_zoo
 from tests.support.recordings import ENCODER
 
 
@@ -100,7 +101,8 @@ def test_an_archive_is_what_its_database_was(tmp_path: Path) -> None:
 
 async def archive_all(path: str, archive: Path) -> None:
     engine = create_engine(f"sqlite+aiosqlite:///{path}")
-    await snapshot_now(engine, build_zoo())
+    zoo = build_engine()
+    await keep(engine, zoo, await restore(engine, only_zoo(zoo)))
     await engine.dispose()
     await prune(path, NOW + timedelta(days=1), archive)
 
