@@ -94,7 +94,7 @@ class Judges:
         )  # what auto may cost is asked first
         budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
         cost = JudgeCost()
-        own = replace(sinks, write=partial(_write, sinks.write, section.zoos[whose.zoo]))
+        own = replace(sinks, write=partial(write_in_unit, sinks.write, section.zoos[whose.zoo]))
         asking = Asking(named or whose.largest, buying, calls, budget, cost, own)
         grades: Grades
         if isinstance(buying, ComparingSettings) and labels.compares:
@@ -135,7 +135,7 @@ class Judges:
             judge.learn(by_zoo.get(zoo, Spent(today)), agreement, workers)
 
 
-def _write(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) -> None:
+def write_in_unit(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) -> None:
     """Write a grading with its cost in the unit of the zoo."""
     write(replace(record, zoo_cost=None if record.cost is None else zoo.of_dollars(record.cost)))
 

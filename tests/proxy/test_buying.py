@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_costs
-from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.proxy.judges import check_judges, write_in_unit
 from litellm_messplus.proxy.label_purse import (
     LONGEST_SECONDS,
     MARGIN,
@@ -309,6 +309,26 @@ def graded(number: int, request_id: str, **changed: Any) -> GradingRecord:
     }
     made |= {"zoo_cost": 0.5, **changed}
     return GradingRecord(f"g{number}", request_id, NOW, **made)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, 0.5),
+        ({"cost_unit": "joule", "electricity": {"price_per_kwh": 0.36}}, 0.5 / 1e-7),
+        ({"cost_unit": "joule"}, None),
+    ],
+)
+def test_a_grading_tells_what_it_cost_in_the_zoos_unit(
+    more: dict[str, Any], expected: float | None
+) -> None:
+    zoo = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, **more}}}}).zoos["z"]
+    written: list[GradingRecord] = []
+
+    write_in_unit(written.append, zoo, graded(1, "r1", zoo_cost=None))
+    write_in_unit(written.append, zoo, graded(2, "r1", cost=None, zoo_cost=None))
+
+    assert [each.zoo_cost for each in written] == [expected and pytest.approx(expected), None]
 
 
 async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngine) -> None:
