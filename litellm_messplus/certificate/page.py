@@ -49,8 +49,8 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield f"## Service level {promise.service_level}"
     yield ""
     yield (
-        f"**Promised: {percent(claim.alpha)} of the {claim.unit} satisfied. "
-        f"{claim.verdict_in_words.capitalize()}, of {claim.requests:,}.**"
+        f"**Promised: {percent(claim.alpha)} of the {claim.requests:,} {claim.unit} satisfied. "
+        f"{claim.verdict_in_words.capitalize()}.**"
     )
     yield ""
     yield (
