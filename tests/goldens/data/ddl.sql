@@ -128,13 +128,6 @@ CREATE TABLE call_sums (
 	calls_without_cost INTEGER NOT NULL, 
 	prompt_tokens BIGINT, 
 	completion_tokens BIGINT, 
-	own INTEGER NOT NULL, 
-	priced INTEGER NOT NULL, 
-	priced_cost FLOAT NOT NULL, 
-	judged INTEGER NOT NULL, 
-	weight FLOAT NOT NULL, 
-	weight_squared FLOAT NOT NULL, 
-	weighted_satisfaction FLOAT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, candidate, model, role)
 )
 -- table calls
@@ -212,6 +205,7 @@ CREATE TABLE gradings (
 	seconds FLOAT, 
 	error TEXT, 
 	preferred VARCHAR(16), 
+	zoo_cost FLOAT, 
 	PRIMARY KEY (grading_id), 
 	UNIQUE (position)
 )
@@ -255,10 +249,10 @@ CREATE TABLE hourly_request_sums (
 	priced_cost FLOAT NOT NULL, 
 	explorations INTEGER NOT NULL, 
 	exploration_cost FLOAT NOT NULL, 
+	judging_cost FLOAT NOT NULL, 
 	compared INTEGER NOT NULL, 
 	compared_cost FLOAT NOT NULL, 
 	compared_cost_largest FLOAT NOT NULL, 
-	compared_exploration_cost FLOAT NOT NULL, 
 	unstated INTEGER NOT NULL, 
 	timed INTEGER NOT NULL, 
 	late INTEGER NOT NULL, 
@@ -359,6 +353,7 @@ CREATE TABLE outcomes (
 	deciding_seconds FLOAT NOT NULL, 
 	encode_joules FLOAT, 
 	exploration_cost FLOAT NOT NULL, 
+	judging_cost FLOAT NOT NULL, 
 	cost FLOAT NOT NULL, 
 	unstated INTEGER NOT NULL, 
 	served VARCHAR(255), 
@@ -410,10 +405,10 @@ CREATE TABLE request_sums (
 	priced_cost FLOAT NOT NULL, 
 	explorations INTEGER NOT NULL, 
 	exploration_cost FLOAT NOT NULL, 
+	judging_cost FLOAT NOT NULL, 
 	compared INTEGER NOT NULL, 
 	compared_cost FLOAT NOT NULL, 
 	compared_cost_largest FLOAT NOT NULL, 
-	compared_exploration_cost FLOAT NOT NULL, 
 	unstated INTEGER NOT NULL, 
 	timed INTEGER NOT NULL, 
 	late INTEGER NOT NULL, 
@@ -692,9 +687,8 @@ CREATE VIEW outcomes_per_hour AS
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(compared_cost_largest - compared_cost) AS saved,
-            SUM(compared_cost_largest - compared_cost) / NULLIF(SUM(compared_cost_largest), 0)
-                AS saved_share
+            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END AS saved,
+            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
         FROM hourly_request_sums
         GROUP BY day, zoo, service_level, hour
 -- view outcomes_per_key
@@ -710,9 +704,8 @@ CREATE VIEW outcomes_per_key AS
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
-        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
+    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
 FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.key_hash
@@ -728,9 +721,8 @@ CREATE VIEW outcomes_per_tag AS
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
-        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
+    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
 FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         CROSS JOIN json_each(requests.tags) AS tags
@@ -747,9 +739,8 @@ CREATE VIEW outcomes_per_team AS
     SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
         / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
     SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END) AS saved,
-    SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.cost END)
-        / NULLIF(SUM(CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
+    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
+    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
 FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.team_id
@@ -777,6 +768,7 @@ CREATE VIEW request_outcomes AS
             outcomes.satisfaction_kind,
             outcomes.served_cost,
             outcomes.exploration_cost,
+            outcomes.judging_cost,
             outcomes.cost,
             outcomes.cost_largest,
             outcomes.is_measured
@@ -788,10 +780,11 @@ CREATE VIEW savings AS
             zoo,
             service_level,
             SUM(compared) AS requests,
-            SUM(compared_cost) AS cost,
+            SUM(compared_cost + exploration_cost + judging_cost) AS cost,
             SUM(compared_cost_largest) AS cost_largest,
-            SUM(compared_cost_largest) - SUM(compared_cost) AS saved,
-            1 - SUM(compared_cost) / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
+            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END AS saved,
+            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
         FROM request_sums
+        WHERE service_level NOT LIKE '%:before'
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
