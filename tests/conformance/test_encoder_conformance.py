@@ -158,3 +158,18 @@ def test_the_documented_example_of_an_own_encoder_passes() -> None:
     names: dict[str, Any] = {}
     exec(code, names)
     check_encoder(names["LetterShares"])
+
+
+def test_the_fake_is_pinned_for_all_time_but_for_the_delay_and_the_failure_that_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = FakeEncoder(3).encode(["a prompt", "\ud800"])
+    assert rows[0].tolist() == pytest.approx([-0.565186, -0.255341, -0.376251], abs=1e-6)
+    slept: list[float] = []
+    monkeypatch.setattr("litellm_messplus.conformance.encoders.time.sleep", slept.append)
+    encoder = FakeEncoder(is_fast=False, delay_seconds=0.05, failure=RuntimeError("out of memory"))
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encoder.encode(["a", "b"])
+    encoder.failure = None
+    assert encoder.encode([]).shape == (0, 8)
+    assert (encoder.batches, slept, encoder.is_fast) == ([2, 0], [0.05, 0.05], False)

@@ -87,45 +87,31 @@ def test_the_watts_of_a_gpu_are_those_above_idle_at_the_size_of_the_batch(gpu: G
     assert found.joules(1, 0.01) == pytest.approx(0.3)
     assert found.joules(6, 0.01) == pytest.approx(0.8)
     assert found.joules(64, 0.01) == pytest.approx(1.8)
-    assert str(found).endswith("above idle (simulated: gpu 1)")
-
-
-def test_no_text_is_encoded_twice_for_it_since_an_encoder_may_remember_it(gpu: Gpu) -> None:
-    measured(gpu, [1])
-
+    # An encoder may remember a text: none is encoded twice for it.
     assert len(gpu.texts) == len(set(gpu.texts)) > 17
-
-
-def absurd(found: Reading) -> Reading:
-    return Reading(found.seconds, 1e6 * found.seconds)
-
-
-def backwards(found: Reading) -> Reading:
-    return Reading(found.seconds, -1.0)
-
-
-def silent(found: Reading) -> Reading:
-    return reading(found.seconds, {"gpu 1": 0.0})
-
-
-def only_idle(found: Reading) -> Reading:
-    return Reading(found.seconds, IDLE_WATTS * found.seconds)
+    assert str(found).endswith("above idle (simulated: gpu 1)")
 
 
 def gone(found: Reading) -> Reading:
     raise OSError("the driver is gone")
 
 
-@pytest.mark.parametrize("alter", [absurd, backwards, silent, only_idle, gone])
+USELESS: dict[str, Callable[[Reading], Reading]] = {
+    "absurd": lambda found: Reading(found.seconds, 1e6 * found.seconds),
+    "backwards": lambda found: Reading(found.seconds, -1.0),
+    "silent": lambda found: reading(found.seconds, {"gpu 1": 0.0}),
+    "only idle": lambda found: Reading(found.seconds, IDLE_WATTS * found.seconds),
+    "gone": gone,
+}
+
+
+@pytest.mark.parametrize("alter", USELESS.values(), ids=USELESS)
 def test_what_cannot_be_believed_is_not_measured(
     gpu: Gpu, alter: Callable[[Reading], Reading], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu, "alter", alter)
     with pytest.raises(NotMeasuredError):
         measured(gpu, [1])
-
-
-def test_an_encoder_that_fails_meanwhile_is_not_measured(gpu: Gpu) -> None:
     gpu.failure = RuntimeError("out of memory")
     with pytest.raises(NotMeasuredError, match="out of memory"):
         measured(gpu, [1])
@@ -163,6 +149,7 @@ def test_the_gpus_are_those_on_which_torch_holds_the_encoder(
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     assert worker.gpus_in_use() == expected
+    assert worker.has_gpu() == is_initialized  # then it is fed at full priority
 
 
 def test_what_is_known_of_a_gpu_says_nothing_of_processors(
@@ -174,9 +161,3 @@ def test_what_is_known_of_a_gpu_says_nothing_of_processors(
         _, found = worker.metered(gpu, known)
         assert isinstance(found, Consumption)
         assert found.watts[0] == pytest.approx(expected)
-
-
-def test_a_batch_of_a_size_that_was_not_measured_lies_between_those_that_were() -> None:
-    found = Consumption([0], (1, 16), (20.0, 50.0), time.perf_counter, "")
-
-    assert [found.joules(size, 2.0) for size in (1, 6, 16, 100)] == [40.0, 60.0, 100.0, 100.0]

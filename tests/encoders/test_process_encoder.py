@@ -9,16 +9,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from multiprocessing import Pipe
 from pathlib import Path
 from subprocess import PIPE
-from types import SimpleNamespace
+from types import TracebackType
 
 import pytest
 
 from litellm_messplus.conformance.encoders import CHECKS, TEXTS, FakeEncoder, check_same
 from litellm_messplus.encoders import process, service, worker
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.encoders.process import EncoderProcessError, ProcessEncoder, load_for_requests
+from litellm_messplus.encoders.process import (
+    EncoderProcessError,
+    ProcessEncoder,
+    load_for_requests,
+    send,
+)
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder
@@ -316,8 +322,31 @@ def test_on_a_cpu_every_thread_of_it_gives_way(encoder: ProcessEncoder) -> None:
     assert {os.getpriority(os.PRIO_PROCESS, each) for each in threads} == {worker.NICENESS}
 
 
-@pytest.mark.parametrize("is_used", [True, False])
-def test_a_gpu_is_fed_at_full_priority(is_used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = SimpleNamespace(is_initialized=lambda: is_used)
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert worker.has_gpu() == is_used
+# What goes over the line, and what is left when nobody is there.
+
+
+def test_the_other_end_gets_what_was_sent() -> None:
+    texts = ["a text", "a lone surrogate \ud800", "x" * 100_000]
+    ours, theirs = Pipe()
+    with ours, theirs:
+        sending = threading.Thread(target=send, args=(ours, texts))  # more than a pipe holds
+        sending.start()
+        assert theirs.recv() == texts
+        sending.join()
+
+
+def test_a_line_without_another_end_leaves_no_view_of_a_buffer_to_be_collected() -> None:
+    ours, theirs = Pipe()
+    theirs.close()
+    with ours, pytest.raises(BrokenPipeError) as caught:
+        send(ours, ["a text"])
+
+    assert [view for view in views(caught.value.__traceback__) if type(view.obj) is not bytes] == []
+
+
+def views(traceback: TracebackType | None) -> Iterator[memoryview]:
+    """Those that the frames of a traceback hold."""
+    while traceback is not None:
+        found = traceback.tb_frame.f_locals.values()
+        yield from (each for each in found if isinstance(each, memoryview))
+        traceback = traceback.tb_next
