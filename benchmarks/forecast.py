@@ -25,10 +25,10 @@ from rich.table import Table
 from benchmarks.watching import FEWEST, SAMPLE, Watch, WatchedRun, happened
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.command import load, progress
-from litellm_messplus.replay.driver import build_engine, teach
-from litellm_messplus.replay.experiment import Experiment, Plan, Session
+from litellm_messplus.replay.experiment import Experiment, Session, load, progress
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
+from litellm_messplus.replay.run import build_engine, teach
 from litellm_messplus.replay.show import scale
 from litellm_messplus.switching.forecast import Forecast, Happened, Range
 from litellm_messplus.vocabulary import WARM_UP

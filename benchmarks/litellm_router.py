@@ -22,11 +22,11 @@ import numpy as np
 from rich.console import Console
 
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.command import load, progress
-from litellm_messplus.replay.experiment import Baseline, Experiment, Plan, Session
+from litellm_messplus.replay.experiment import Baseline, Experiment, Session, load, progress
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording
+from litellm_messplus.replay.run import Answers, Late
 from litellm_messplus.replay.show import table
-from litellm_messplus.replay.stress import Answers, Late
 from litellm_messplus.replay.summary import Outcome
 
 

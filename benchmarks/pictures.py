@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from examples.serving import ROOT, own_proxy
-from litellm_messplus.cli.ui import link
+from litellm_messplus.cli.every_day import link
 from tests.support.browser import chromium
 from tests.support.packages import INSTALL, find
 

@@ -19,7 +19,7 @@ import httpx
 import typer
 from rich.console import Console
 
-from litellm_messplus.cli import keys
+from litellm_messplus.cli import options
 
 HOST = "127.0.0.1"
 START_SECONDS = 180.0
@@ -88,7 +88,7 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
     key, instance = find_or_make_key(), secrets.token_hex(8)
     environment = {
         **os.environ,
-        keys.VARIABLE: key,
+        options.VARIABLE: key,
         "TINY_ZOO_URL": f"http://{HOST}:{zoo_port}/v1",
     }
     Path("var").mkdir(exist_ok=True)
@@ -116,12 +116,12 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
 def find_or_make_key() -> str:
     """Return the master key of the environment, else of the file, which is made on the first
     start."""
-    known = keys.known()
+    known = options.known()
     if known is not None:
         return known
     key = f"sk-{secrets.token_urlsafe(32)}"
-    keys.FILE.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(keys.FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    options.FILE.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(options.FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(key + "\n")
     return key
@@ -162,7 +162,7 @@ def _greet(url: str, folder: Path) -> None:
         asked = f"see {folder}/README.md"
     console.print(
         f"\n[bold]The proxy serves [cyan]{folder.name}[/cyan] on {url}[/bold]\n"
-        f"  master key  {keys.VARIABLE if os.environ.get(keys.VARIABLE) else keys.FILE}\n"
+        f"  master key  {options.VARIABLE if os.environ.get(options.VARIABLE) else options.FILE}\n"
         "  database    var/messplus.db\n"
         f"  try it      {asked}\n"
         f"  page        {url}/messplus/ui\n"

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     )
     from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
     from litellm_messplus.prediction.head import Head, Label
-    from litellm_messplus.replay.experiment import Experiment, Plan
+    from litellm_messplus.replay.experiment import Experiment
     from litellm_messplus.replay.files import read_file
+    from litellm_messplus.replay.plan import Plan
 
 __all__ = [
     "Answer",
@@ -72,7 +73,7 @@ _HOME_OF = {
     "Label": "litellm_messplus.prediction.head",
     "MessplusError": "litellm_messplus.errors",
     "Meter": "litellm_messplus.energy.meter",
-    "Plan": "litellm_messplus.replay.experiment",
+    "Plan": "litellm_messplus.replay.plan",
     "Reading": "litellm_messplus.energy.meter",
     "Score": "litellm_messplus.labels.checks.check",
     "Turn": "litellm_messplus.prediction.encoder",

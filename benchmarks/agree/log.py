@@ -18,11 +18,11 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
 )
-from litellm_messplus.retention.prune import prune
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode
+from litellm_messplus.upkeep.prune import prune
 from litellm_messplus.vocabulary import (
     FAILED,
     SERVING,

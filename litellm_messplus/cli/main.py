@@ -1,26 +1,32 @@
-"""The `messplus` command and its sub-commands."""
+"""The `messplus` command and its sub-commands, in the order in which one meets them."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from litellm_messplus.cli import labels
-from litellm_messplus.cli.certificate import certificate
-from litellm_messplus.cli.history import explain, feedback, requests
-from litellm_messplus.cli.labels import teach
-from litellm_messplus.cli.profile import profile
-from litellm_messplus.cli.replay import encoders, replay
-from litellm_messplus.cli.status import status
-from litellm_messplus.cli.ui import ui
-from litellm_messplus.cli.upkeep import check, prune, verify
+from litellm_messplus.cli.before import check, profile, replay
+from litellm_messplus.cli.care import import_, prune, verify
+from litellm_messplus.cli.every_day import certificate, explain, requests, status, ui
 from litellm_messplus.cli.zoo import zoo
+from litellm_messplus.errors import MessplusError
 
+GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Every day": (status, requests, explain, certificate, zoo, ui),
+    "Before a change": (check, replay, profile),
+    "Care": (verify, prune, import_),
+}
 MOVED = {
     "up": "`make run` in a checkout, or `python -m examples.up`",
     "demo": "`make demo` in a checkout, or `python -m examples.tiny_zoo.demo`",
     "simulate": "`python -m benchmarks.simulation` in a checkout",
     "datasette-metadata": "`datasette FILE`; docs/sql.md says what each table and column means",
+    "encoders": "`messplus replay FILE... --alpha 0.7 --encoder hashed-ngrams --encoder none`",
+    "feedback": "`curl PROXY/messplus/feedback -H 'Authorization: Bearer KEY' "
+    """-H 'Content-Type: application/json' -d '{"id": "ID", "satisfied": true}'`""",
+    "labels": "`messplus import FILE`",
+    "teach": "`messplus import --lessons FILE... --zoo ZOO`",
 }
 """Commands of earlier versions, and what to type instead."""
 
@@ -33,6 +39,13 @@ class Commands(TyperGroup):
         if cmd_name in MOVED:
             raise SystemExit(f"messplus: no command {cmd_name} any more: type {MOVED[cmd_name]}")
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the sub-command; what a user can mend is said in one line, with status 1."""
+        try:
+            return super().invoke(ctx)
+        except MessplusError as error:
+            raise SystemExit(f"messplus: {error}") from error
 
 
 app = typer.Typer(
@@ -64,18 +77,6 @@ def messplus(
     """Hold a promised share of satisfied requests at the lowest cost."""
 
 
-app.command()(certificate)
-app.command()(check)
-app.command()(replay)
-app.command()(encoders)
-app.command()(explain)
-app.command()(feedback)
-app.command()(profile)
-app.command()(prune)
-app.command()(requests)
-app.command()(status)
-app.command()(teach)
-app.command()(ui)
-app.command()(verify)
-app.command()(zoo)
-app.add_typer(labels.app, name="labels")
+for _group, _commands in GROUPS.items():
+    for _command in _commands:
+        app.command(_command.__name__.rstrip("_"), rich_help_panel=_group)(_command)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from litellm_messplus.cli import keys
+from litellm_messplus.cli import options
+from litellm_messplus.cli.options import AsJson, ProxyAddress, ProxyKey
+from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 
 if TYPE_CHECKING:
@@ -35,23 +37,18 @@ def zoo(
         typer.Option(help="What serves the others: `litellm`, a candidate, or `group:NAME`."),
     ] = None,
     reason: Annotated[str, typer.Option(help="Why, for those who read the history.")] = "",
-    url: Annotated[str, typer.Option(help="Of the running proxy.")] = "http://127.0.0.1:4000",
-    key: keys.ProxyKey = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of the lines.")] = False,
+    url: ProxyAddress = options.LOCAL,
+    key: ProxyKey = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show how far a zoo is switched on and what routing would cost; change it for all workers."""
     import json
 
-    from litellm_messplus.errors import MessplusError
-
     wanted = {"mode": mode, "share": share, "before": before}
     given = {option: value for option, value in wanted.items() if value is not None}
     if name is None and given:
-        raise SystemExit(f"messplus: --{next(iter(given))} needs the NAME of a zoo")
-    try:
-        found = _found(url, key or keys.find(), name, given, reason)
-    except MessplusError as error:
-        raise SystemExit(f"messplus: {error}") from error
+        raise MessplusError(f"--{next(iter(given))} needs the NAME of a zoo")
+    found = _found(url, key or options.find(), name, given, reason)
     if as_json:
         print(json.dumps(found if name is None else found[0]))
         return

@@ -14,7 +14,7 @@ from litellm_messplus.runtime import DOTTED_PATH, load_attribute
 
 # No encoder: the prompt is not read, and the running means are all that is predicted.
 #
-# The opponent that every other encoder has to beat; see `messplus encoders`.
+# The opponent that every other encoder has to beat; see `messplus replay --encoder`.
 
 
 class NoEncoder:

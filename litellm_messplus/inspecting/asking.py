@@ -1,4 +1,4 @@
-"""Asking a running proxy over HTTP: for its figures, for one request, and to take feedback."""
+"""Asking a running proxy over HTTP: for its figures, and for one request."""
 
 from http import HTTPStatus
 from typing import Any
@@ -11,11 +11,6 @@ from litellm_messplus.inspecting.logged import Logged, NotARequestError, logged_
 
 SECONDS = 60.0
 """How long the proxy may take to answer."""
-OUTCOMES = {
-    "counted": "it counts from now on",
-    "unchanged": "the newest verdict on this call said so already, so nothing was written",
-    "beyond_influence": "it is kept and does not count: this key has said more than one key may",
-}
 
 
 class NoAnswerError(MessplusError):
@@ -42,17 +37,6 @@ def logged_by(url: str, key: str, given: str) -> Logged:
     try:
         return logged_of(answer)
     except NotARequestError as error:
-        raise OtherServerError(url) from error
-
-
-def send_feedback(url: str, key: str, given: str, satisfied: bool, comment: str | None) -> str:
-    """Post a verdict, and say what became of it. Raises NoAnswerError where it was not taken."""
-    body = {"id": given, "satisfied": satisfied, "comment": comment}
-    answer = ask("POST", url, key, "feedback", body)
-    try:
-        meaning = OUTCOMES[answer["outcome"]]
-        return f"{answer['call_id']}: satisfaction {answer['satisfaction']}, {meaning}"
-    except (TypeError, KeyError) as error:
         raise OtherServerError(url) from error
 
 

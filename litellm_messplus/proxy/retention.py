@@ -6,16 +6,16 @@ import logging
 import sys
 from typing import Any
 
-from litellm_messplus.retention import worker
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.upkeep import prune
 
 logger = logging.getLogger("litellm_messplus")
 
 FIRST_SECONDS = 30.0
 """After the start, which has other things to do."""
 DAY_SECONDS = 86_400.0
-COMMAND = (sys.executable, "-m", worker.__name__)
+COMMAND = (sys.executable, "-m", prune.__name__)
 
 
 class Retention:
@@ -50,7 +50,7 @@ class Retention:
         asked = self._settings.retention
         if asked is None:
             return
-        given = worker.task(self._settings.database, asked.keep_days, asked.archive)
+        given = prune.task(self._settings.database, asked.keep_days, asked.archive)
         status, told, reason = await _ran(given)
         if status != 0:
             last = (reason.strip().splitlines() or ["no reason was given"])[-1]

@@ -1,8 +1,7 @@
 """Encoders compared on one recording: what they tell of the labels, what that saves, how long it
 takes."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table
 
 from litellm_messplus.encoders.lookup import NoEncoder, load_encoder
@@ -22,9 +20,9 @@ from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import within
 from litellm_messplus.prediction.rates import FadingRate, rates
-from litellm_messplus.replay.command import load, progress
-from litellm_messplus.replay.experiment import Experiment, Plan
+from litellm_messplus.replay.experiment import Experiment, load, print_all, progress
 from litellm_messplus.replay.files import Joining, one_each, streams
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError
 from litellm_messplus.replay.show import scale
 
@@ -195,7 +193,7 @@ def _check_texts(name: str, prompts: Prompts) -> None:
         )
 
 
-# `messplus encoders`: load, compare, and show.
+# `messplus replay --encoder`: load, compare, and show.
 
 
 def run(
@@ -206,13 +204,9 @@ def run(
     seeds: int,
     joining: Joining,
     as_json: bool,
-) -> int:
-    """Compare the encoders of those settings on every stream, and print a table each, or JSON: an
-    object for one stream, else a list.
-
-    ``alphas`` holds one for all streams, or one for each. Returns the exit status. Raises
-    ReplayError for what cannot be used.
-    """
+) -> None:
+    """Compare the encoders of those settings on every stream, and show the comparisons; ``alphas``
+    holds one for all streams, or one for each. Raises ReplayError for what cannot be used."""
     encoders = {setting: _encoder(setting) for setting in settings}
     recordings = [found.known() for source in sources for found in load(source, NoEncoder())]
     joined = [parts[0] for parts in streams(recordings, joining)]
@@ -222,8 +216,7 @@ def run(
             task = bar.add_task(recording.name, total=4 * seeds * len(encoders))
             advance = partial(bar.advance, task)
             comparisons.append(compare(recording, encoders, alpha, seeds, advance))
-    _print(comparisons, as_json=as_json)
-    return 0
+    print_all(comparisons, asdict, _table, as_json=as_json)
 
 
 def _encoder(setting: str) -> Encoder:
@@ -231,16 +224,6 @@ def _encoder(setting: str) -> Encoder:
         return load_encoder(setting)
     except ConfigurationError as error:
         raise ReplayError(f"--encoder: given '{setting}'; allowed: {error.allowed}") from error
-
-
-def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:
-    if as_json:
-        found: list[dict[str, Any]] = [asdict(each) for each in comparisons]
-        print(json.dumps(found[0] if len(found) == 1 else found))
-        return
-    console = Console()
-    for each in comparisons:
-        console.print(_table(each))
 
 
 def _table(comparison: Comparison) -> Table:
@@ -261,20 +244,18 @@ def _table(comparison: Comparison) -> Table:
         collapse_padding=True,
     )
     shown.add_column("encoder", overflow="fold")
-    for column in (
-        *("log-loss", "of mean", "AUC", f"cost, {unit}", "d", "ms/prompt", "ms/update"),
-    ):
+    columns = ("log-loss", "of mean", "AUC", f"cost, {unit}", "d", "ms/prompt", "ms/update")
+    for column in columns:
         shown.add_column(column, justify="right", no_wrap=True)
     for name, found in rows.items():
-        shown.add_row(name, *_cells(found, factor))
+        shown.add_row(
+            name,
+            f"{found.log_loss:.4f}",
+            f"{found.log_loss_mean:.4f}",
+            "unknown" if found.auc is None else f"{found.auc:.3f}",
+            f"{found.cost_total * factor:.4g}",
+            f"{found.d_points:+.2f}",
+            f"{found.ms_per_prompt:.3f}",
+            f"{found.ms_per_update:.3f}",
+        )
     return shown
-
-
-def _cells(found: Compared, factor: float) -> Iterator[str]:
-    yield f"{found.log_loss:.4f}"
-    yield f"{found.log_loss_mean:.4f}"
-    yield "unknown" if found.auc is None else f"{found.auc:.3f}"
-    yield f"{found.cost_total * factor:.4g}"
-    yield f"{found.d_points:+.2f}"
-    yield f"{found.ms_per_prompt:.3f}"
-    yield f"{found.ms_per_update:.3f}"

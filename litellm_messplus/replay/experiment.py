@@ -1,18 +1,24 @@
-"""One stream, over all seeds: the policy asked for, every baseline, and the yardsticks."""
+"""One stream, over all seeds: the policy asked for, every baseline, and the yardsticks; and
+`messplus replay`, which loads, runs and shows several."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.replay.database import Filling
-from litellm_messplus.replay.driver import Run, build_engine, teach
-from litellm_messplus.replay.files import read_file
-from litellm_messplus.replay.hindsight import Hindsight, educated_guess
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.replay.database import Filling, is_database, read_database
+from litellm_messplus.replay.files import Joining, one_each, read_file, streams
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import (
     Recording,
     ReplayError,
@@ -20,46 +26,37 @@ from litellm_messplus.replay.recording import (
     check_same,
     concatenate,
 )
-from litellm_messplus.replay.stress import Answers, Degrade, Stress, answers
-from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, certified, window_figures
+from litellm_messplus.replay.run import Answers, Degrade, Run, answers, build_engine, teach
+from litellm_messplus.replay.show import draw, table
+from litellm_messplus.replay.summary import (
+    Hindsight,
+    Outcome,
+    ReplayReport,
+    Score,
+    certified,
+    educated_guess,
+    window_figures,
+)
 from litellm_messplus.settings.schema import ZooSettings
 
 Baseline = Callable[["Session"], Outcome | None]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A plan of what to replay, and how. ``V`` and ``c`` are read by policy `paper` alone, as a
-    baseline too; ``degrade`` is as the user wrote it, for the models are known later; ``lessons``
-    is a file that the policy is taught before each run."""
-
-    policy: str = "adaptive"
-    V: float = 1e-4
-    c: float = 0.1
-    seeds: int = 20
-    stress: Stress = field(default_factory=Stress)
-    degrade: str | None = None
-    in_order: bool = False
-    window: int | None = None
-    with_baselines: bool = True
-    confidence: float | None = None
-    lessons: str | None = None
-
-    def settings(self, policy: str, alpha: float) -> ZooSettings:
-        """Build the settings of a zoo under that policy. Raises ReplayError for a value that is not
-        allowed."""
-        given: dict[str, Any] = {"alpha": alpha, "policy": policy}
-        if policy == "paper":
-            given |= {"V": self.V, "c": self.c}
-        elif self.confidence is not None:
-            given["confidence"] = self.confidence
-        try:
-            return ZooSettings.model_validate(given)
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            raise ReplayError(
-                f"--{wrong['loc'][0]}: given {wrong['input']!r}; allowed: {wrong['msg']}"
-            ) from error
+def settings_of(plan: Plan, policy: str, alpha: float) -> ZooSettings:
+    """Build the settings of a zoo under that policy. Raises ReplayError for a value that is not
+    allowed."""
+    given: dict[str, Any] = {"alpha": alpha, "policy": policy}
+    if policy == "paper":
+        given |= {"V": plan.V, "c": plan.c}
+    elif plan.confidence is not None:
+        given["confidence"] = plan.confidence
+    try:
+        return ZooSettings.model_validate(given)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise ReplayError(
+            f"--{wrong['loc'][0]}: given {wrong['input']!r}; allowed: {wrong['msg']}"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +76,12 @@ class Experiment:
     ) -> None:
         self.parts = parts
         self.alpha = alpha
-        self.settings = plan.settings(plan.policy, alpha)
+        self.settings = settings_of(plan, plan.policy, alpha)
         self.encoder = encoder
         self.whole = concatenate(parts)
         self._filling = None if self.whole.is_known.all() else Filling(self.whole)
-        degrade = plan.degrade and Degrade.parse(plan.degrade, self.whole.models)
-        self.stress = replace(plan.stress, degrade=degrade or None)
+        self.stress = plan.stress
+        self.degrade = Degrade.parse(plan.stress.degrade, self.whole.models)
         self.plan = plan
         self.lessons = None if plan.lessons is None else read_file(Path(plan.lessons), encoder)
         if self.lessons is not None:
@@ -139,7 +136,7 @@ class Experiment:
         return Run(engine, session.recording, session.answers, self.stress.delay).go()
 
     def _baselines(self) -> dict[str, Baseline]:
-        paper = self.plan.settings("paper", self.alpha)
+        paper = settings_of(self.plan, "paper", self.alpha)
         found: dict[str, Baseline] = {
             "paper": lambda session: self._replay(session, paper),
             "educated_guessing": self._guess,
@@ -159,7 +156,8 @@ class Experiment:
     def _report(
         self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]
     ) -> ReplayReport:
-        alpha, models = self.alpha, self.whole.models
+        alpha, models, confidence = self.alpha, self.whole.models, self.plan.confidence
+        drawn = () if self._filling is None else (self._filling.note,)
         return ReplayReport(
             file=self.whole.name,
             unit=self.whole.unit,
@@ -169,24 +167,14 @@ class Experiment:
             hindsight=hindsight,
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
             windows=self._windows(),
-            notes=self._notes(),
-            certified=self._certified(),
+            notes=(*drawn, *self.whole.notes),
+            certified={} if confidence is None else certified(self.outcomes, alpha, confidence),
         )
-
-    def _certified(self) -> dict[str, float]:
-        if self.plan.confidence is None:
-            return {}
-        return certified(self.outcomes, self.alpha, self.plan.confidence)
-
-    def _notes(self) -> tuple[str, ...]:
-        drawn = () if self._filling is None else (self._filling.note,)
-        return (*drawn, *self.whole.notes)
 
     def _windows(self) -> dict[str, Any]:
         if self.plan.window is None:
             return {}
-        degrade = self.stress.degrade
-        change = None if degrade is None else degrade.first(len(self.whole))
+        change = None if self.degrade is None else self.degrade.first(len(self.whole))
         return window_figures(self.outcomes, self.alpha, self.plan.window, change)
 
 
@@ -194,3 +182,74 @@ def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: flo
     """Score a baseline; None where it could not be run under some seed."""
     possible = [outcome for outcome in outcomes if outcome is not None]
     return Score.of(possible, models, alpha) if len(possible) == len(outcomes) else None
+
+
+# `messplus replay`: load, run, and show.
+
+
+def progress() -> Progress:
+    """Build a progress bar a stream, counted in runs: for people, apart from the result, which goes
+    to standard output."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def load(source: str, encoder: Encoder) -> list[Recording]:
+    """Load the recording in a file, or one for each zoo of a database.
+
+    Raises ReplayError where there is none, and says what is wrong with it.
+    """
+    if is_database(source):
+        return read_database(source, encoder)
+    return [read_file(Path(source), encoder)]
+
+
+def print_all(
+    found: Sequence[Any],
+    as_dict: Callable[[Any], Any],
+    as_table: Callable[[Any], Table],
+    *,
+    as_json: bool,
+) -> None:
+    """Print a table for each, or JSON: an object for one, else a list."""
+    if as_json:
+        objects = [as_dict(each) for each in found]
+        print(json.dumps(objects[0] if len(objects) == 1 else objects))
+        return
+    for each in found:
+        Console().print(as_table(each))
+
+
+def run(
+    sources: Sequence[str],
+    alphas: Sequence[float],
+    plan: Plan,
+    *,
+    joining: Joining,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """Replay every stream, and show the reports; ``alphas`` holds one for all streams, or one for
+    each. Raises ReplayError for what cannot be used."""
+    encoder = HashedNgrams()
+    recordings = [recording for source in sources for recording in load(source, encoder)]
+    joined = streams(recordings, joining)
+    experiments = [
+        Experiment(stream, alpha, plan, encoder)
+        for stream, alpha in zip(joined, one_each(alphas, len(joined)), strict=True)
+    ]
+    reports = []
+    with progress() as bar:
+        for experiment in experiments:
+            task = bar.add_task(experiment.whole.name, total=experiment.runs)
+            reports.append(experiment.go(partial(bar.advance, task)))
+    print_all(reports, ReplayReport.as_dict, table, as_json=as_json)
+    if plot is not None:
+        outcomes = [experiment.outcomes for experiment in experiments]
+        draw(plot, list(zip(reports, outcomes, strict=True)))

@@ -62,7 +62,7 @@ def newest() -> str:
 WHAT_TO_DO = (
     "go on with the version that wrote it, restore a backup that this version wrote, or export it "
     "with that version (`messplus prune --before DATE --to FOLDER`), begin with a new database "
-    "and import into it (`messplus teach FOLDER --zoo ZOO`; docs/upgrade.md)"
+    "and import into it (`messplus import --lessons FOLDER --zoo ZOO`; docs/upgrade.md)"
 )
 
 

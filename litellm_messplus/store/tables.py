@@ -74,7 +74,7 @@ call_energy = table_of(
 lessons = table_of(
     LessonRecord,
     "lessons",
-    "What `messplus teach` added: labels that teach the predictor and count as no request.",
+    "What `messplus import --lessons` added: labels that teach the predictor, and no requests.",
 )
 
 candidate_events = table_of(

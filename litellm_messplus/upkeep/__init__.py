@@ -1,1 +1,1 @@
-"""Looking after a database: is what it says sound, and does the fold of it say the same?"""
+"""Looking after a database: is it sound, what leaves it, and what comes in from elsewhere."""

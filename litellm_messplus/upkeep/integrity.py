@@ -1,6 +1,9 @@
-"""Is a database whole: its file, its tables, the order of its log, what its records point to?"""
+"""Is a database whole: its file, its tables, the order of its log, what its records point to? And
+what any check found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -29,7 +32,81 @@ from litellm_messplus.store.tables import (
     log_head,
     requests,
 )
-from litellm_messplus.upkeep.finding import CheckResult, Outcome, some
+
+# What a check found.
+
+
+class Outcome(StrEnum):
+    """The outcomes of a check. A note says what is worth knowing and is no damage."""
+
+    SOUND = "sound"
+    NOTE = "note"
+    SKIPPED = "skipped"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """A finding of a check; ``advice`` says what to do, where there is something to do."""
+
+    check: str
+    outcome: Outcome
+    told: str
+    advice: str = ""
+
+    @property
+    def line(self) -> str:
+        """The finding in one line."""
+        return f"{self.told}: {self.advice}" if self.advice else self.told
+
+
+def sound(check: str, told: str) -> CheckResult:
+    """Say that all is well."""
+    return CheckResult(check, Outcome.SOUND, told)
+
+
+def noted(check: str, told: str) -> CheckResult:
+    """Say what is worth knowing and is no damage."""
+    return CheckResult(check, Outcome.NOTE, told)
+
+
+def skipped(check: str, told: str) -> CheckResult:
+    """Say why something was not looked at."""
+    return CheckResult(check, Outcome.SKIPPED, told)
+
+
+def wrong(check: str, told: str, advice: str = "") -> CheckResult:
+    """Say what is wrong, and what to do."""
+    return CheckResult(check, Outcome.WRONG, told, advice)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """All findings on one database, which is shown without its password."""
+
+    database: str
+    findings: tuple[CheckResult, ...]
+
+    @property
+    def wrong(self) -> list[CheckResult]:
+        """The findings that need something to be done."""
+        return [finding for finding in self.findings if finding.outcome is Outcome.WRONG]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "database": self.database,
+            "is_sound": not self.wrong,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def some(of: Iterable[object], count: int) -> str:
+    """Write the first few in words, of so many."""
+    shown = [str(each) for each in of]
+    more = count - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
 
 # Whether the database can be read at all: SQLite's own check of its file.
 
@@ -43,12 +120,12 @@ async def check_file(database: AsyncEngine) -> CheckResult:
     """Check the file by `PRAGMA integrity_check`. Postgres has no such check in SQL."""
     if database.dialect.name != "sqlite":
         told = "only a SQLite file is checked; for Postgres there is pg_amcheck"
-        return CheckResult(FILE_CHECK, Outcome.SKIPPED, told)
+        return skipped(FILE_CHECK, told)
     faults = await _faults(database)
     if not faults:
-        return CheckResult(FILE_CHECK, Outcome.SOUND, "SQLite finds no fault in the file")
+        return sound(FILE_CHECK, "SQLite finds no fault in the file")
     more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-    return CheckResult(FILE_CHECK, Outcome.WRONG, f"the file is damaged: {faults[0]}{more}", ADVICE)
+    return wrong(FILE_CHECK, f"the file is damaged: {faults[0]}{more}", ADVICE)
 
 
 async def _faults(database: AsyncEngine) -> list[str]:
@@ -74,8 +151,8 @@ async def check_schema(database: AsyncEngine) -> CheckResult:
     async with database.connect() as connection:
         found = await connection.run_sync(differences)
     if not found:
-        return CheckResult(SCHEMA_CHECK, Outcome.SOUND, AS_MADE)
-    return CheckResult(SCHEMA_CHECK, Outcome.WRONG, some(found[:SHOWN], len(found)), ADVICE)
+        return sound(SCHEMA_CHECK, AS_MADE)
+    return wrong(SCHEMA_CHECK, some(found[:SHOWN], len(found)), ADVICE)
 
 
 # Records that point to others: is there what they point to?
@@ -104,13 +181,13 @@ async def check_references(database: AsyncEngine) -> list[CheckResult]:
     findings = [finding for finding in found if finding is not None]
     if not findings:
         told = "every call, label, grading and measured energy has its request"
-        findings.append(CheckResult(REFERENCES_CHECK, Outcome.SOUND, told))
+        findings.append(sound(REFERENCES_CHECK, told))
     if waiting:
         told = (
             f"{waiting} labels are of served calls that have not ended, or whose end was lost when "
             "a proxy was killed: their verdicts count, and teach nothing"
         )
-        findings.append(CheckResult(REFERENCES_CHECK, Outcome.NOTE, told))
+        findings.append(noted(REFERENCES_CHECK, told))
     return findings
 
 
@@ -157,7 +234,7 @@ async def _check(connection: AsyncConnection, rule: _Rule) -> CheckResult | None
         return None
     shown = (await connection.execute(rule.broken.limit(SHOWN))).scalars().all()
     told = f"{count} {rule.told} ({some(shown, count)})"
-    return CheckResult(REFERENCES_CHECK, Outcome.WRONG, told, RESTORE)
+    return wrong(REFERENCES_CHECK, told, RESTORE)
 
 
 async def _count(connection: AsyncConnection, query: Select[Any]) -> int:
@@ -184,35 +261,25 @@ async def check_positions(database: AsyncEngine) -> list[CheckResult]:
             func.coalesce(select(log_head.c.start).scalar_subquery(), 0),
         )
         records, distinct, first, last, head, start = (await connection.execute(query)).one()
-        wrong = list(_bounds(first or 1, last or 0, head, start))
+        broken = list(_bounds(first or 1, last or 0, head, start))
         if records > distinct:
-            wrong.append(await _shared(connection, taken))
-    if wrong:
-        return wrong
-    findings = [
-        CheckResult(ORDER_CHECK, Outcome.SOUND, f"{records} records, each at a position of its own")
-    ]
+            broken.append(await _shared(connection, taken))
+    if broken:
+        return broken
+    findings = [sound(ORDER_CHECK, f"{records} records, each at a position of its own")]
     if start:
-        findings.append(_pruned(start, is_done=first is None or first > start))
+        left = ", and rows of them are still there: the next `messplus prune` deletes them"
+        is_done = first is None or first > start
+        told = f"requests and lessons up to {start} are pruned{'' if is_done else left}"
+        findings.append(noted(ORDER_CHECK, told))
     empty = (head or 0) - distinct
     if empty and not start:
         told = (
-            f"{empty} of {head} positions are empty, as `messplus teach --forget` leaves them (and "
-            "rows that were deleted by hand)"
+            f"{empty} of {head} positions are empty, as `messplus import --lessons "
+            "--forget` leaves them (and rows that were deleted by hand)"
         )
-        findings.append(CheckResult(ORDER_CHECK, Outcome.NOTE, told))
+        findings.append(noted(ORDER_CHECK, told))
     return findings
-
-
-def _pruned(start: int, *, is_done: bool) -> CheckResult:
-    told = f"requests and lessons up to {start} are pruned"
-    if is_done:
-        return CheckResult(ORDER_CHECK, Outcome.NOTE, told)
-    return CheckResult(
-        ORDER_CHECK,
-        Outcome.NOTE,
-        f"{told}, and rows of them are still there: the next `messplus prune` deletes them",
-    )
 
 
 def _everywhere() -> Subquery:
@@ -226,30 +293,26 @@ def _everywhere() -> Subquery:
 
 def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[CheckResult]:
     if head is None:
-        yield CheckResult(
+        yield wrong(
             ORDER_CHECK,
-            Outcome.WRONG,
             "the table log_head is empty, which says where the log ends",
             f"stop the proxy, then: INSERT INTO log_head (id, position) VALUES (1, {last})",
         )
     elif last > head:
-        yield CheckResult(
+        yield wrong(
             ORDER_CHECK,
-            Outcome.WRONG,
             f"log_head says that the log ends at {head}, and there is a record at {last}",
             f"stop the proxy, then: UPDATE log_head SET position = {last}",
         )
     elif start > head:
-        yield CheckResult(
+        yield wrong(
             ORDER_CHECK,
-            Outcome.WRONG,
             f"log_head says that the log is pruned up to {start}, and ends at {head}",
             "restore the database from a backup",
         )
     if first < 1:
-        yield CheckResult(
+        yield wrong(
             ORDER_CHECK,
-            Outcome.WRONG,
             f"there is a record at {first}; positions begin at 1",
             "delete that record, or restore the database from a backup",
         )
@@ -268,9 +331,8 @@ async def _shared(connection: AsyncConnection, taken: Subquery) -> CheckResult:
         tables = select(taken.c.name).where(taken.c.position == position).order_by(taken.c.name)
         names = (await connection.execute(tables)).scalars().all()
         named.append(f"{position} ({' and '.join(names)})")
-    return CheckResult(
+    return wrong(
         ORDER_CHECK,
-        Outcome.WRONG,
         f"more than one record is at position {some(named, count)}, so the log has no order there",
         "restore the database from a backup, or delete the record that does not belong there",
     )

@@ -58,13 +58,6 @@ ALLOWED = {
         *("draws", "switching"),
     },
     "energy": {"runtime", "errors"},
-    "teaching": {
-        *("encoders", "costs", "errors", "state", "prediction", "proxy", "records", "replay"),
-        *("settings", "store", "zoo"),
-    },
-    "importing": {
-        *("runtime", "errors", "vocabulary", "parquet", "proxy", "records", "settings", "store"),
-    },
     "upkeep": {
         *(
             "learning",
@@ -73,14 +66,12 @@ ALLOWED = {
             "deciding",
             "errors",
             "state",
-            "proxy",
             "records",
             "restore",
             "settings",
         ),
-        *("status", "store"),
+        *("costs", "parquet", "prediction", "replay", "status", "store", "zoo"),
     },
-    "retention": {"errors", "parquet", "store"},
     "inspecting": {
         *("state", "records", "rows"),
         *("store", "prediction", "routing", "switching", "errors", "figures", "terminal"),
@@ -99,7 +90,7 @@ ALLOWED = {
     "cli": {
         *("certificate", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
-        *("teaching", "importing", "upkeep", "retention", "errors", "runtime"),
+        *("upkeep", "errors", "runtime", "deciding", "zoo"),
         *("figures", "terminal"),
     },
 }

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.agree.__main__ import compare, made
 from benchmarks.agree.surfaces import surfaces
-from litellm_messplus.retention import prune
+from litellm_messplus.upkeep import prune
 
 
 def test_every_surface_agrees_with_the_rows_until_a_stored_sum_is_altered(

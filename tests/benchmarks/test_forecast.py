@@ -8,9 +8,8 @@ import pytest
 
 from benchmarks.forecast import WatchedExperiment, Watching, WatchReport, main, table
 from benchmarks.watching import FEWEST, Watch, WatchedRun, happened
-from litellm_messplus.replay.experiment import Plan
+from litellm_messplus.replay.plan import Plan, Stress
 from litellm_messplus.replay.recording import Recording, ReplayError
-from litellm_messplus.replay.stress import Stress
 from litellm_messplus.state.entries import Decided, Labelled
 from litellm_messplus.vocabulary import WARM_UP
 from tests.support.recordings import ENCODER, synthetic, write_synthetic

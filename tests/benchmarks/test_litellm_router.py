@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks import litellm_router
+from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.run import answers
 from litellm_messplus.replay.summary import Outcome
 from tests.support.recordings import recording, synthetic, write_synthetic
 

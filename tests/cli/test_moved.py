@@ -1,5 +1,7 @@
 """Commands of earlier versions: refused in one line, with what to type instead."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -14,11 +16,11 @@ def test_a_command_that_has_moved_says_what_to_type(command: str) -> None:
     assert (
         str(result.exception) == f"messplus: no command {command} any more: type {MOVED[command]}"
     )
-    modules = [each.removeprefix("python -m ") for each in MOVED[command].split("`")[1::2]]
-    for module in modules:
-        if "." in module:
-            path = ROOT / module.replace(".", "/")
-            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+    for module in re.findall(r"`python -m ([\w.]+)", MOVED[command]):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+    for name in re.findall(r"`messplus ([\w-]+)", MOVED[command]):
+        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
 
 
 def test_another_name_is_no_command() -> None:

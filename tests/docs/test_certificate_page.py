@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.certificate import CASES
 from litellm_messplus.certificate.evidence import Sampling
-from litellm_messplus.cli.certificate import certificate
+from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.figures.interval import Verdict
 from tests.support.markdown import ROOT, Document, code_of
 

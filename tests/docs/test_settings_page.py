@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from litellm_messplus.cli import keys
+from litellm_messplus.cli import options
 from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
@@ -212,7 +212,7 @@ def test_what_a_deployment_and_a_key_may_say_is_described() -> None:
     assert NAME_KEY in SETTINGS.text
 
 
-@pytest.mark.parametrize("name", [keys.VARIABLE, "MESSPLUS_DATABASE"])
+@pytest.mark.parametrize("name", [options.VARIABLE, "MESSPLUS_DATABASE"])
 def test_environment_variables_are_described(name: str) -> None:
     assert f"`{name}`" in SETTINGS.text
 

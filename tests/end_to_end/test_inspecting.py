@@ -1,4 +1,4 @@
-"""`messplus feedback`, `explain` and `requests` on a real proxy and its database."""
+"""`messplus explain` and `requests` on a real proxy and its database."""
 
 import json
 import re
@@ -33,10 +33,11 @@ def shown(*arguments: str) -> str:
 def test_a_request_is_judged_explained_and_listed(proxy: Proxy) -> None:
     with proxy.client() as client:
         given = ask(client).json()["id"]
+        sent = client.post("/messplus/feedback", json={"id": given, "satisfied": False})
     there = ("--url", proxy.url, "--key", proxy.master_key)
     database = str(proxy.folder / "messplus.db")
 
-    assert "it counts from now on" in shown("feedback", given, "--unsatisfied", *there)
+    assert sent.json()["outcome"] == "counted"
     of_proxy = json.loads(shown("explain", given, "--json", *there))
     request_id = of_proxy["request"]["request_id"]
     of_database = json.loads(shown("explain", request_id, "--json", "--database", database))

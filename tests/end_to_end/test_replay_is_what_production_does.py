@@ -10,9 +10,9 @@ import pytest
 
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.driver import ZOO, Run, build_engine
+from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.run import ZOO, Run, answers, build_engine
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.patience import until

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from litellm_messplus.cli.profile import profile as command
+from litellm_messplus.cli.before import profile as command
 from litellm_messplus.energy import follow, meter, profile, zeus
 from litellm_messplus.energy.measure import Grid
 from litellm_messplus.energy.profile import EnergyProfile

@@ -1,4 +1,4 @@
-"""`messplus explain`, `messplus requests` and `messplus feedback`, as a user runs them."""
+"""`messplus explain` and `messplus requests`, as a user runs them."""
 
 import asyncio
 import json
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -128,7 +127,6 @@ def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:
     with serving(lambda method, path: answer) as port:
         url = f"http://127.0.0.1:{port}"
         assert expected in refusal("explain", "r1", "--url", url, "--key", "sk-1")
-        assert expected in refusal("feedback", "r1", "--satisfied", "--url", url, "--key", "sk-1")
         assert expected in refusal("ui", "--url", url, "--key", "sk-1")
 
 
@@ -257,33 +255,3 @@ def test_names_that_are_not_there(database: Path) -> None:
     line = refusal("requests", "--database", database, "--model", "x")
     assert "--model: given 'x'; allowed: " in line
     assert SMALL in line
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "outcome", "expected"),
-    [
-        ("--satisfied", True, "counted", "r1.0: satisfaction 1.0, it counts from now on"),
-        ("--unsatisfied", False, "unchanged", "nothing was written"),
-        ("--unsatisfied", False, "beyond_influence", "does not count"),
-    ],
-)
-def test_feedback_is_posted(
-    monkeypatch: pytest.MonkeyPatch, option: str, value: bool, outcome: str, expected: str
-) -> None:
-    asked: list[tuple[str, str, Any]] = []
-
-    def answer(method: str, address: str, **how: Any) -> httpx.Response:
-        asked.append((method, address, how["json"]))
-        told = {"call_id": "r1.0", "satisfaction": float(value), "outcome": outcome}
-        return httpx.Response(200, json=told)
-
-    monkeypatch.setattr(httpx, "request", answer)
-    arguments = ("--comment", "why", "--url", "http://proxy/", "--key", "sk-1")
-
-    assert expected in shown("feedback", "r1", option, *arguments)
-    body = {"id": "r1", "satisfied": value, "comment": "why"}
-    assert asked == [("POST", "http://proxy/messplus/feedback", body)]
-
-
-def test_feedback_needs_a_verdict() -> None:
-    assert "allowed: --satisfied or --unsatisfied" in refusal("feedback", "r1", "--key", "sk-1")

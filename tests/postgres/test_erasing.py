@@ -5,10 +5,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.restore import keep, restore
-from litellm_messplus.retention import prune as pruning
-from litellm_messplus.retention.erase import Owner, dry_run, erase
 from litellm_messplus.store import log
-from litellm_messplus.upkeep.projections import check_projections
+from litellm_messplus.upkeep import prune as pruning
+from litellm_messplus.upkeep.erase import Owner, dry_run, erase
+from litellm_messplus.upkeep.verify import check_projections
 from tests.support.builders import build_engine, traffic, with_columns
 from tests.support.folding import bits, only_zoo
 

@@ -4,8 +4,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store import log
-from litellm_messplus.upkeep.finding import Outcome
-from litellm_messplus.upkeep.integrity import check_positions
+from litellm_messplus.upkeep.integrity import Outcome, check_positions
 from tests.support.builders import label, request, served_call, traffic
 
 

@@ -1,8 +1,7 @@
 """A database of this version is one that a start goes on with, on Postgres as on SQLite."""
 
 from litellm_messplus.store.reading import reading
-from litellm_messplus.upkeep.finding import Outcome
-from litellm_messplus.upkeep.integrity import check_schema
+from litellm_messplus.upkeep.integrity import Outcome, check_schema
 from tests.support.earlier_checkouts import made
 
 

@@ -26,8 +26,7 @@ from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import is_away
 from litellm_messplus.store.lines import read_conversation_key
-from litellm_messplus.upkeep.finding import Outcome
-from litellm_messplus.upkeep.integrity import check_positions
+from litellm_messplus.upkeep.integrity import Outcome, check_positions
 from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo
 from tests.support.patience import PATIENT

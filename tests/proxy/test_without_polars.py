@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.importing.readers import read_file as read_labels
-from litellm_messplus.importing.rows import ImportingError
 from litellm_messplus.parquet import ParquetError
 from litellm_messplus.proxy.checking import honoured
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
-from litellm_messplus.retention.archive import Archive
+from litellm_messplus.upkeep.archive import Archive
+from litellm_messplus.upkeep.importing import read_file as read_labels
+from litellm_messplus.upkeep.rows import ImportingError
 from tests.support.proxy import zoo_config
 from tests.support.recordings import ENCODER, rows, write_csv
 

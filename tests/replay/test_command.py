@@ -8,10 +8,12 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from litellm_messplus.cli.replay import replay
+from litellm_messplus.cli.before import replay
 from tests.replay.test_database import served_by, write
 from tests.support.builders import LARGE, SMALL
 from tests.support.recordings import synthetic, write_synthetic
+
+OWN = "tests.support.recordings:ENCODER"
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(replay)
@@ -30,8 +32,9 @@ def run(*given: str) -> Result:
 
 
 def found(*given: str) -> Any:
-    result = run(*given, "--json", "--no-baselines")
-    assert result.exit_code == 0, result.output
+    baselines = () if "--encoder" in given else ("--no-baselines",)
+    result = run(*given, "--json", *baselines)
+    assert result.exit_code == 0, result.exception
     return json.loads(result.stdout)
 
 
@@ -124,21 +127,36 @@ def test_a_picture_is_drawn(files: list[str], tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_encoders_are_compared_each_once(files: list[str]) -> None:
+    first, second = found(*files, "--encoder", OWN, "--encoder", "none", "--encoder", OWN)
+    mixed = run(*files, "--mix", "--encoder", "none")
+
+    assert [first["file"], second["file"]] == files
+    assert list(first["encoders"]) == [OWN, "none"]
+    for words in ("none, alone", "log-loss", "AUC", "ms/prompt", "240 requests, 2 seeds"):
+        assert words in mixed.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--policy", "best"], "--policy"),
+        (["--policy", "best"], "--policy: given 'best'"),
+        (["--policy", "paper", "--confidence", "0.9"], "--confidence: given with --policy paper"),
         (["--alpha", "0.5", "--alpha", "0.6"], "--alpha: given 3"),
-        (["--degrade", "a=b@0.5"], "--degrade"),
-        (["--window", "500"], "--window"),
-        (["--mix", "--in-order"], "--mix"),
-        (["--mix", "--concatenate"], "--mix"),
+        (["--degrade", "a=b@0.5"], "--degrade: given 'a=b@0.5'"),
+        (["--window", "500"], "--window: given 500"),
+        (["--mix", "--in-order"], "--mix: given with"),
+        (["--mix", "--concatenate"], "--mix: given with"),
         (["--flip", "2"], "--flip"),
         (["--delay", "-1"], "--delay"),
+        (["--encoder", "no.such.module:encoder"], "--encoder: given 'no.such.module:encoder'"),
+        (["--encoder", "none", "--flip", "0.1"], "--encoder: given with other options"),
+        (["--encoder", "none", "--concatenate"], "--encoder: given with other options"),
+        (["--encoder", "none", "--plot", "out.png"], "--encoder: given with other options"),
     ],
 )
 def test_a_wrong_option_is_named(files: list[str], options: list[str], told: str) -> None:
-    result = run(files[0], *options)
+    result = run(*files, *options)
 
     assert result.exit_code != 0
     assert told in result.output + str(result.exception)

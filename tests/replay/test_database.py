@@ -10,8 +10,8 @@ import pytest
 
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.replay.command import load
 from litellm_messplus.replay.database import Filling
+from litellm_messplus.replay.experiment import load
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.retention.prune import prune

@@ -5,8 +5,8 @@ import pytest
 
 from litellm_messplus.deciding.decider import Question
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.replay.driver import Run, build_engine, prices
-from litellm_messplus.replay.stress import Stress, answers
+from litellm_messplus.replay.plan import Stress
+from litellm_messplus.replay.run import Run, answers, build_engine, prices
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.entries import Decided, Labelled, Settled
 from tests.support.recordings import ENCODER, recording, synthetic

@@ -9,7 +9,8 @@ import pytest
 from litellm_messplus.encoders.lookup import NoEncoder
 from litellm_messplus.prediction.encoder import Conversation, Encoder
 from litellm_messplus.replay.encoders import Comparison, Prequential, auc, compare, log_loss
-from litellm_messplus.replay.experiment import Experiment, Plan
+from litellm_messplus.replay.experiment import Experiment
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
 from tests.support.recordings import ENCODER, recording, synthetic
 

@@ -5,11 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.replay.experiment import Experiment, Plan
-from litellm_messplus.replay.hindsight import mix_cost, oracle_cost
+from litellm_messplus.replay.experiment import Experiment
+from litellm_messplus.replay.plan import Plan, Stress
 from litellm_messplus.replay.recording import ReplayError
-from litellm_messplus.replay.stress import Stress
-from litellm_messplus.replay.summary import Outcome, Score, rolling_points, window_figures
+from litellm_messplus.replay.summary import (
+    Outcome,
+    Score,
+    mix_cost,
+    oracle_cost,
+    rolling_points,
+    window_figures,
+)
 from tests.support.recordings import ENCODER, recording, synthetic
 
 KEYS = {
@@ -134,7 +140,7 @@ def test_parts_follow_one_another() -> None:
 
 def test_degradation_is_what_the_yardsticks_see_too() -> None:
     plain = experiment(in_order=True).go().as_dict()["single_model"]["large"]
-    worse = experiment(in_order=True, degrade="large=small@0").go().as_dict()
+    worse = experiment(in_order=True, stress=Stress(degrade="large=small@0")).go().as_dict()
     large = worse["single_model"]["large"]
 
     assert large["satisfaction"] < plain["satisfaction"] - 0.1
@@ -147,7 +153,7 @@ def test_degradation_is_what_the_yardsticks_see_too() -> None:
         ({"alpha": 1.5}, "--alpha: given 1.5"),
         ({"policy": "best"}, "--policy: given 'best'"),
         ({"policy": "paper", "V": -1.0}, "--V: given -1.0"),
-        ({"degrade": "large"}, "--degrade"),
+        ({"stress": Stress(degrade="large")}, "--degrade"),
         ({"window": 1000}, "--window: given 1000"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from litellm_messplus.replay.command import load
+from litellm_messplus.replay.experiment import load
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
 from tests.support.recordings import ENCODER, rows, write_csv

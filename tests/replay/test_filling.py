@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from litellm_messplus.replay.database import Filling
-from litellm_messplus.replay.experiment import Experiment, Plan
+from litellm_messplus.replay.experiment import Experiment
+from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Prompts, Recording, ReplayError
 from tests.support.recordings import ENCODER, recording, synthetic
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from litellm_messplus.replay.hindsight import educated_guess, mix_cost, oracle_cost
+from litellm_messplus.replay.summary import educated_guess, mix_cost, oracle_cost
 
 Matrix = NDArray[np.float64]
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import ReplayError
-from litellm_messplus.replay.stress import Answers, Degrade, Late, Stress, answers
+from litellm_messplus.replay.run import Answers, Degrade, Late, answers
 from tests.support.recordings import synthetic
 
 MODELS = ("small", "medium", "large")
@@ -58,7 +59,7 @@ def test_flips_change_the_label_and_not_the_truth() -> None:
 
 
 def test_a_degraded_model_is_half_as_bad_as_the_other_from_then_on() -> None:
-    found = under(Stress(degrade=Degrade("large", "small", 0.75)))
+    found = under(Stress(degrade="large=small@0.75"))
 
     start = 15_000
     assert np.array_equal(found.truth[:start], MADE.satisfied[:start])

@@ -9,23 +9,19 @@ from typing import Any
 
 import httpx
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from litellm_messplus.cli.status import status as command
+from litellm_messplus.cli.main import app
 from litellm_messplus.status.report import Status
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(command)
 
 URL = "http://127.0.0.1:4000"
 Answer = Callable[..., httpx.Response]
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "140"})
+    return CliRunner().invoke(app, ["status", *map(str, arguments)], env={"COLUMNS": "140"})
 
 
 def shown(*arguments: str | Path) -> str:

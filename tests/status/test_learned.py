@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from litellm_messplus.cli.status import status as command
+from litellm_messplus.cli.main import app
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
 from litellm_messplus.prediction.surface import read_surface
@@ -28,9 +27,6 @@ from tests.support.builders import (
     pair,
     request,
 )
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(command)
 
 
 def taught(lessons: int = 400, *, tells: bool = True) -> Any:
@@ -155,7 +151,7 @@ def test_the_table_says_it_in_words(database: Path) -> None:
 
 
 def test_the_json_reads_back_as_what_it_was(database: Path) -> None:
-    result = CliRunner().invoke(app, ["--learned", "--database", str(database), "--json"])
+    result = CliRunner().invoke(app, ["status", "--learned", "--database", str(database), "--json"])
 
     assert Learned.of(json.loads(result.stdout)) == asyncio.run(learned_of(str(database)))
 

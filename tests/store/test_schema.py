@@ -86,7 +86,7 @@ async def test_a_database_of_an_earlier_development_is_refused_with_how_to_expor
 
     assert "its revision 0003 is not known here; litellm-messplus 0.1.0 applied it on" in refused
     assert "`messplus prune --before DATE --to FOLDER`" in refused
-    assert "`messplus teach FOLDER --zoo ZOO`; docs/upgrade.md" in refused
+    assert "`messplus import --lessons FOLDER --zoo ZOO`; docs/upgrade.md" in refused
     assert await rows(engine, "SELECT * FROM schema_history") == before
     await engine.dispose()
 

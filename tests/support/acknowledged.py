@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from litellm_messplus.cli.care import read_engines
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.upkeep.folding import read_configured
 from litellm_messplus.upkeep.verify import verify
 
 NEWEST_LAST = "SELECT request_id, value FROM labels WHERE source = 'feedback' ORDER BY position"
@@ -25,7 +25,7 @@ def lost_labels(database: str, acknowledged: Mapping[str, float]) -> dict[str, f
 
 def what_is_wrong(database: str, config: Path) -> list[str]:
     """What `messplus verify` finds, with the proxy's configuration: nothing in a sound database."""
-    report = asyncio.run(verify(database, read_configured(config), None))
+    report = asyncio.run(verify(database, read_engines(config)[1], None))
     return [f"{finding.check}: {finding.told}" for finding in report.wrong]
 
 

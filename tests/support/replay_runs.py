@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.replay.driver import Run, build_engine
+from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.stress import Answers, Stress, answers
+from litellm_messplus.replay.run import Answers, Run, answers, build_engine
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.entries import Entry
 from tests.support.recordings import ENCODER

@@ -16,8 +16,8 @@ from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Rec
 from litellm_messplus.store import log
 from litellm_messplus.store.sum_tables import outcomes, verdicts
 from litellm_messplus.store.tables import gradings, requests
-from litellm_messplus.upkeep.finding import Outcome
-from litellm_messplus.upkeep.projections import check_projections
+from litellm_messplus.upkeep.integrity import Outcome
+from litellm_messplus.upkeep.verify import check_projections
 from litellm_messplus.vocabulary import (
     PRECEDENCE,
     CallStatus,

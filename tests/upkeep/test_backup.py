@@ -22,34 +22,34 @@ def history(path: Path) -> dict[str, list[Any]]:
 
 
 def test_what_was_backed_up_while_others_write_is_restored_whole(
-    database: Path, config: Path
+    stored: Path, config: Path
 ) -> None:
-    before = history(database)
+    before = history(stored)
     assert len(before["labels"]) > 10
-    with closing(sqlite3.connect(database)) as writer:  # as a proxy has it open
+    with closing(sqlite3.connect(stored)) as writer:  # as a proxy has it open
         writer.execute("UPDATE log_head SET start = 0")
         writer.execute("INSERT INTO conversation_key (id, key) VALUES (2, 'not committed')")
 
-        run(PAGE, BACKUP, database.parent, {})
+        run(PAGE, BACKUP, stored.parent, {})
 
         writer.rollback()
         writer.execute("DELETE FROM labels")
         writer.commit()
-        run(PAGE, RESTORE, database.parent, {})
+        run(PAGE, RESTORE, stored.parent, {})
 
-    assert history(database) == before
-    assert not Path(f"{database}-wal").exists()
+    assert history(stored) == before
+    assert not Path(f"{stored}-wal").exists()
 
 
-def test_a_file_that_is_damaged_is_replaced_by_its_backup(database: Path, config: Path) -> None:
-    before = history(database)
-    run(PAGE, BACKUP, database.parent, {})
-    with database.open("r+b") as file:
+def test_a_file_that_is_damaged_is_replaced_by_its_backup(stored: Path, config: Path) -> None:
+    before = history(stored)
+    run(PAGE, BACKUP, stored.parent, {})
+    with stored.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * 4096 * 20)
     with pytest.raises(sqlite3.DatabaseError):
-        history(database)
+        history(stored)
 
-    run(PAGE, RESTORE, database.parent, {})
+    run(PAGE, RESTORE, stored.parent, {})
 
-    assert history(database) == before
+    assert history(stored) == before

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.upkeep.finding import difference
+from litellm_messplus.upkeep.folding import difference_of_states as difference
 from tests.support.builders import adaptive_of, build_state, build_zoo, decided, labelled, settled
 
 

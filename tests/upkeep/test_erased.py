@@ -8,17 +8,17 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.retention import prune as pruning
-from litellm_messplus.retention.erase import Owner, erase
+from litellm_messplus.upkeep import prune as pruning
+from litellm_messplus.upkeep.erase import Owner, erase
 from tests.upkeep.conftest import Damage
 
 
 def test_a_database_without_the_key_is_sound(
-    database: Path, config: Path, damage: Damage, monkeypatch: pytest.MonkeyPatch
+    stored: Path, config: Path, damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     damage("UPDATE requests SET key_hash = 'hers' WHERE position % 3 = 0")
-    found = asyncio.run(erase(str(database), Owner(key="hers"), None))
+    found = asyncio.run(erase(str(stored), Owner(key="hers"), None))
     assert found.erased["old"] + found.erased["zoo"] > 10
 
     result = CliRunner().invoke(app, ["verify", "--config", str(config), "--json"])

@@ -13,12 +13,12 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
-from litellm_messplus.retention import prune as pruning
-from litellm_messplus.retention.prune import prune
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates, log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.upkeep import prune as pruning
+from litellm_messplus.upkeep.prune import prune
 from litellm_messplus.vocabulary import Change
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
 from tests.support.configured_log import started
@@ -80,7 +80,7 @@ async def live(config: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def lived(config: Path, database: Path) -> Path:
+def lived(config: Path, stored: Path) -> Path:
     asyncio.run(live(yaml.safe_load(config.read_text())))
     return config
 

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.retention import prune as pruning
+from litellm_messplus.upkeep import prune as pruning
 from tests.support.configured_log import configuration, sqlite
 from tests.upkeep.conftest import Damage
 
@@ -19,11 +19,11 @@ DATE = datetime(2026, 1, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def pruned(database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pruned(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
-    found = asyncio.run(pruning.prune(str(database), DATE, None))
+    found = asyncio.run(pruning.prune(str(stored), DATE, None))
     assert found.rows["requests"] > 20
-    return database
+    return stored
 
 
 def verify(config: Path) -> tuple[int, list[dict[str, Any]]]:

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +16,7 @@ from typer.testing import CliRunner, Result
 from litellm_messplus.cli.main import app
 from litellm_messplus.settings.load import VARIABLE
 from litellm_messplus.status.report import LiveLevel
-from litellm_messplus.upkeep import queues
+from litellm_messplus.upkeep import verify as verifying
 from tests.support import statuses
 from tests.support.configured_log import POLICIES, started
 from tests.upkeep.conftest import Damage
@@ -59,7 +57,9 @@ def refusal(*given: str | Path) -> str:
     return text
 
 
-def test_a_sound_database_passes(database: Path, config: Path) -> None:
+def test_a_sound_database_passes_and_nothing_is_changed(stored: Path, config: Path) -> None:
+    before = stored.read_bytes()
+
     result = verify("--config", config)
 
     assert result.exit_code == 0, result.output
@@ -67,133 +67,114 @@ def test_a_sound_database_passes(database: Path, config: Path) -> None:
     for zoo in POLICIES:
         assert f"{zoo}: the snapshot at" in result.output
     assert result.output.count("is the fold of the log, to the bit") == len(POLICIES)
-
-
-def test_a_table_that_was_changed_by_hand_is_named(database: Path) -> None:
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("ALTER TABLE labels ADD COLUMN mood TEXT")
-
-    assert "schema: it has an unknown column labels.mood" in wrong("--database", database)
-
-
-def test_without_a_configuration_the_fold_is_not_looked_at(database: Path) -> None:
-    assert verify("--database", database).exit_code == 0
-    assert of("file", "--database", database) == ["sound"]
-    assert of("positions", "--database", database) == ["sound"]
-    assert of("fold", "--database", database) == ["skipped"]
-
-
-def test_json_says_the_same(database: Path, config: Path, damage: Damage) -> None:
     assert json.loads(verify("--config", config, "--json").stdout)["is_sound"] is True
-
-    damage("DELETE FROM requests WHERE request_id = 'zoo3'")
-    result = verify("--config", config, "--json")
-
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["is_sound"] is False
+    assert stored.read_bytes() == before
 
 
-def test_nothing_is_changed(database: Path, config: Path) -> None:
-    before = database.read_bytes()
+def test_without_a_configuration_the_fold_is_not_looked_at(stored: Path) -> None:
+    assert verify("--database", stored).exit_code == 0
+    assert {check: of(check, "--database", stored) for check in ("file", "positions", "fold")} == {
+        "file": ["sound"],
+        "positions": ["sound"],
+        "fold": ["skipped"],
+    }
 
-    verify("--config", config)
 
-    assert database.read_bytes() == before
+DAMAGES = {
+    "schema: it has an unknown column labels.mood": ["ALTER TABLE labels ADD COLUMN mood TEXT"],
+    "1 labels without a request (zoo3-0)": [
+        "UPDATE labels SET request_id = 'gone', call_id = 'gone.0' WHERE label_id = 'zoo3-0'"
+    ],
+    "1 labels whose call is not there (zoo3-0)": [
+        "UPDATE labels SET call_id = 'zoo3.7' WHERE label_id = 'zoo3-0'"
+    ],
+    "1 labels of another request than their call (zoo3-0)": [
+        "UPDATE labels SET call_id = 'zoo1.0' WHERE label_id = 'zoo3-0'"
+    ],
+    "1 call_energy without a call (zoo1.9)": [
+        "INSERT INTO call_energy (call_id, position, request_id, measured_at, joules) "
+        "SELECT 'zoo1.9', position + 1, 'zoo1', '2026-01-02 03:04:05', 1.0 FROM log_head",
+        "UPDATE log_head SET position = position + 1",
+    ],
+    "more than one record is at position": [
+        "UPDATE calls SET position = (SELECT MAX(position) FROM labels) WHERE call_id = 'zoo1.0'"
+    ],
+    "there is a record at -4; positions begin at 1": [
+        "UPDATE requests SET position = -4 WHERE request_id = 'zoo1'"
+    ],
+    "log_head says that the log is pruned up to": ["UPDATE log_head SET start = position + 1"],
+    "request_sums 2026-01-02, zoo, gold, 0.6: cost is": [
+        "UPDATE request_sums SET cost = cost + 1 WHERE zoo = 'zoo' AND service_level = 'gold'"
+    ],
+    "sums: 2 of ": ["UPDATE request_sums SET requests = requests - 1 WHERE zoo = 'zoo'"],
+    "outcomes zoo1: cost_largest is 9": [
+        "UPDATE outcomes SET cost_largest = 9 WHERE request_id = 'zoo1'"
+    ],
+    "verdicts zoo3.0: value is 0.5": ["UPDATE verdicts SET value = 0.5 WHERE request_id = 'zoo3'"],
+    "verdicts zoo3.0: call_id is None": ["DELETE FROM verdicts WHERE request_id = 'zoo3'"],
+    "no request in the log": ["UPDATE outcomes SET request_id = 'gone' WHERE request_id = 'zoo1'"],
+}
+FOLDED = {
+    "zoo: the snapshot at": ["UPDATE snapshots SET state = substr(state, 1, 400) "
+                             "WHERE zoo = 'zoo'"],
+    "entries of the log cannot be folded in (Labelled at 8: ValueError features": [
+        "DELETE FROM snapshots",
+        "UPDATE requests SET features = x'0000803f' WHERE request_id = 'zoo3'",
+    ],
+    "a row at one of the positions 1 to": [
+        "UPDATE requests SET features = x'0000803f00' WHERE request_id = 'zoo3'"
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", [*DAMAGES, *FOLDED])
+def test_what_was_changed_by_hand_is_named(
+    stored: Path, config: Path, damage: Damage, told: str
+) -> None:
+    for change in DAMAGES.get(told) or FOLDED[told]:
+        damage(change)
+
+    where = ("--config", config) if told in FOLDED else ("--database", stored)
+
+    assert told in wrong(*where)
+    assert json.loads(verify(*where, "--json").stdout)["is_sound"] is False
 
 
 def test_a_deleted_request_leaves_calls_without_one(
-    database: Path, config: Path, damage: Damage
+    stored: Path, config: Path, damage: Damage
 ) -> None:
     damage("DELETE FROM requests WHERE request_id = 'zoo1'")
 
     result = verify("--config", config)
 
     assert result.exit_code == 1
-    assert "calls without a request (zoo1.0" in result.output
-    assert "restore the missing rows from a backup" in result.output
-    assert "zoo: the snapshot at" in result.output
-    assert "is not the fold of the log" in result.output
+    for words in (
+        "calls without a request (zoo1.0",
+        "restore the missing rows from a backup",
+        "zoo: the snapshot at",
+        "is not the fold of the log",
+    ):
+        assert words in result.output
+    assert of("sums", "--database", stored) == ["skipped"]
 
 
-def test_a_label_without_its_request_is_found(database: Path, damage: Damage) -> None:
-    damage("UPDATE labels SET request_id = 'gone', call_id = 'gone.0' WHERE label_id = 'zoo3-0'")
-
-    assert "1 labels without a request (zoo3-0)" in wrong("--database", database)
-
-
-def test_a_label_of_a_missing_call_is_found(database: Path, damage: Damage) -> None:
-    damage("UPDATE labels SET call_id = 'zoo3.7' WHERE label_id = 'zoo3-0'")
-
-    assert "1 labels whose call is not there (zoo3-0)" in wrong("--database", database)
-
-
-def test_a_label_that_came_before_its_call_ended_is_no_damage(
-    database: Path, damage: Damage, sums_follow: Callable[[], None]
+@pytest.mark.parametrize("change", ["UPDATE log_head SET position = position - 3",
+                                    "DELETE FROM log_head"])  # fmt: skip
+def test_a_log_with_another_end_is_found_and_the_advice_mends_it(
+    stored: Path, config: Path, damage: Damage, change: str
 ) -> None:
-    damage("DELETE FROM calls WHERE call_id = 'zoo3.0'")
-    sums_follow()
+    damage(change)
 
-    assert verify("--database", database).exit_code == 0
-    assert of("references", "--database", database) == ["note", "sound"]
+    damage(wrong("--database", stored).partition("then: ")[2])
 
-
-def test_a_label_of_another_requests_call_is_found(database: Path, damage: Damage) -> None:
-    damage("UPDATE labels SET call_id = 'zoo1.0' WHERE label_id = 'zoo3-0'")
-
-    told = wrong("--database", database)
-
-    assert "1 labels of another request than their call (zoo3-0)" in told
+    assert verify("--database", stored).exit_code == 0
 
 
-def test_measured_energy_of_a_missing_call_is_found(database: Path, damage: Damage) -> None:
-    damage(
-        "INSERT INTO call_energy (call_id, position, request_id, measured_at, joules) "
-        "SELECT 'zoo1.9', position + 1, 'zoo1', '2026-01-02 03:04:05', 1.0 FROM log_head"
-    )
-    damage("UPDATE log_head SET position = position + 1")
-
-    assert "1 call_energy without a call (zoo1.9)" in wrong("--database", database)
-
-
-def test_a_position_in_two_tables_is_found(database: Path, config: Path, damage: Damage) -> None:
+def test_without_an_order_nothing_is_folded(config: Path, damage: Damage) -> None:
     damage("UPDATE calls SET position = (SELECT MAX(position) FROM labels) WHERE call_id='zoo1.0'")
 
-    told = wrong("--config", config)
-
-    assert "more than one record is at position" in told
-    assert "(calls and labels)" in told
+    assert "(calls and labels)" in wrong("--config", config)
     assert of("fold", "--config", config) == ["skipped"]
-
-
-def test_a_head_below_the_last_position_is_found(database: Path, damage: Damage) -> None:
-    damage("UPDATE log_head SET position = position - 3")
-
-    told = wrong("--database", database)
-
-    assert "log_head says that the log ends at" in told
-    advice = told.partition("then: ")[2]
-    damage(advice)  # what it says to do
-    assert verify("--database", database).exit_code == 0
-
-
-def test_a_log_without_its_head_is_found(database: Path, damage: Damage) -> None:
-    damage("DELETE FROM log_head")
-
-    advice = wrong("--database", database).partition("then: ")[2]
-
-    damage(advice)
-    assert verify("--database", database).exit_code == 0
-
-
-def test_empty_positions_are_counted_and_no_damage(database: Path, damage: Damage) -> None:
-    """As lessons leave them that were taken back."""
-    damage("UPDATE log_head SET position = position + 5")
-
-    result = verify("--database", database)
-
-    assert result.exit_code == 0
-    assert "5 of" in result.output
-    assert "messplus teach --forget" in result.output
 
 
 def test_a_snapshot_that_says_something_else_than_the_log_is_found(
@@ -207,101 +188,79 @@ def test_a_snapshot_that_says_something_else_than_the_log_is_found(
 
     assert "zoo: the snapshot at" in told
     assert "is not the fold of the log (see " in told
-    advice = told.partition("then: ")[2].partition(";")[0]
-    damage(advice)
+    damage(told.partition("then: ")[2].partition(";")[0])
     assert verify("--config", config).exit_code == 0
 
 
-def test_a_snapshot_whose_state_was_altered_is_found(
-    database: Path, config: Path, damage: Damage
-) -> None:
-    with closing(sqlite3.connect(database)) as connection:
-        (other,) = connection.execute("SELECT state FROM snapshots WHERE zoo = 'zoo'").fetchone()
-    damage("UPDATE snapshots SET state = ? WHERE zoo = 'zoo'", other[:-100])
-
-    assert "cannot be read" in wrong("--config", config)
-
-
-def test_an_entry_that_cannot_be_folded_in_is_named(
-    database: Path, config: Path, damage: Damage
-) -> None:
-    damage("DELETE FROM snapshots")
-    damage("UPDATE requests SET features = x'0000803f' WHERE request_id = 'zoo3'")
-
-    told = wrong("--config", config)
-
-    assert "entries of the log cannot be folded in (Labelled at 8: ValueError features" in told
-
-
-def test_a_row_that_is_no_entry_is_found(database: Path, config: Path, damage: Damage) -> None:
-    damage("UPDATE requests SET features = x'0000803f00' WHERE request_id = 'zoo3'")
-
-    assert "a row at one of the positions 1 to" in wrong("--config", config)
-
-
-def test_lessons_taken_back_are_no_damage(database: Path, config: Path, damage: Damage) -> None:
-    """A running proxy may write a snapshot that still holds them; no start goes on from it."""
-    damage(
+NO_DAMAGE = {
+    "5 of": ["UPDATE log_head SET position = position + 5"],
+    "are of served calls that have not ended": ["DELETE FROM calls WHERE call_id = 'zoo3.0'"],
+    "was an older copy put back": [
+        "UPDATE snapshots SET position = position + 1000000 WHERE zoo = 'zoo'"
+    ],
+    "holds lessons that were taken back": [
         "INSERT INTO lessons (lesson_id, position, batch, zoo, created_at, candidate, encoder, "
         "prompt_characters, value) SELECT 'x.1', position + 1, 'x', 'zoo', "
-        "'2026-01-02 03:04:05', 'small', 'pair-1', 4, 1.0 FROM log_head"
-    )
-    damage("UPDATE log_head SET position = position + 1")
-    damage("UPDATE snapshots SET position = (SELECT position FROM log_head) WHERE zoo = 'zoo'")
+        "'2026-01-02 03:04:05', 'small', 'pair-1', 4, 1.0 FROM log_head",
+        "UPDATE log_head SET position = position + 1",
+        "UPDATE snapshots SET position = (SELECT position FROM log_head) WHERE zoo = 'zoo'",
+    ],
+    "1 requests and gradings of the sums are no longer in the log": [
+        f"DELETE FROM {table} WHERE request_id = 'zoo3'"
+        for table in ("labels", "calls", "requests", "verdicts", "outcomes")
+    ],
+}
 
-    assert "note" in of("snapshots", "--config", config)
-    assert verify("--config", config).exit_code == 0
+
+@pytest.mark.parametrize("told", NO_DAMAGE)
+def test_what_is_no_damage_is_noted(
+    stored: Path, config: Path, damage: Damage, sums_follow: Callable[[], None], told: str
+) -> None:
+    for change in NO_DAMAGE[told]:
+        damage(change)
+    if "served calls" in told:
+        sums_follow()
+        damage("DELETE FROM snapshots")
+    if "no longer in the log" in told:
+        damage("DELETE FROM snapshots")
+
+    result = verify("--config", config)
+
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.output.splitlines() if told in line]
+    assert " note " in line
 
 
-def test_a_snapshot_of_other_settings_is_not_compared(database: Path, config: Path) -> None:
+def test_a_snapshot_of_other_settings_is_not_compared(config: Path) -> None:
     config.write_text(config.read_text().replace("policy: adaptive", "policy: paper"))
 
     assert verify("--config", config).exit_code == 0
     assert of("snapshots", "--config", config) == ["note", "sound"]
 
 
-def test_a_snapshot_ahead_of_the_log_is_told(database: Path, config: Path, damage: Damage) -> None:
-    damage("UPDATE snapshots SET position = position + 1000000 WHERE zoo = 'zoo'")
-
-    assert verify("--config", config).exit_code == 0
-    assert "was an older copy put back" in verify("--config", config).output
-
-
-def test_a_damaged_page_is_one_line(database: Path, config: Path) -> None:
-    pages = bytearray(database.read_bytes())
-    pages[4096 * 60 : 4096 * 61] = b"\xff" * 4096
-    database.write_bytes(pages)
-
+def test_a_damaged_file_is_one_line(stored: Path, config: Path) -> None:
+    whole = stored.read_bytes()
+    stored.write_bytes(whole[: 4096 * 60] + b"\xff" * 4096 + whole[4096 * 61 :])
     told = wrong("--config", config)
-
     assert "the file is damaged: " in told
     assert "restore the database from a backup" in told
 
-
-def test_a_truncated_file_is_one_line(database: Path, config: Path) -> None:
-    database.write_bytes(database.read_bytes()[:-60_000])
-
-    told = refusal("--config", config)
-
-    assert "is malformed" in told
-    assert "restore it from a backup" in told
+    stored.write_bytes(whole[:-60_000])
+    assert "is malformed" in refusal("--config", config)
+    assert "restore it from a backup" in refusal("--config", config)
 
 
-def test_what_is_no_database_is_one_line(tmp_path: Path) -> None:
+def test_what_is_no_database_and_no_configuration_is_one_line(tmp_path: Path) -> None:
     assert "there is no database at" in refusal("--database", tmp_path / "none.db")
-
-
-def test_what_is_no_configuration_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     assert "allowed: a proxy_config.yaml" in refusal("--config", path)
-    path.write_text("a: [1")
-    assert "allowed: a proxy_config.yaml" in refusal("--config", path)
-    path.write_text("- a")
-    assert "allowed: a proxy_config.yaml" in refusal("--config", path)
+    for text in ("a: [1", "- a"):
+        path.write_text(text)
+        assert "allowed: a proxy_config.yaml" in refusal("--config", path)
 
 
 def test_the_configurations_variables_are_filled_in(
-    database: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = yaml.safe_load(config.read_text())
     url = given["messplus"]["database"]
@@ -344,8 +303,8 @@ class RunningProxy:
 def proxy(config: Path, monkeypatch: pytest.MonkeyPatch) -> RunningProxy:
     running = RunningProxy(config)
     # A look takes a second of the clock, and nothing else does.
-    monkeypatch.setattr(queues, "time", SimpleNamespace(monotonic=lambda: float(running.looks)))
-    monkeypatch.setattr(queues, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(verifying, "time", SimpleNamespace(monotonic=lambda: float(running.looks)))
+    monkeypatch.setattr(verifying, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(httpx, "request", running.get)
     return running
 
@@ -409,56 +368,3 @@ def test_a_proxy_that_does_not_answer_is_one_line(
 
 def test_a_proxy_is_not_asked_without_the_configuration() -> None:
     assert "--url needs --config" in refusal("--url", URL)
-
-
-def test_sums_that_are_not_the_logs_are_named(database: Path, damage: Damage) -> None:
-    assert of("sums", "--database", database) == ["sound"]
-
-    damage("UPDATE request_sums SET cost = cost + 1 WHERE zoo = 'zoo' AND service_level = 'gold'")
-
-    told = wrong("--database", database)
-    assert told.startswith("messplus: sums: 1 of ")
-    assert "request_sums 2026-01-02, zoo, gold, 0.6: cost is" in told
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("UPDATE outcomes SET cost_largest = 9 WHERE request_id = 'zoo1'", "outcomes zoo1: cost_l"),
-        ("UPDATE verdicts SET value = 0.5 WHERE request_id = 'zoo3'", "verdicts zoo3.0: value is"),
-        ("DELETE FROM verdicts WHERE request_id = 'zoo3'", "verdicts zoo3.0: call_id is None"),
-        ("UPDATE outcomes SET request_id = 'gone' WHERE request_id = 'zoo1'", "no request in the"),
-    ],
-)
-def test_an_outcome_or_a_verdict_that_is_not_the_logs_is_named(
-    database: Path, damage: Damage, change: str, said: str
-) -> None:
-    damage(change)
-
-    assert said in wrong("--database", database)
-
-
-def test_sums_know_requests_that_have_left_the_log(database: Path, damage: Damage) -> None:
-    """Moved away with all that belongs to them, in the order of the log."""
-    for table in ("labels", "calls", "requests", "verdicts", "outcomes"):
-        damage(f"DELETE FROM {table} WHERE request_id = 'zoo3'")
-
-    assert verify("--database", database).exit_code == 0
-    assert of("sums", "--database", database) == ["note", "sound"]
-    (note,) = [each["told"] for each in found("--database", database)
-               if each["check"] == "sums" and each["outcome"] == "note"]  # fmt: skip
-    assert note.startswith("1 requests and gradings of the sums are no longer in the log")
-
-
-def test_sums_are_not_held_to_a_log_that_was_changed_by_hand(
-    database: Path, damage: Damage
-) -> None:
-    damage("DELETE FROM requests WHERE request_id = 'zoo3'")
-
-    assert of("sums", "--database", database) == ["skipped"]
-
-
-def test_a_request_that_the_sums_have_missed_is_wrong(database: Path, damage: Damage) -> None:
-    damage("UPDATE request_sums SET requests = requests - 1 WHERE zoo = 'zoo'")
-
-    assert "in the log" in wrong("--database", database)

@@ -7,7 +7,7 @@ import typer
 
 from examples.tiny_zoo.demo.command import run
 from examples.tiny_zoo.demo.session import Labelling
-from litellm_messplus.cli import keys
+from litellm_messplus.cli import options
 
 
 def demo(
@@ -39,7 +39,7 @@ def demo(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help=f"A key of the proxy. Default: {keys.VARIABLE}, else {keys.FILE}."),
+        typer.Option(help=f"A key of the proxy. Default: {options.VARIABLE}, else {options.FILE}."),
     ] = None,
     ask_all: Annotated[
         bool,
@@ -61,7 +61,7 @@ def demo(
         raise typer.BadParameter(f"given '{labels}'; {error}", param_hint="--labels") from error
     status = run(
         url=url,
-        key=key or keys.find(),
+        key=key or options.find(),
         model=model,
         labelling=labelling,
         requests=requests,

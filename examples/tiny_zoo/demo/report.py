@@ -17,7 +17,7 @@ from litellm_messplus.figures.interval import (
     wilson,
 )
 from litellm_messplus.figures.words import figure, percent, percent_around
-from litellm_messplus.replay.hindsight import Hindsight
+from litellm_messplus.replay.summary import Hindsight
 from litellm_messplus.status.tables import STYLES
 
 # What could have been had, known only once every model has answered every task.

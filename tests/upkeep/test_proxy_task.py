@@ -14,7 +14,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.pruning import alone
-from tests.retention.conftest import history, snapshot_now
+from tests.support.aged_log import history, snapshot_now
 from tests.support.builders import build_zoo
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.store import log
-from tests.retention.conftest import HOUR, LONG_AGO, history, snapshot_now
+from tests.support.aged_log import HOUR, LONG_AGO, history, snapshot_now
 from tests.support.builders import build_zoo
 from tests.support.patience import until
 

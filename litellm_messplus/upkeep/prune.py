@@ -5,10 +5,13 @@ for what was before; what is before it is written to files, and read back; then 
 short transactions. The next run finishes what an earlier one began."""
 
 import asyncio
+import json
+import os
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,13 +20,13 @@ from typing import Any
 from rich.table import Table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.retention.archive import Archive
+from litellm_messplus.errors import ConfigurationError, MessplusError
 from litellm_messplus.store import base, log, pruned_rows
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.pruned_rows import PRUNED, Part
-from litellm_messplus.store.pruning import Cut, alone, find_cut, move_start
+from litellm_messplus.store.pruning import BusyPruningError, Cut, alone, find_cut, move_start
 from litellm_messplus.store.reading import reading
+from litellm_messplus.upkeep.archive import Archive
 
 LEAST_AGE = timedelta(days=1)
 """Of what is pruned: calls have ended by then, and what keys did in the last day is counted."""
@@ -96,6 +99,7 @@ async def begin_anew(database: str, zoo: str) -> bool:
 
 @asynccontextmanager
 async def writing(database: str) -> AsyncIterator[AsyncEngine]:
+    """Open a database that is there, at a URL or a path, to be written to."""
     async with reading(database):  # which makes no database, and says what is wrong with one
         pass
     engine = create_engine(database if "://" in database else f"sqlite+aiosqlite:///{database}")
@@ -187,3 +191,34 @@ def render(found: Pruned) -> Iterator[Table | str]:
             "one every messplus.snapshot_every records, and when it stops; where none serves the "
             f"zoo any more: --forget-zoo {zoo}"
         )
+
+
+# Once a day: a process of its own, which a proxy starts. Reading, writing and compressing old rows
+# takes no time from requests. Standard input is the task, standard output the result, in JSON.
+
+NICE = 10
+"""Requests have the processor first."""
+
+
+def task(database: str, keep_days: int, archive: str | None) -> bytes:
+    """Encode what to write to standard input: the database's URL may hold a password."""
+    given = {"database": database, "keep_days": keep_days, "archive": archive}
+    return json.dumps(given).encode()
+
+
+def run(given: bytes) -> dict[str, Any] | None:
+    """Prune; returns what went, or None where another worker of the proxy is at it."""
+    asked = json.loads(given)
+    before = datetime.now(UTC) - timedelta(days=asked["keep_days"])
+    archive = None if asked["archive"] is None else Path(asked["archive"])
+    with suppress(BusyPruningError):
+        return asyncio.run(prune(asked["database"], before, archive)).as_dict()
+    return None
+
+
+if __name__ == "__main__":
+    os.nice(NICE)
+    try:
+        print(json.dumps(run(sys.stdin.buffer.read())))
+    except MessplusError as error:
+        sys.exit(str(error))

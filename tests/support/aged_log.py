@@ -3,12 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
-from litellm_messplus.retention import prune as pruning
 from litellm_messplus.store import log
 from litellm_messplus.zoo import Zoo
 from tests.support.builders import build_engine, traffic
@@ -17,13 +15,6 @@ from tests.support.folding import bits, only_zoo
 TODAY = datetime.now(UTC)
 LONG_AGO = TODAY - timedelta(days=40)
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads the log beside these tests."""
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(pruning, "PAUSE_SECONDS", 0.0)
 
 
 def by_the_hour(records: list[Record], begin: datetime = LONG_AGO) -> list[Record]:

@@ -1,4 +1,4 @@
-"""`messplus teach`: what is known already is in the log before the first request, or refused."""
+"""`messplus import --lessons`: what is known is in the log before the first request, or refused."""
 
 import asyncio
 import json
@@ -9,58 +9,26 @@ from pathlib import Path
 
 import pytest
 import yaml
-from sqlalchemy import func, select
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.records import Record
-from litellm_messplus.restore import restore
-from litellm_messplus.retention import prune as pruning
-from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.tables import lessons
-from litellm_messplus.teaching import lessons as teaching
+from litellm_messplus.upkeep import lessons as teaching
 from tests.support.builders import adaptive_of, label, request, served_call
-from tests.support.patience import until_it_holds
 from tests.support.recordings import recording, rows, synthetic, write_csv, write_synthetic
-
-PRICES = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
+from tests.upkeep.conftest import PRICES, followed, one_zoo, started, url_of
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Of a proxy whose zoo has the models of `synthetic`, and counts in joules as it does."""
     path = tmp_path / "proxy_config.yaml"
-    path.write_text(yaml.safe_dump(configuration(tmp_path / "messplus.db")))
+    path.write_text(yaml.safe_dump(one_zoo(tmp_path / "messplus.db")))
     return path
-
-
-def configuration(database: Path, **zoo: object) -> dict[str, object]:
-    return {
-        "model_list": [
-            {
-                "model_name": "zoo",
-                "litellm_params": {"model": f"openai/{name}"},
-                "model_info": {
-                    "input_cost_per_token": price,
-                    "output_cost_per_token": price,
-                    "messplus": {"candidate": name},
-                },
-            }
-            for name, price in PRICES.items()
-        ],
-        "messplus": {
-            "database": f"sqlite+aiosqlite:///{database}",
-            "zoos": {"zoo": {"alpha": 0.75, **zoo}},
-        },
-    }
 
 
 @pytest.fixture
@@ -69,27 +37,9 @@ def source(tmp_path: Path) -> str:
 
 
 def teach(config: Path, *given: str) -> Result:
-    return CliRunner().invoke(app, ["teach", "--config", str(config), "--zoo", "zoo", *given])
-
-
-def url_of(config: Path) -> str:
-    found: str = yaml.safe_load(config.read_text())["messplus"]["database"]
-    return found
-
-
-def fresh(config: Path) -> Engine:
-    given = yaml.safe_load(config.read_text())
-    settings = load_settings(given)
-    zoo = build_zoos(settings, given["model_list"])["zoo"]
-    return Engine(zoo, load_encoder(settings.encoder), settings.seed)
-
-
-async def started(config: Path) -> Engine:
-    """The engine as a proxy with that configuration would start it."""
-    engine, database = fresh(config), create_engine(url_of(config))
-    await restore(database, {"zoo": engine})
-    await database.dispose()
-    return engine
+    return CliRunner().invoke(
+        app, ["import", "--lessons", "--config", str(config), "--zoo", "zoo", *given]
+    )
 
 
 def start(config: Path) -> Engine:
@@ -106,16 +56,14 @@ async def save_snapshot(config: Path, engine: Engine) -> None:
 
 
 def count(config: Path) -> int:
-    async def ask() -> int:
-        database = create_engine(url_of(config))
-        async with database.connect() as connection:
-            found: int = (
-                await connection.execute(select(func.count()).select_from(lessons))
-            ).scalar_one()
-        await database.dispose()
-        return found
+    with closing(sqlite3.connect(config.with_name("messplus.db"))) as connection:
+        (found,) = connection.execute("SELECT COUNT(*) FROM lessons").fetchone()
+    return int(found)
 
-    return asyncio.run(ask())
+
+def refusal(result: Result) -> str:
+    assert result.exit_code == 1, result.output
+    return str(result.exception)
 
 
 def test_a_taught_zoo_knows_its_models_before_the_first_request(config: Path, source: str) -> None:
@@ -141,35 +89,39 @@ def test_a_dry_run_shows_what_would_be_taught_and_writes_nothing(config: Path, s
     assert result.exit_code == 0
     assert "medium" in result.stdout
     assert "nothing was written" in result.stdout
-    assert not Path(url_of(config).removeprefix("sqlite+aiosqlite:///")).exists()
+    assert not config.with_name("messplus.db").exists()
 
 
-def test_the_models_of_another_zoo_are_refused_with_the_names(config: Path, tmp_path: Path) -> None:
-    stranger = str(write_csv(tmp_path / "other.csv", rows()))
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            ["other.csv"],
+            "cheap, dear; allowed: the candidates of the zoo zoo (small, medium",
+        ),
+        (["other.csv", "--rename", "cheap=small", "--rename", "dear=small"], "same candidate"),
+        (["other.csv", "--rename", "cheap"], "--rename: given cheap; allowed: MODEL=CANDIDATE"),
+        (["yesterday.csv", "other.csv"], "cheap, dear"),
+        (["yesterday.csv", "--zoo", "other"], "--zoo: given 'other'; allowed: zoo"),
+        ([], "FILE: given none"),
+    ],
+)
+def test_what_cannot_be_taught_is_refused_and_nothing_is_written(
+    config: Path, source: str, tmp_path: Path, given: list[str], told: str
+) -> None:
+    write_csv(tmp_path / "other.csv", rows())
+    files = [str(tmp_path / each) if each.endswith(".csv") else each for each in given]
 
-    result = teach(config, stranger)
-
-    assert result.exit_code == 1
-    assert "cheap, dear" in str(result.exception)
-    assert "small, medium, large" in str(result.exception)
+    assert told in refusal(teach(config, *files))
+    assert not config.with_name("messplus.db").exists()
 
 
 def test_models_under_another_name_can_be_named(config: Path, tmp_path: Path) -> None:
     stranger = str(write_csv(tmp_path / "other.csv", rows()))
 
-    result = teach(config, stranger, "--rename", "cheap=small", "--rename", "dear=large")
-
-    assert result.exit_code == 0
+    names = ["--rename", "cheap=small", "--rename", "dear=large"]
+    assert teach(config, stranger, *names).exit_code == 0
     assert count(config) == 10
-
-
-def test_two_models_cannot_be_the_same_candidate(config: Path, tmp_path: Path) -> None:
-    stranger = str(write_csv(tmp_path / "other.csv", rows()))
-
-    result = teach(config, stranger, "--rename", "cheap=small", "--rename", "dear=small")
-
-    assert result.exit_code == 1
-    assert "same candidate" in str(result.exception)
 
 
 def test_a_source_is_taught_once(config: Path, source: str) -> None:
@@ -180,14 +132,6 @@ def test_a_source_is_taught_once(config: Path, source: str) -> None:
     assert result.exit_code == 1
     assert "taught before" in str(result.exception)
     assert count(config) == 360
-
-
-def test_all_sources_are_taught_or_none(config: Path, source: str, tmp_path: Path) -> None:
-    stranger = str(write_csv(tmp_path / "other.csv", rows()))
-
-    assert teach(config, source, stranger).exit_code == 1
-
-    assert not Path(url_of(config).removeprefix("sqlite+aiosqlite:///")).exists()
 
 
 def test_what_is_forgotten_was_never_there(config: Path, source: str, tmp_path: Path) -> None:
@@ -233,33 +177,14 @@ def test_forgetting_what_was_not_taught_is_refused(config: Path, source: str) ->
 
 
 def test_a_running_proxy_learns_the_lessons_without_a_restart(config: Path, source: str) -> None:
-    async def follow() -> Engine:
-        engine, database = fresh(config), create_engine(url_of(config))
-        assert (await asyncio.to_thread(teach, config, source)).exit_code == 0
-        journal = Journal(
-            database,
-            {"zoo": engine},
-            Counters(),
-            store_text=False,
-            flush_seconds=0.01,
-            snapshot_every=10_000,
-            position=0,
-        )
-        journal.start()
-        head = await log.head(database)
-        await until_it_holds(lambda: journal.position == head)
-        await journal.close()
-        await database.dispose()
-        return engine
-
-    running = asyncio.run(follow())
+    running = asyncio.run(followed(config, lambda: teach(config, source)))
 
     assert snapshot.dump(running.state) == snapshot.dump(start(config).state)
 
 
 def test_a_zoo_that_learns_as_the_paper_does_is_not_taught(tmp_path: Path, source: str) -> None:
     path = tmp_path / "paper.yaml"
-    path.write_text(yaml.safe_dump(configuration(tmp_path / "messplus.db", policy="paper")))
+    path.write_text(yaml.safe_dump(one_zoo(tmp_path / "messplus.db", policy="paper")))
 
     result = teach(path, source)
 
@@ -290,7 +215,7 @@ def test_costs_in_another_unit_teach_no_lengths(config: Path, source: str) -> No
 def test_costs_in_the_zoos_own_unit_teach_how_long_answers_are(tmp_path: Path, source: str) -> None:
     path = tmp_path / "joules.yaml"
     path.write_text(
-        yaml.safe_dump(configuration(tmp_path / "joules.db", cost_unit="joule"))
+        yaml.safe_dump(one_zoo(tmp_path / "joules.db", cost_unit="joule"))
         .replace("input_cost_per_token", "x")
         .replace("output_cost_per_token", "y")
     )
@@ -374,7 +299,6 @@ def prune(config: Path) -> None:
 def test_lessons_that_were_pruned_last(
     config: Path, source: str, monkeypatch: pytest.MonkeyPatch, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     teach(config, source)
     known = snapshot.dump(start(config).state)
     prune(config)
@@ -391,7 +315,6 @@ def test_lessons_that_were_pruned_last(
 def test_lessons_that_were_taught_since_then_are_taken_back(
     config: Path, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     other = str(write_synthetic(tmp_path / "other.csv", synthetic(30)))
     teach(config, source)
     prune(config)

@@ -1,8 +1,10 @@
-"""`messplus labels import`: labels from elsewhere are in the log once, or refused with a reason."""
+"""`messplus import`: labels from elsewhere are in the log once, or refused with a reason."""
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,26 +12,19 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.importing import command, readers
-from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.records import Record
-from litellm_messplus.restore import restore
-from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.side_tables import snapshots
 from litellm_messplus.store.tables import labels
+from litellm_messplus.upkeep import importing
 from tests.support.builders import exploration_call, label, request, served_call
-from tests.support.patience import until_it_holds
+from tests.support.configured_log import sqlite
+from tests.upkeep.conftest import followed, one_zoo, started
 
 TIME = "2026-02-03T04:05:06Z"
 
@@ -47,19 +42,15 @@ def database(tmp_path: Path) -> Path:
 
 
 async def write(path: Path, records: Sequence[Record]) -> None:
-    engine = create_engine(url_of(path))
+    engine = create_engine(sqlite(path))
     await migrate(engine)
     await log.append(engine, records)
     await engine.dispose()
 
 
-def url_of(path: Path) -> str:
-    return f"sqlite+aiosqlite:///{path}"
-
-
 def read(path: Path) -> list[Any]:
     async def ask() -> list[Any]:
-        engine = create_engine(url_of(path))
+        engine = create_engine(sqlite(path))
         async with engine.connect() as connection:
             found = list(await connection.execute(select(labels).order_by(labels.c.position)))
         await engine.dispose()
@@ -79,7 +70,7 @@ def dump(tmp_path: Path, found: object) -> Path:
 
 
 def run(*given: object) -> Result:
-    return CliRunner().invoke(app, ["labels", "import", *map(str, given)])
+    return CliRunner().invoke(app, ["import", *map(str, given)])
 
 
 def import_(database: Path, file: Path, *given: str) -> Mapping[str, Any]:
@@ -91,22 +82,7 @@ def import_(database: Path, file: Path, *given: str) -> Mapping[str, Any]:
 
 def config(database: Path, **zoo: object) -> Path:
     path = database.with_suffix(".yaml")
-    given = {
-        "model_list": [
-            {
-                "model_name": "zoo",
-                "litellm_params": {"model": f"openai/{name}"},
-                "model_info": {
-                    "input_cost_per_token": price,
-                    "output_cost_per_token": price,
-                    "messplus": {"candidate": name},
-                },
-            }
-            for name, price in {"small": 1e-6, "medium": 4e-6, "large": 2e-5}.items()
-        ],
-        "messplus": {"database": url_of(database), "zoos": {"zoo": {"alpha": 0.75, **zoo}}},
-    }
-    path.write_text(yaml.safe_dump(given))
+    path.write_text(yaml.safe_dump(one_zoo(database, **zoo)))
     return path
 
 
@@ -124,27 +100,20 @@ def test_any_of_the_three_ids_finds_the_call(database: Path, tmp_path: Path) -> 
     }
 
 
-def test_a_label_has_what_its_row_says(database: Path, tmp_path: Path) -> None:
-    file = csv(tmp_path, f"id,score,source,time,comment\nr1,0.25,survey,{TIME},slow\n")
-
-    import_(database, file)
-
-    (row,) = read(database)
-    assert (row.request_id, row.kind, row.source) == ("r1", "feedback", "import:survey")
-    assert (row.value, row.weight, row.comment) == (0.25, 1.0, "slow")
-    assert row.created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-def test_without_a_time_a_label_is_of_now_and_without_a_source_of_the_option(
+def test_a_label_has_what_its_row_says_else_the_option_and_now(
     database: Path, tmp_path: Path
 ) -> None:
     before = datetime.now(UTC)
+    text = f"id,score,source,time,comment\nr1,0.25,survey,{TIME},slow\nr2,1,,,\n"
 
-    import_(database, csv(tmp_path, "id,satisfied\nr1,yes\n"), "--source", "survey")
+    import_(database, csv(tmp_path, text), "--source", "poll")
 
-    (row,) = read(database)
-    assert row.source == "import:survey"
-    assert before <= row.created_at <= datetime.now(UTC)
+    first, second = read(database)
+    assert (first.request_id, first.kind, first.source) == ("r1", "feedback", "import:survey")
+    assert (first.value, first.weight, first.comment) == (0.25, 1.0, "slow")
+    assert first.created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert (second.source, second.comment) == ("import:poll", None)
+    assert before <= second.created_at <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize("time", ["", TIME])
@@ -196,27 +165,22 @@ def test_refused_rows_are_told_with_line_and_reason_and_the_others_written(
 def test_the_first_twenty_refused_rows_are_listed_and_all_are_counted(
     database: Path, tmp_path: Path
 ) -> None:
-    file = csv(tmp_path, "id,satisfied\n" + "nobody,1\n" * 30 + "r1,1\n")
+    nobody = "id,satisfied\n" + "nobody,1\n" * 30
 
-    result = run(file, "--database", database)
+    result = run(csv(tmp_path, nobody + "r1,1\n"), "--database", database)
 
     assert result.exit_code == 0
     assert "30 rows were refused (unknown id: 30)" in result.stdout
     assert result.stdout.count("    line ") == 20
     assert "and 10 more" in result.stdout
-
-
-def test_a_file_of_which_every_row_is_refused_exits_with_1(database: Path, tmp_path: Path) -> None:
-    assert run(csv(tmp_path, "id,satisfied\nx,1\n"), "--database", database).exit_code == 1
-    assert read(database) == []
+    assert run(csv(tmp_path, nobody), "--database", database).exit_code == 1
+    assert len(read(database)) == 1
 
 
 def test_the_line_of_a_row_counts_the_lines_of_a_comment(database: Path, tmp_path: Path) -> None:
     file = csv(tmp_path, 'id,satisfied,comment\nr1,1,"two\nlines"\nnobody,1,\n')
 
-    report = import_(database, file)
-
-    assert report["first_refused"][0]["line"] == 4
+    assert import_(database, file)["first_refused"][0]["line"] == 4
 
 
 def test_a_dry_run_says_what_would_be_written_and_writes_nothing(
@@ -346,28 +310,21 @@ def test_of_several_scores_the_one_to_import_is_named(database: Path, tmp_path: 
     assert report["sources"] == ["import:langfuse.thumb"]
 
 
-def test_a_call_takes_so_many_labels_and_no_more(
+def test_a_call_takes_so_many_labels_and_a_file_so_many_rows(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "MOST_LABELS", 3)
+    monkeypatch.setattr(importing, "MOST_LABELS", 3)
+    monkeypatch.setattr(importing, "MOST_ROWS", 3)
     asyncio.run(write(database, [label("r1", label_id=str(each)) for each in range(2)]))
+    text = "id,score\nr1,0.1\nr1,0.2\nr2,1\n"
 
-    report = import_(database, csv(tmp_path, "id,score\nr1,0.1\nr1,0.2\nr2,1\n"))
+    report = import_(database, csv(tmp_path, text))
 
     assert report["written"] == 2
     assert report["refused_by_reason"] == {"too many labels": 1}
     assert "at most 3" in report["first_refused"][0]["reason"]
-
-
-def test_a_file_of_too_many_rows_is_refused(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readers, "MOST_ROWS", 2)
-
-    result = run(csv(tmp_path, "id,score\n" + "r1,0.1\n" * 3), "--database", database)
-
-    assert result.exit_code == 1
-    assert "given more than 2" in str(result.exception)
+    result = run(csv(tmp_path, text + "r2,0\n"), "--database", database)
+    assert "given more than 3" in str(result.exception)
 
 
 @pytest.mark.parametrize(
@@ -391,23 +348,31 @@ def test_a_file_that_is_none_is_refused_in_one_line(
     assert "\n" not in str(result.exception)
 
 
-def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    missing = tmp_path / "missing.db"
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["labels.csv", "--database", "missing.db"], "there is no database"),
+        (["labels.csv", "--database", "x.db", "--config", "x.yaml"], "given both; allowed: one"),
+        (["labels.csv", "other.csv", "--database", "x.db"], "FILE: given 2; allowed: one file"),
+        (["--database", "x.db"], "FILE: given 0; allowed: one file"),
+        (["labels.csv", "--zoo", "zoo"], "--zoo: allowed with --lessons alone"),
+        (["labels.csv", "--forget"], "--forget: allowed with --lessons alone"),
+        (["labels.csv", "--lessons", "--json"], "--json: allowed without --lessons alone"),
+        (["labels.csv", "--source", "x" * 58, "--database", "x.db"], "--source: given 58"),
+        (["labels.csv", "--score", "up", "--database", "x.db"], "allowed: for langfuse alone"),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_named_and_no_database_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv(tmp_path, "id,satisfied\nr1,1\n")
 
-    result = run(csv(tmp_path, "id,satisfied\nr1,1\n"), "--database", missing)
+    result = run(*given)
 
     assert result.exit_code == 1
-    assert "there is no database" in str(result.exception)
-    assert not missing.exists()
-
-
-def test_either_the_configuration_or_the_database_is_named(database: Path, tmp_path: Path) -> None:
-    file = csv(tmp_path, "id,satisfied\nr1,1\n")
-
-    result = run(file, "--database", database, "--config", config(database))
-
-    assert result.exit_code == 1
-    assert "given both" in str(result.exception)
+    assert told in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
 
 
 def test_a_stated_response_bias_is_in_the_weight(database: Path, tmp_path: Path) -> None:
@@ -430,7 +395,7 @@ def test_of_two_imports_at_once_one_is_told_to_try_again(
     async def none(*_: object) -> set[str]:
         return set()
 
-    monkeypatch.setattr(command, "known_labels", none)
+    monkeypatch.setattr(importing, "known_labels", none)
     result = run(file, "--database", database)
 
     assert result.exit_code == 1
@@ -438,43 +403,15 @@ def test_of_two_imports_at_once_one_is_told_to_try_again(
     assert len(read(database)) == 1
 
 
-def fresh(path: Path) -> Engine:
-    given = yaml.safe_load(path.read_text())
-    settings = load_settings(given)
-    zoo = build_zoos(settings, given["model_list"])["zoo"]
-    return Engine(zoo, load_encoder(settings.encoder), settings.seed)
-
-
 def test_a_running_proxy_counts_them_as_a_restarted_one_does(
     database: Path, tmp_path: Path
 ) -> None:
     path, file = config(database), csv(tmp_path, "id,satisfied\nr1,0\nr2,1\n")
 
-    async def follow() -> tuple[Engine, Engine]:
-        engine, restarted, opened = fresh(path), fresh(path), create_engine(url_of(database))
-        before = await restore(opened, {"zoo": engine})
-        journal = Journal(
-            opened,
-            {"zoo": engine},
-            Counters(),
-            store_text=False,
-            flush_seconds=0.01,
-            snapshot_every=10_000,
-            position=before,
-        )
-        journal.start()
-        assert (await asyncio.to_thread(run, file, "--config", path)).exit_code == 0
-        head = await log.head(opened)
-        assert head > before
-        await until_it_holds(lambda: journal.position == head)
-        await journal.close()
-        async with opened.begin() as connection:
-            await connection.execute(delete(snapshots))  # or the fold would begin at its end
-        await restore(opened, {"zoo": restarted})
-        await opened.dispose()
-        return engine, restarted
-
-    running, restarted = asyncio.run(follow())
+    running = asyncio.run(followed(path, lambda: run(file, "--config", path)))
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("DELETE FROM snapshots")  # or the fold would begin at its end
+        connection.commit()
 
     assert running.state.policy.answered_requests("default") == 2
-    assert snapshot.dump(running.state) == snapshot.dump(restarted.state)
+    assert snapshot.dump(running.state) == snapshot.dump(asyncio.run(started(path)).state)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,7 +17,10 @@ LONGEST_SOURCE = 57
 """The column holds 64 characters, of which `import:` takes seven."""
 MILLISECONDS_FROM = 1e11
 """A number of at least this is a time in milliseconds: in seconds it would be the year 5138."""
-YES, NO = frozenset({"true", "yes", "1", "1.0"}), frozenset({"false", "no", "0", "0.0"})
+Words = frozenset[str]
+SATISFIED = frozenset({"true", "yes", "1", "1.0"}), frozenset({"false", "no", "0", "0.0"})
+THUMB = frozenset({"1", "1.0"}), frozenset({"-1", "-1.0"})
+"""What says yes, and what says no."""
 
 
 class ImportingError(MessplusError):
@@ -73,37 +76,30 @@ def is_given(value: object) -> bool:
 def read_id(column: str, value: object) -> str:
     """Read an id. Raises RefusedError for an id that is no text, or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise _unreadable(column, value, "a text that is not empty")
+        raise _refused(column, value, "a text that is not empty")
     found = str(value).strip()
     if not 0 < len(found) <= LONGEST_ID:
-        raise _unreadable(column, found, f"1 to {LONGEST_ID} characters")
+        raise _refused(column, found, f"1 to {LONGEST_ID} characters")
     return found
-
-
-def read_satisfied(column: str, value: object) -> float:
-    """Read a yes or a no. Raises RefusedError for what is neither."""
-    told = str(value).strip().lower()
-    if told not in YES | NO:
-        raise _out_of_range(column, value, "true, false, 1, 0, yes or no")
-    return float(told in YES)
 
 
 def read_score(column: str, value: object) -> float:
     """Read a score. Raises RefusedError for what is no number from 0 to 1."""
     found = _number(value)
     if found is None:
-        raise _unreadable(column, value, "a number from 0 to 1")
+        raise _refused(column, value, "a number from 0 to 1")
     if not 0.0 <= found <= 1.0:
-        raise _out_of_range(column, value, "a number from 0 to 1")
+        raise _refused(column, value, "a number from 0 to 1", Why.OUT_OF_RANGE)
     return found
 
 
-def read_rating(column: str, value: object) -> float:
-    """Read a thumb: 1 is up, -1 is down. Raises RefusedError for anything else."""
-    found = _number(value)
-    if found not in (1.0, -1.0):
-        raise _out_of_range(column, value, "1 or -1")
-    return float(found == 1.0)
+def read_choice(column: str, value: object, choices: tuple[Words, Words], allowed: str) -> float:
+    """Read a yes or a no. Raises RefusedError for what is neither."""
+    yes, no = choices
+    told = str(value).strip().lower()
+    if told not in yes | no:
+        raise _refused(column, value, allowed, Why.OUT_OF_RANGE)
+    return float(told in yes)
 
 
 def read_time(column: str, value: object) -> datetime | None:
@@ -114,7 +110,7 @@ def read_time(column: str, value: object) -> datetime | None:
     try:
         return _time(value)
     except (ValueError, OverflowError, OSError):
-        raise _unreadable(column, value, "ISO 8601, or seconds since 1970") from None
+        raise _refused(column, value, "ISO 8601, or seconds since 1970") from None
 
 
 def read_text(column: str, value: object, longest: int) -> str | None:
@@ -127,12 +123,6 @@ def read_text(column: str, value: object, longest: int) -> str | None:
             Why.UNREADABLE, f"{column}: given {len(text)} characters; allowed: at most {longest}"
         )
     return text
-
-
-def below(item: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """Return the object under a key; an empty one where there is none."""
-    found = item.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _time(value: object) -> datetime:
@@ -157,12 +147,8 @@ def _number(value: object) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _unreadable(column: str, given: object, allowed: str) -> RefusedError:
-    return RefusedError(Why.UNREADABLE, f"{column}: given {shown(given)}; allowed: {allowed}")
-
-
-def _out_of_range(column: str, given: object, allowed: str) -> RefusedError:
-    return RefusedError(Why.OUT_OF_RANGE, f"{column}: given {shown(given)}; allowed: {allowed}")
+def _refused(column: str, given: object, allowed: str, why: Why = Why.UNREADABLE) -> RefusedError:
+    return RefusedError(why, f"{column}: given {shown(given)}; allowed: {allowed}")
 
 
 def shown(given: object) -> str:
@@ -173,13 +159,15 @@ def shown(given: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# What a row of each format says: plain rows, Open WebUI's feedback export, Langfuse's scores.
+# Where a row of each format has what a label says: plain rows, Open WebUI's feedback export,
+# Langfuse's scores. A column is a path of keys: `meta.message_id`.
 
 Item = Mapping[str, object]
 OBSERVATION = re.compile(r"^time-[\d-]+_(?=.)")
 """What LiteLLM puts before the response id in the id of a Langfuse generation."""
 HEXADECIMAL = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 SCORE_TYPES = ("BOOLEAN", "NUMERIC")
+CAPITAL = re.compile(r"(?=[A-Z])")
 
 
 class Format(StrEnum):
@@ -191,18 +179,57 @@ class Format(StrEnum):
     LANGFUSE = "langfuse"
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a format. Of ``ids``, the narrowest first, the last must be given; each has
+    what the log may know it as. A table must have one column of each group of ``required``."""
+
+    required: tuple[tuple[str, ...], ...]
+    ids: Mapping[str, Callable[[str], tuple[str, ...]]]
+    value: Callable[[Item], float]
+    at: tuple[str, ...]
+    comment: str
+    source: str = ""
+
+
+def at(item: Item, column: str) -> object:
+    """Return what an item has at a column; None where it has nothing. Langfuse's interface writes
+    `traceId`, its export to a bucket `trace_id`."""
+    found: object = item
+    for key in column.split("."):
+        if not isinstance(found, Mapping):
+            return None
+        known = found.get(key)
+        found = known if is_given(known) else found.get(CAPITAL.sub("_", key).lower())
+    return found
+
+
 def recognise(item: Item) -> Format:
     """Return the format of a file whose first row this is."""
-    if "rating" in below(item, "data") or ("meta" in item and "snapshot" in item):
+    if at(item, "data.rating") is not None or ("meta" in item and "snapshot" in item):
         return Format.OPENWEBUI
-    if "traceId" in item or "trace_id" in item:
-        return Format.LANGFUSE
-    return Format.ROWS
+    return Format.LANGFUSE if "traceId" in item or "trace_id" in item else Format.ROWS
 
 
 def read_row(line: int, item: Item, form: Format) -> Row:
     """Read the label in one item. Raises RefusedError with the reason where there is none."""
-    return READERS[form](line, item)
+    columns = COLUMNS[form]
+    *_, last = columns.ids
+    ids = (
+        known
+        for column, spellings in columns.ids.items()
+        if column == last or is_given(at(item, column))
+        for known in spellings(read_id(column, at(item, column)))
+    )
+    when = next((each for each in columns.at if is_given(at(item, each))), columns.at[0])
+    return Row(
+        line=line,
+        value=columns.value(item),
+        ids=tuple(dict.fromkeys(ids)),
+        source=read_text("source", at(item, columns.source), LONGEST_SOURCE),
+        at=read_time(when, at(item, when)),
+        comment=read_text(columns.comment, at(item, columns.comment), LONGEST_COMMENT),
+    )
 
 
 def score_name(item: Item) -> str:
@@ -210,79 +237,64 @@ def score_name(item: Item) -> str:
     return str(item.get("name") or "")
 
 
-def _plain(line: int, item: Item) -> Row:
+def _as_it_is(given: str) -> tuple[str, ...]:
+    return (given,)
+
+
+def _with_dashes(trace: str) -> tuple[str, ...]:
+    """Return a trace's id as LiteLLM had it too: Langfuse's newer SDK drops the dashes of a
+    UUID."""
+    return (trace, str(UUID(trace))) if HEXADECIMAL.fullmatch(trace) else (trace,)
+
+
+def _satisfied_or_score(item: Item) -> float:
     satisfied, score = item.get("satisfied"), item.get("score")
     if is_given(satisfied) == is_given(score):
         told = "both" if is_given(score) else "neither"
         raise RefusedError(
             Why.UNREADABLE, f"satisfied, score: given {told}; allowed: exactly one of them"
         )
-    is_score = is_given(score)
-    return Row(
-        line=line,
-        ids=(read_id("id", item.get("id")),),
-        value=read_score("score", score) if is_score else read_satisfied("satisfied", satisfied),
-        source=read_text("source", item.get("source"), LONGEST_SOURCE),
-        at=read_time("time", item.get("time")),
-        comment=read_text("comment", item.get("comment"), LONGEST_COMMENT),
-    )
+    return read_score("score", score) if is_given(score) else _satisfied("satisfied", satisfied)
 
 
-def _openwebui(line: int, item: Item) -> Row:
-    """Read a row by the message's id: a chat's id is shared by all of its answers."""
-    data, meta = below(item, "data"), below(item, "meta")
-    return Row(
-        line=line,
-        ids=(read_id("meta.message_id", meta.get("message_id")),),
-        value=read_rating("data.rating", data.get("rating")),
-        at=read_time("updated_at", item.get("updated_at") or item.get("created_at")),
-        comment=read_text("data.comment", data.get("comment"), LONGEST_COMMENT),
-    )
+def _satisfied(column: str, value: object) -> float:
+    return read_choice(column, value, SATISFIED, "true, false, 1, 0, yes or no")
 
 
-def _langfuse(line: int, item: Item) -> Row:
-    kind = _either(item, "dataType", "data_type")
-    if is_given(kind) and str(kind).upper() not in SCORE_TYPES:
-        allowed = " or ".join(SCORE_TYPES)
-        raise RefusedError(Why.UNREADABLE, f"dataType: given {shown(kind)}; allowed: {allowed}")
-    return Row(
-        line=line,
-        ids=tuple(dict.fromkeys(_ids_of_score(item))),
-        value=_score(item, str(kind or "").upper()),
-        at=read_time("timestamp", item.get("timestamp")),
-        comment=read_text("comment", item.get("comment"), LONGEST_COMMENT),
-    )
+def _typed_score(item: Item) -> float:
+    kind, value = at(item, "dataType"), item.get("value")
+    name = str(kind).upper() if is_given(kind) else "NUMERIC"
+    if name not in SCORE_TYPES:
+        raise _refused("dataType", kind, " or ".join(SCORE_TYPES))
+    return _satisfied("value", value) if name == "BOOLEAN" else read_score("value", value)
 
 
-def _score(item: Item, kind: str) -> float:
-    value = item.get("value")
-    return read_satisfied("value", value) if kind == "BOOLEAN" else read_score("value", value)
-
-
-def _ids_of_score(item: Item) -> Iterator[str]:
-    """Yield the ids of a score, the narrowest first: one call's own id, its generation's, its
-    trace's as LiteLLM had it (the newer SDK of Langfuse drops the dashes of a UUID)."""
-    metadata = below(item, "metadata")
-    for key in ("litellm_call_id", "response_id"):
-        if is_given(metadata.get(key)):
-            yield read_id(f"metadata.{key}", metadata[key])
-    observation = _either(item, "observationId", "observation_id")
-    if is_given(observation):
-        yield OBSERVATION.sub("", read_id("observationId", observation))
-    trace = read_id("traceId", _either(item, "traceId", "trace_id"))
-    yield trace
-    if HEXADECIMAL.fullmatch(trace):
-        yield str(UUID(trace))
-
-
-def _either(item: Item, first: str, second: str) -> object:
-    """Return either key's value: the interface writes `traceId`, the export to a bucket
-    `trace_id`."""
-    return item.get(first) if is_given(item.get(first)) else item.get(second)
-
-
-READERS: Mapping[Format, Callable[[int, Item], Row]] = {
-    Format.ROWS: _plain,
-    Format.OPENWEBUI: _openwebui,
-    Format.LANGFUSE: _langfuse,
+COLUMNS = {
+    Format.ROWS: Columns(
+        required=(("id",), ("satisfied", "score")),
+        ids={"id": _as_it_is},
+        value=_satisfied_or_score,
+        at=("time",),
+        comment="comment",
+        source="source",
+    ),
+    Format.OPENWEBUI: Columns(
+        required=(("data",), ("meta",)),
+        ids={"meta.message_id": _as_it_is},  # a chat's id is shared by all of its answers
+        value=lambda item: read_choice("data.rating", at(item, "data.rating"), THUMB, "1 or -1"),
+        at=("updated_at", "created_at"),
+        comment="data.comment",
+    ),
+    Format.LANGFUSE: Columns(
+        required=(("traceId", "trace_id"), ("value",)),
+        ids={
+            "metadata.litellm_call_id": _as_it_is,
+            "metadata.response_id": _as_it_is,
+            "observationId": lambda given: (OBSERVATION.sub("", given),),
+            "traceId": _with_dashes,
+        },
+        value=_typed_score,
+        at=("timestamp",),
+        comment="comment",
+    ),
 }

@@ -1,17 +1,22 @@
-"""One run: a recording, fed to the engine that serves, entry by entry as the log would hold it."""
+"""One run: a recording, fed to the engine that serves, entry by entry as the log would hold it, and
+what goes wrong with its labels."""
 
+import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.stress import Answers, Late
+from litellm_messplus.replay.plan import Stress
+from litellm_messplus.replay.recording import Matrix, Recording, ReplayError
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
@@ -21,6 +26,101 @@ from litellm_messplus.vocabulary import LabelKind
 from litellm_messplus.zoo import Zoo
 
 ZOO = "replay"
+
+# What goes wrong with labels: few, biased, late, flipped ones, and a model that degrades.
+
+DEGRADED_SHARE = 0.5
+"""Of a degraded model's labels that become the other's."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Degrade:
+    """A model that gets worse: from the share ``start`` of a run on, half of ``model``'s answers
+    are as good as ``other``'s answer to the same request. Its costs stay."""
+
+    model: str
+    other: str
+    start: float
+
+    @classmethod
+    def parse(cls, text: str | None, models: tuple[str, ...]) -> "Degrade | None":
+        """Parse `MODEL=OTHER@0.5`; None where nothing is given. Raises ReplayError for anything
+        else, or an unknown model."""
+        if text is None:
+            return None
+        match = re.fullmatch(r"(?P<model>.+)=(?P<other>.+)@(?P<start>0?\.\d+|[01])", text)
+        if match is None or not {match["model"], match["other"]} <= set(models):
+            raise ReplayError(
+                f"--degrade: given '{text}'; allowed: MODEL=OTHER@START, two of "
+                f"{', '.join(models)}, and the share of the run from 0 to 1 at which it starts"
+            )
+        return cls(match["model"], match["other"], float(match["start"]))
+
+    def first(self, requests: int) -> int:
+        """Return the place of the first request that it can strike."""
+        return int(self.start * requests)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of every call that could be made in a run; shapes (requests, models).
+
+    ``truth`` is whether its answer satisfies, ``label`` what is said of it, and ``is_given``
+    whether anything is said at all.
+    """
+
+    truth: Matrix
+    label: Matrix
+    is_given: NDArray[np.bool_]
+
+
+def answers(
+    satisfied: Matrix, models: tuple[str, ...], stress: Stress, generator: np.random.Generator
+) -> Answers:
+    """Draw what a run under stress finds. Every option has draws of its own, whether it is on or
+    not, so that runs of one seed differ by the options alone."""
+    degraded = generator.random(len(satisfied))
+    answered, flipped = generator.random((2, *satisfied.shape))
+    truth = _degrade(satisfied, models, Degrade.parse(stress.degrade, models), degraded)
+    if_satisfied, if_unsatisfied = stress.answer_shares()
+    share = if_unsatisfied + truth * (if_satisfied - if_unsatisfied)
+    label = np.where(flipped < stress.flip, 1.0 - truth, truth)
+    return Answers(truth, label, answered < share)
+
+
+def _degrade(
+    satisfied: Matrix, models: tuple[str, ...], degrade: Degrade | None, draws: Matrix
+) -> Matrix:
+    if degrade is None:
+        return satisfied
+    model, other = models.index(degrade.model), models.index(degrade.other)
+    struck = draws < DEGRADED_SHARE
+    struck[: degrade.first(len(satisfied))] = False
+    truth = satisfied.copy()
+    truth[struck, model] = satisfied[struck, other]
+    return truth
+
+
+class Late(Generic[Item]):
+    """Labels on their way: that of request i is there before request i + 1 + delay is decided."""
+
+    def __init__(self, delay: int) -> None:
+        self._delay = delay
+        self._waiting: deque[tuple[int, Item]] = deque()
+
+    def add(self, request: int, item: Item) -> None:
+        self._waiting.append((request + 1 + self._delay, item))
+
+    def due(self, request: int) -> Iterator[Item]:
+        """Yield what has arrived before ``request`` is decided, in the order in which it was
+        added."""
+        while self._waiting and self._waiting[0][0] <= request:
+            yield self._waiting.popleft()[1]
+
+
+# The run.
 
 
 def build_engine(
@@ -47,7 +147,8 @@ def prices(recording: Recording) -> dict[str, Price]:
 
 
 def teach(engine: Engine, lessons: Recording) -> None:
-    """Let the engine learn from another recording of its models first, as `messplus teach` does."""
+    """Let the engine learn from another recording of its models first, as `messplus import
+    --lessons` does."""
     rows = zip(lessons.prompt.tolist(), lessons.satisfied, lessons.cost, strict=True)
     for request, (read, satisfied, costs) in enumerate(rows):
         for number, model in enumerate(lessons.models):

@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.retention import prune
 from litellm_messplus.store import erasing
 from litellm_messplus.store.erasing import Chunk, Reached
 from litellm_messplus.store.erasing import Owner as Owner  # from here, for the command
 from litellm_messplus.store.pruning import alone, usable
 from litellm_messplus.store.reading import reading
+from litellm_messplus.upkeep import prune
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,282 @@
+"""`messplus status`, `requests`, `explain`, `certificate` and `ui`: what is looked at every day."""
+
+import asyncio
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from litellm_messplus.cli import options
+from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyAddress, ProxyKey, ProxyUrl
+from litellm_messplus.errors import MessplusError
+
+if TYPE_CHECKING:
+    from litellm_messplus.status.report import Status
+
+# `messplus status`: where does each promise stand, and at what cost?
+
+
+def status(
+    database: HistoryDatabase = None,
+    url: ProxyUrl = None,
+    key: ProxyKey = None,
+    window: Annotated[
+        int, typer.Option(min=1, help="How many of the newest requests the last window holds.")
+    ] = 500,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show all tables below the summary.")
+    ] = False,
+    as_json: AsJson = False,
+    learned: Annotated[
+        bool,
+        typer.Option(
+            "--learned",
+            help="Show instead what was learned from the prompts: on which of them each model is "
+            "good, how sure that is, and what it saves.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a picture of how well the predictions held (needs the extra `plot`)."
+        ),
+    ] = None,
+) -> None:
+    """Show where each promise stands, at what cost, and what needs attention."""
+    place = options.history(database, url)
+    if learned and plot is not None:
+        raise MessplusError("--plot draws the status, not what was learned")
+    if full and (learned or as_json):
+        raise MessplusError("--full goes with neither --json nor --learned")
+    if learned:
+        _show_learned(place, url, key, as_json=as_json)
+        return
+    from litellm_messplus.status.build import status_of
+
+    if url is not None:
+        found = ask_proxy(url, key or options.find(), window)
+    else:
+        found = asyncio.run(status_of(place, window))
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        _print(found, full=full)
+    if plot is not None:
+        from litellm_messplus.status.plot import draw
+
+        draw(plot, found.calibration)
+
+
+def ask_proxy(url: str, key: str, window: int) -> "Status":
+    """Get what `GET /messplus/status` of a running proxy answers.
+
+    Raises NoAnswerError where it answers something else, or not at all.
+    """
+    from pydantic import ValidationError
+
+    from litellm_messplus.inspecting.asking import OtherServerError, ask
+    from litellm_messplus.status.report import Status
+
+    try:
+        return Status.of(ask("GET", url, key, "status", window=window))
+    except ValidationError as error:
+        raise OtherServerError(url) from error
+
+
+def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
+    from pydantic import ValidationError
+
+    from litellm_messplus.inspecting.asking import OtherServerError, ask
+    from litellm_messplus.status.learned import Learned, learned_of, render_learned
+    from litellm_messplus.terminal import show
+
+    if url is None:
+        found = asyncio.run(learned_of(place))
+    else:
+        try:
+            found = Learned.of(ask("GET", url, key or options.find(), "learned"))
+        except ValidationError as error:
+            raise OtherServerError(url) from error
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        show(render_learned(found))
+
+
+def _print(found: "Status", *, full: bool) -> None:
+    """Print a line for each promise and alert, however long, and the tables where asked to."""
+    from rich.console import Console
+
+    from litellm_messplus.status.render import alert_lines, render, summary
+    from litellm_messplus.terminal import show
+
+    console = Console(highlight=False)
+    for line in (*summary(found), *alert_lines(found)):
+        console.print(line, soft_wrap=True)
+    if not found.levels:
+        console.print("no requests yet")
+    elif full:
+        show(render(found))
+    else:
+        console.print("messplus status --full shows the tables")
+
+
+# `messplus requests` and `messplus explain`: what became of requests.
+
+
+def requests(
+    database: HistoryDatabase = None,
+    last: Annotated[int, typer.Option(help="How many requests to list, from 1 to 1000.")] = 20,
+    zoo: Annotated[str | None, typer.Option(help="List only requests of this zoo.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="List only requests that this candidate was chosen for, or served."),
+    ] = None,
+    unsatisfied: Annotated[
+        bool, typer.Option("--unsatisfied", help="List only requests with a verdict below 0.5.")
+    ] = False,
+    of_key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", help="List only requests of the key with this alias, or whose hash begins so."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest requests: what was chosen, why, whether it satisfied, and what it cost."""
+    from litellm_messplus.inspecting.listing import Wanted, requests_in
+    from litellm_messplus.inspecting.render import render_requests
+    from litellm_messplus.terminal import show
+
+    wanted = Wanted(last, zoo, model, unsatisfied, of_key)
+    found = asyncio.run(requests_in(options.history(database), wanted))
+    if as_json:
+        print(json.dumps([each.as_dict() for each in found]))
+    else:
+        show(render_requests(found))
+
+
+def explain(
+    given: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="The id of an answer, its x-litellm-call-id or its x-messplus-request-id header.",
+        ),
+    ],
+    database: HistoryDatabase = None,
+    url: ProxyUrl = None,
+    key: ProxyKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain one request: which model served it and why, what was expected, what it cost."""
+    from litellm_messplus.inspecting.asking import logged_by
+    from litellm_messplus.inspecting.explain import explain as explained
+    from litellm_messplus.inspecting.logged import logged_in
+    from litellm_messplus.inspecting.render import render_explanation
+    from litellm_messplus.terminal import show
+
+    place = options.history(database, url)
+    if not given.strip():
+        raise MessplusError(f"ID: given {given!r}; allowed: the id of a request")
+    if url is not None:
+        found = explained(logged_by(url, key or options.find(), given))
+    else:
+        found = explained(asyncio.run(logged_in(place, given)))
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        show(render_explanation(found))
+
+
+# `messplus certificate`: its options.
+
+
+def certificate(
+    zoo: Annotated[str, typer.Argument(metavar="ZOO", help="The zoo's `model_name`.")],
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="Of requests from the beginning of that day on, UTC. Left out: of all in the log.",
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="The confidence, from 0.5 to below 1: how often it is right.")
+    ] = 0.95,
+    wait: Annotated[
+        float,
+        typer.Option(min=0.0, help="Hours that labels may take: younger requests are left out."),
+    ] = 0.0,
+    window: Annotated[int, typer.Option(min=1, help="Requests of the last window.")] = 500,
+    trust_judge: Annotated[
+        bool,
+        typer.Option(
+            "--trust-judge",
+            help="Take the judge at its word, instead of correcting it by what users said of the "
+            "same requests.",
+        ),
+    ] = False,
+    database: HistoryDatabase = None,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to that file, and print nothing.")
+    ] = None,
+) -> None:
+    """Show how far each promise of a zoo was kept: claim, evidence, assumptions, and the SQL."""
+    from litellm_messplus.certificate.claim import certificate_of
+    from litellm_messplus.certificate.page import page
+
+    if not 0.5 <= level < 1.0:
+        raise MessplusError(f"--level: given {level:g}; allowed: from 0.5 to below 1")
+    found = asyncio.run(
+        certificate_of(
+            options.history(database),
+            zoo,
+            None if since is None else since.date(),
+            level=level,
+            wait=timedelta(hours=wait),
+            window=window,
+            trust_judge=trust_judge,
+        )
+    )
+    shown = json.dumps(found.as_dict()) + "\n" if as_json else page(found)
+    if output is None:
+        print(shown, end="")
+        return
+    try:
+        output.write_text(shown, encoding="utf-8")
+    except OSError as error:
+        raise MessplusError(f"--output: {error}") from error
+
+
+# `messplus ui`: a link to the page of a running proxy, which signs in whoever opens it first.
+
+
+def ui(url: ProxyAddress = options.LOCAL, key: ProxyKey = None) -> None:
+    """Print a link to the page of a running proxy. It signs in once, within five minutes."""
+    print(link(url.rstrip("/"), key or options.find()))
+
+
+def link(url: str, key: str) -> str:
+    """Make a one-time link. Raises NoAnswerError where the proxy gives none.
+
+    The code stands behind the `#`, which browsers send to nobody: no log of a server has it.
+    """
+    from litellm_messplus.inspecting.asking import (
+        NoAnswerError,
+        NoRouteError,
+        OtherServerError,
+        ask,
+    )
+
+    try:
+        return f"{url}/messplus/ui/#code={ask('POST', url, key, 'ui/codes')['code']}"
+    except (TypeError, KeyError) as error:
+        raise OtherServerError(url) from error
+    except NoRouteError as error:
+        raise NoAnswerError(
+            f"the proxy on {url} has no page: it runs without the plugin, or with DISABLE_ADMIN_UI"
+        ) from error

@@ -1,0 +1,89 @@
+"""What to replay, and how: each field is an option of `messplus replay`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from typer import Option
+
+
+@dataclass(frozen=True)
+class Stress:
+    """The damage to the labels of a run. Where ``feedback`` times ``feedback_bias`` is more
+    than 1, unsatisfied users always answer, and satisfied ones with probability 1 /
+    ``feedback_bias``."""
+
+    feedback: Annotated[
+        float, Option(min=0.0, max=1.0, help="The probability that a satisfied user answers.")
+    ] = 1.0
+    feedback_bias: Annotated[
+        float,
+        Option(
+            min=0.001,
+            help="How many times as often unsatisfied users answer. Where that would be more than "
+            "always, they always do, and satisfied users that many times less often.",
+        ),
+    ] = 1.0
+    delay: Annotated[int, Option(min=0, help="How many requests late a label arrives.")] = 0
+    flip: Annotated[
+        float, Option(min=0.0, max=1.0, help="The probability that a label says the opposite.")
+    ] = 0.0
+    degrade: Annotated[
+        str | None,
+        Option(
+            metavar="MODEL=OTHER@START",
+            help="After the share START of a run, half of MODEL's answers, drawn at random, are "
+            "only as good as OTHER's.",
+        ),
+    ] = None
+
+    def answer_shares(self) -> tuple[float, float]:
+        """Return how likely a satisfied and an unsatisfied user answer."""
+        unsatisfied = min(1.0, self.feedback * self.feedback_bias)
+        return min(self.feedback, unsatisfied / self.feedback_bias), unsatisfied
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan of what to replay, and how."""
+
+    policy: Annotated[str, Option(help="The policy to replay: `adaptive` or `paper`.")] = "adaptive"
+    seeds: Annotated[
+        int, Option(min=1, help="The number of runs; each shuffles and explores by its own seed.")
+    ] = 20
+    in_order: Annotated[
+        bool, Option("--in-order", help="Keep the order of the requests in a file.")
+    ] = False
+    stress: Stress = field(default_factory=Stress)
+    window: Annotated[
+        int | None,
+        Option(min=1, help="Also report satisfaction over windows of that many requests."),
+    ] = None
+    V: Annotated[
+        float,
+        Option(
+            "--V", help="The weight of cost, per unit, in policy `paper` and in the baseline of it."
+        ),
+    ] = 1e-4
+    c: Annotated[
+        float,
+        Option(help="Policy `paper`, and the baseline of it, explore with c / t^(1/4)."),
+    ] = 0.1
+    lessons: Annotated[
+        str | None,
+        Option(
+            "--teach",
+            metavar="FILE",
+            help="A recording that the policy is taught before each run, as by `messplus import "
+            "--lessons`.",
+        ),
+    ] = None
+    confidence: Annotated[
+        float | None,
+        Option(
+            help="Of policy `adaptive`: raise the aim so that the certificate says `kept` at that "
+            "confidence, and report in how many runs it does."
+        ),
+    ] = None
+    with_baselines: Annotated[
+        bool, Option("--baselines/--no-baselines", help="Whether to run the baselines too.")
+    ] = True

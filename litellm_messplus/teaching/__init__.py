@@ -1,1 +1,0 @@
-"""Warm start: what is known of the models from elsewhere, put into the log as lessons."""
