@@ -110,7 +110,7 @@ def test_the_table(database: Path) -> None:
 
 def test_in_eighty_columns_no_name_and_no_figure_is_cut(database: Path) -> None:
     arguments = ["--database", str(database), "--full"]
-    output = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"}).output
+    output = CliRunner().invoke(app, ["status", *arguments], env={"COLUMNS": "80"}).output
     tables = output[output.index("service level default") :]
 
     assert "…" not in tables

@@ -141,7 +141,7 @@ def test_the_saving_is_that_against_the_best_fixed_mix(database: Path) -> None:
 
 def test_the_table_says_it_in_words(database: Path) -> None:
     result = CliRunner().invoke(
-        app, ["--learned", "--database", str(database)], env={"COLUMNS": "160"}
+        app, ["status", "--learned", "--database", str(database)], env={"COLUMNS": "160"}
     )
 
     assert result.exit_code == 0, result.exception
@@ -158,7 +158,7 @@ def test_the_json_reads_back_as_what_it_was(database: Path) -> None:
 
 def test_a_picture_of_what_was_learned_is_refused(database: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        app, ["--learned", "--database", str(database), "--plot", str(tmp_path / "a.png")]
+        app, ["status", "--learned", "--database", str(database), "--plot", str(tmp_path / "a.png")]
     )
 
     assert result.exit_code == 1
