@@ -3,13 +3,13 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -34,17 +34,17 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
     done with it fails.
     """
     async with _opened(database) as (engine, shown):
-        _refuse_unmigrated(await _revision(engine, shown), shown)
+        _refuse_unmigrated(await _revision(engine, shown, schema.revision), shown)
         yield engine
 
 
 async def revision_of(database: str, seconds: float) -> str | None:
     """Read the newest migration of such a database, within a time; None where it has none.
 
-    Raises OtherVersionError, UnreadableDatabaseError.
+    Raises OtherVersionError where a start would refuse it, UnreadableDatabaseError.
     """
     async with _opened(database) as (engine, shown), asyncio.timeout(seconds):
-        return await _revision(engine, shown)
+        return await _revision(engine, shown, schema.startable)
 
 
 @asynccontextmanager
@@ -105,10 +105,12 @@ def _unreadable(shown: str, reason: BaseException) -> UnreadableDatabaseError:
     return UnreadableDatabaseError(f"the database {shown} cannot be read: {words}")
 
 
-async def _revision(engine: AsyncEngine, shown: str) -> str | None:
+async def _revision(
+    engine: AsyncEngine, shown: str, read: Callable[[Connection], str | None]
+) -> str | None:
     try:
         async with engine.connect() as connection:
-            return await connection.run_sync(schema.revision)
+            return await connection.run_sync(read)
     except schema.OtherSchemaError as error:
         raise OtherVersionError(f"{shown} is of another version: {error}") from error
 

@@ -2,7 +2,8 @@
 
 The number of a migration alone does not say what it made: a checkout may have had another text
 under the same number. So the database keeps the digest of each migration that made it, and the
-version that applied it. What a migration leads to is compared itself, table by table.
+version that applied it. What the tables are now is compared itself, table by table: a backup may be
+put back in part.
 """
 
 import hashlib
@@ -92,20 +93,31 @@ def revision(connection: Connection) -> str | None:
 
 
 def settle(connection: Connection, before: str | None) -> None:
-    """End a migration that began at the revision ``before``: compare what an upgrade led to with
-    the code's tables, and note which migrations the database now has.
+    """End a migration that began at the revision ``before``: compare the tables of a database that
+    was there with the code's, and note which migrations it now has.
 
     Raises OtherSchemaError where they differ: the transaction must not be committed.
     """
     now = MigrationContext.configure(connection).get_current_revision()
-    if now == newest() and before not in (None, now):
-        found = differences(connection)
-        if found:
-            raise OtherSchemaError(
-                f"{'; '.join(found[:SHOWN])}; a checkout from before the first release made it so, "
-                f"with migrations of the same numbers; {WHAT_TO_DO}"
-            )
+    if now == newest() and before is not None:
+        _compare(connection, before)
     _note(connection, now)
+
+
+def startable(connection: Connection) -> str | None:
+    """Return what ``revision`` does, and raise OtherSchemaError also where a start would because
+    of the tables themselves."""
+    found = revision(connection)
+    if found == newest():
+        _compare(connection, found)
+    return found
+
+
+def _compare(connection: Connection, wrote: str) -> None:
+    found = differences(connection)
+    if found:
+        who = _by(_applied(connection).get(wrote))
+        raise OtherSchemaError(f"{'; '.join(found[:SHOWN])}; {who}; {WHAT_TO_DO}")
 
 
 def _applied(connection: Connection) -> dict[str, Row[Any]]:

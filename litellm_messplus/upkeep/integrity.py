@@ -140,7 +140,7 @@ async def _faults(database: AsyncEngine) -> list[str]:
     return [] if told == ["ok"] else told
 
 
-# The tables as this version makes them; a start looks at which migrations made them alone.
+# The tables as this version makes them, which a start asks for too.
 
 SCHEMA_CHECK = "schema"
 AS_MADE = "every table, column and index is as the migrations of this version make it"

@@ -14,11 +14,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.runtime import version
 from litellm_messplus.store import schema
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.reading import OtherVersionError, reading
+from litellm_messplus.store.reading import OtherVersionError, reading, revision_of
 from tests.support.earlier_checkouts import made, migrations_of, refusal, replace
+from tests.support.patience import PATIENT
 
 MIGRATIONS = schema.migrations_folder()
 HASHES = MIGRATIONS / "hashes.txt"
+FIRST = "8ba2b51c5d289c7586d19b6637b2098dc3890ca0af890fbb157cc779591f6c58  versions/0001_schema.py"
+"""The line that stays for good: databases of this schema are in use."""
 TO_ADD = (
     "A database remembers which migrations made it, and a start refuses any other. Undo the edit, "
     "and write a new migration. A new one gets its line once, in the commit that brings it: "
@@ -46,19 +49,21 @@ def test_no_migration_is_edited_once_its_hash_is_in_the_list() -> None:
     assert dict(lines(HASHES)) == found, TO_ADD
 
 
-def test_what_was_released_stays_in_the_list_of_hashes() -> None:
-    """By the newest tag of the checkout; until the first, the schema is still being made."""
+def test_the_list_of_hashes_only_grows() -> None:
+    """By every commit of this checkout since the first migration got its last text."""
+    assert HASHES.read_text().startswith(FIRST), TO_ADD
     git = ["git", "-C", str(MIGRATIONS.parent)]
     if not (MIGRATIONS.parent / ".git").exists() or shutil.which("git") is None:
         pytest.skip("no checkout, or no git: the history of the list is not here")
-    newest = subprocess.run(
-        [*git, "describe", "--tags", "--abbrev=0", "--match", "v*"], capture_output=True, text=True
-    )
-    if newest.returncode:
-        pytest.skip("nothing is released yet")
-    then = [*git, "show", f"{newest.stdout.strip()}:migrations/hashes.txt"]
-    released = subprocess.run(then, check=True, capture_output=True, text=True).stdout
-    assert set(released.splitlines()) <= set(HASHES.read_text().splitlines()), TO_ADD
+
+    def told(*command: str) -> str:
+        return subprocess.run([*git, *command], check=True, capture_output=True, text=True).stdout
+
+    now = set(HASHES.read_text().splitlines())
+    for commit in told("log", "--format=%H", "--", "migrations/hashes.txt").split():
+        then = told("show", f"{commit}:migrations/hashes.txt")
+        if then.startswith(FIRST):
+            assert set(then.splitlines()) <= now, TO_ADD
 
 
 async def test_a_database_says_which_migrations_made_it(database: AsyncEngine) -> None:
@@ -148,6 +153,26 @@ async def test_tables_of_another_program_in_the_same_database_are_none_of_ours(
     async with database.begin() as connection:
         await connection.execute(text('CREATE TABLE "LiteLLM_SpendLogs" (request_id TEXT)'))
         assert await connection.run_sync(schema.differences) == []
+
+
+async def test_a_start_refuses_tables_that_were_changed_since_and_says_who_made_them(
+    database: AsyncEngine, database_url: str
+) -> None:
+    """As a backup that was put back in part leaves them."""
+    async with database.begin() as connection:
+        await connection.execute(text("DROP TABLE lessons"))
+    before = await rows(database, "SELECT * FROM schema_history")
+
+    refused = await refusal(database_url)
+
+    assert "it lacks the table lessons;" in refused
+    assert f"litellm-messplus {version()} applied it on" in refused
+    assert "restore a backup" in refused
+    with pytest.raises(OtherVersionError, match="lacks the table lessons"):
+        await revision_of(database_url, PATIENT)  # as `messplus check` does
+    async with reading(database_url):  # as `messplus verify` does, which says what is wrong
+        pass
+    assert await rows(database, "SELECT * FROM schema_history") == before
 
 
 @pytest.mark.parametrize(
