@@ -22,7 +22,7 @@ class Failures:
         self._report = report
 
     def ended(self, call: AnsweredCall) -> None:
-        """Label a failed request; no client sets what it says, so no key is held to it."""
+        """Label a failed request. Its client may be the cause, by a timeout that no model keeps."""
         counts = call.asked.service_level in self._levels
         if counts and call.is_served and call.failure in SERVING:
             self._report(
@@ -34,6 +34,7 @@ class Failures:
                     value=0.0,
                     weight=1.0,
                     comment=f"no answer: {call.failure}",
+                    cause=call.asked.cause,
                 )
             )
 

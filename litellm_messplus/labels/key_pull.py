@@ -28,6 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from litellm_messplus.vocabulary import FAILED
+
 CHANCE = 2.0
 """Labels by which a key may differ from the others, however few there are."""
 ENOUGH = 3.0
@@ -36,7 +38,7 @@ and the key's own where those are too few. A key that is alone differs from nobo
 SPEAKS_FOR = 20.0
 """Requests of its key that a label speaks for: with fewer labels, the rest of the key's requests
 are as those of a silent one."""
-FAULT_FINDERS = ("check:complete", "check:json_schema")
+FAULT_FINDERS = ("check:complete", "check:json_schema", FAILED)
 """Sources of labels that find fault or say nothing."""
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
 from litellm_messplus.store.tables import labels, log_head, requests
-from litellm_messplus.vocabulary import FAILED, LabelKind
+from litellm_messplus.vocabulary import LabelKind
 
 SPAN = timedelta(days=1)
 MOST_KEYS = 200
@@ -159,11 +159,7 @@ def _labels_of_keys(since: datetime) -> Select[Any]:
         )
         .select_from(labels)
         .join(requests, requests.c.request_id == labels.c.request_id)
-        .where(
-            labels.c.created_at >= since,
-            labels.c.kind != LabelKind.JUDGE,
-            labels.c.source != FAILED,  # no client sets what it says
-        )
+        .where(labels.c.created_at >= since, labels.c.kind != LabelKind.JUDGE)
         .group_by(*each)
         .order_by(verdicts.desc(), *each)
     )

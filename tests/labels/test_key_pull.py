@@ -18,6 +18,7 @@ from litellm_messplus.labels.key_pull import (
     Tally,
     may_count,
 )
+from litellm_messplus.vocabulary import FAILED
 
 LEAST = 0.005
 TRUTH = 0.75
@@ -222,6 +223,13 @@ def test_faults_are_compared_with_the_requests_of_others_in_which_none_was_found
     assert found.counted[9] <= 4
 
 
+def test_nine_of_ten_failures_of_an_outage_that_meets_all_keys_count() -> None:
+    found = Traffic([1.0] * 10).serve(1000, [1.0] * 10, [honest] * 10)
+    given, counted = sum(found.given), sum(found.counted)
+    found.serve(200, [0.9] * 10, [impossible_checks] * 10)
+    assert sum(found.counted) - counted >= 0.9 * (sum(found.given) - given)
+
+
 def test_checks_and_feedback_have_one_limit_together() -> None:
     found = Traffic([1.0] * 10).serve(2000, [1.0] * 10, [honest] * 9 + [unsatisfied])
     refused = Said(0.0, 1.0, is_fault=True)
@@ -279,7 +287,8 @@ def test_switched_off_everything_counts(value: float, own: int, good: float) -> 
 
 
 def test_the_checks_that_never_praise_are_known_by_their_names() -> None:
-    assert set(FAULT_FINDERS) == {f"check:{c.name}" for c in (CompleteCheck, JsonSchemaCheck)}
+    checks = {f"check:{each.name}" for each in (CompleteCheck, JsonSchemaCheck)}
+    assert set(FAULT_FINDERS) == {*checks, FAILED}
 
 
 # What it comes to in a closed loop, through the engine

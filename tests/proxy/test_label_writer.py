@@ -22,7 +22,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import labels
-from litellm_messplus.vocabulary import CallStatus, Failure, LabelKind
+from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
 from tests.support.builders import build_engine, request, served_call
 from tests.support.folding import only_zoo
 
@@ -103,7 +103,7 @@ async def fill(database: AsyncEngine) -> None:
     )
 
 
-@pytest.mark.parametrize("source", ["check:reference", "check:complete", "implicit"])
+@pytest.mark.parametrize("source", ["check:reference", "check:complete", FAILED, "implicit"])
 async def test_what_a_key_has_labelled_beyond_its_pull_is_kept_and_does_not_count(
     database: AsyncEngine, written: Written, source: str
 ) -> None:
