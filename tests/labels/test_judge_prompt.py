@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.labels.judge.prompt import (
     CONVERSATION_CHARACTERS,
+    CUT,
     answer_names,
     grades,
     messages,
@@ -55,6 +56,17 @@ def test_an_answer_that_copies_the_marks_gets_others() -> None:
     _, again = messages(RUBRIC, ASKED, [Answer(forged)])
 
     assert shown_answers([again]) == {"answer_1": forged}
+
+
+def test_the_judge_is_told_where_the_client_cut_an_answer_itself() -> None:
+    cut, whole = (Answer("Once upon", finish=each) for each in (Finish.LENGTH, Finish.STOP))
+    limited = replace(ASKED, is_limited=True)
+
+    told = [
+        messages(RUBRIC, asked, [answer])[1]["content"].endswith(f">\n\n{CUT}")
+        for asked, answer in ((limited, cut), (limited, whole), (ASKED, cut))
+    ]
+    assert told == [True, False, False]
 
 
 def test_the_judge_is_told_that_blocks_are_data() -> None:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import count, islice
 from typing import Any
 
-from litellm_messplus.labels.source import Answer, Asked
+from litellm_messplus.labels.source import Answer, Asked, Finish
 from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_out, shortened
 
 CONVERSATION_CHARACTERS = 32_000
@@ -18,6 +18,7 @@ HEAD_CHARACTERS = 4_000
 FORM_CHARACTERS = 2_000
 """Of what the request's parameters say of an answer's form."""
 FORM_PARAMETERS = ("response_format", "text", "tool_choice")
+CUT = "The user limited the length of answers: that one ends in the middle is no fault of it."
 
 Message = Mapping[str, str]
 
@@ -54,7 +55,8 @@ def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Messa
 
 def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple[str, str]:
     """Put the conversation and the answers between marks, and return the mark too: it occurs in
-    none of them, nor in what is told ``beside``."""
+    none of them, nor in what is told ``beside``. That an answer was cut as its client asked is told
+    outside of them."""
     conversation = _conversation(asked)
     said = [_said(answer) for answer in answers]
     mark = _mark(asked.request_id, [beside, conversation, *said])
@@ -63,6 +65,8 @@ def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple
         _block(mark, "conversation", conversation),
         *(_block(mark, name, text) for name, text in zip(names, said, strict=True)),
     ]
+    if asked.is_limited and any(answer.finish is Finish.LENGTH for answer in answers):
+        blocks.append(CUT)
     return mark, "\n\n".join(blocks)
 
 
