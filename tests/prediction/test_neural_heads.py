@@ -106,6 +106,11 @@ def test_labels_of_all_candidates_make_the_step_of_eq_4(monkeypatch: pytest.Monk
     heads.learn(prompt(50), {name: Label(satisfaction) for name, satisfaction in wanted})
 
     after = dict(reference(heads).named_parameters())
+    fresh = build(learning_rate=0.1, momentum=0.0, weight_decay=0.5)
+    before = fresh.arrays()["shared.1.weight"].copy()
+    fresh.learn(prompt(0), {SMALL: Label(0.5)})  # as was predicted: it decays, by its share, alone
+    shrunk = before * (1.0 - 0.1 * 0.5 / len(NAMES))
+    assert fresh.arrays()["shared.1.weight"] == pytest.approx(shrunk)
     for name, parameter in network.named_parameters():
         assert torch.allclose(parameter, after[name], atol=1e-6), name
 

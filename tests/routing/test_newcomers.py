@@ -46,6 +46,7 @@ def tried(
     [
         ({"draw": 0.5}, SMALL, (), Reason.AHEAD, 0.95),
         ({"draw": 0.96}, SMALL, (NEW,), Reason.UNSEEN_NEWCOMER, 0.95),
+        ({"draw": 0.94}, SMALL, (), Reason.AHEAD, 0.95),
         ({"draw": 0.96, "unseen_labelled": 0.0}, NEW, (), Reason.NEWCOMER, newcomers.SHARE),
         ({"draw": 0.5, "unseen_labelled": 0.0}, SMALL, (), Reason.AHEAD, 0.95 - newcomers.SHARE),
         ({"draw": 0.01, "unseen_labelled": 0.0, "propensity": 0.05}, SMALL, (), Reason.AHEAD, 0.05),
@@ -59,7 +60,13 @@ def tried(
         ({"draw": 0.96, "is_labelled": False}, SMALL, (), Reason.AHEAD, 0.95),
     ],
     ids=[
-        *("most requests", "one in twenty", "nobody labels unseen answers", "most of those"),
+        *(
+            "most requests",
+            "one in twenty",
+            "and no more",
+            "nobody labels unseen answers",
+            "most of those",
+        ),
         *("a probe of another", "little is owed", "a debt", "a debt and no labels"),
         *("a debt that no other repays", "no labels to come"),
     ],
