@@ -1,21 +1,23 @@
 """What a policy is: how it decides, how it folds what the log says, and the policies by name."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.prediction.head import Arrays, Head, Label, LinearHeads
+from litellm_messplus.prediction.head import Arrays, Label, LinearHeads
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.settings.policies import PolicyName
 from litellm_messplus.settings.schema import ServiceLevel, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.verdict import Given
+
+if TYPE_CHECKING:
+    from litellm_messplus.prediction.neural_heads import NeuralHeads
 
 
 class Policy(Protocol):
@@ -109,54 +111,32 @@ def build_policy(
 
     Raises ConfigurationError where policy `paper` needs torch, which is not installed.
     """
-    return BUILDERS[settings.policy](settings, candidates, dimension, is_fast)
+    match settings.policy:
+        case "adaptive":
+            return AdaptivePolicy(Predictor(candidates, dimension))
+        case "paper":
+            heads = _paper_heads(is_fast=is_fast)(
+                candidates,
+                dimension,
+                learning_rate=settings.learning_rate,
+                momentum=settings.momentum,
+                weight_decay=settings.weight_decay,
+            )
+            return PaperPolicy(heads, settings.exploration_wait_seconds)
 
 
-def _adaptive(
-    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
-) -> Policy:
-    return AdaptivePolicy(Predictor(candidates, dimension))
-
-
-def _paper(
-    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
-) -> Policy:
-    heads = _paper_heads(settings, candidates, dimension, is_fast)
-    return PaperPolicy(heads, settings.exploration_wait_seconds)
-
-
-Builder = Callable[[ZooSettings, Sequence[str], int, bool], Policy]
-
-BUILDERS: dict[PolicyName, Builder] = {"adaptive": _adaptive, "paper": _paper}
-
-
-class _Descent(TypedDict):
-    """The settings that the paper's predictor descends by."""
-
-    learning_rate: float
-    momentum: float
-    weight_decay: float
-
-
-def _paper_heads(
-    settings: ZooSettings, candidates: Sequence[str], dimension: int, is_fast: bool
-) -> Head:
-    """Build the paper's own heads behind an encoder as slow as the paper's; linear ones, which take
-    microseconds and no torch, behind a fast one."""
-    descent = _Descent(
-        learning_rate=settings.learning_rate,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-    )
+def _paper_heads(*, is_fast: bool) -> "type[LinearHeads | NeuralHeads]":
+    """Choose the paper's own heads behind an encoder as slow as the paper's; linear ones, which
+    take microseconds and no torch, behind a fast one."""
     if is_fast:
-        return LinearHeads(candidates, dimension, **descent)
+        return LinearHeads
     try:  # torch takes seconds to import: only where it is needed
         from litellm_messplus.prediction.neural_heads import NeuralHeads
     except ImportError as error:
         raise ConfigurationError(
             "messplus.zoos.*.policy",
-            settings.policy,
+            "paper",
             "`adaptive`, unless torch is there for the paper's predictor: "
             "pip install 'litellm-messplus[transformers]'",
         ) from error
-    return NeuralHeads(candidates, dimension, **descent)
+    return NeuralHeads

@@ -174,6 +174,7 @@ def test_an_average_call_costs_a_part_in_steps() -> None:
 def test_tokens_since_the_last_prompt_are_told_by_what_lines_grew_by() -> None:
     """A whole prompt has tokens that no words tell of: the descriptions of its tools."""
     known = habits()
+    known.called(place(300), "d1", Usage(1_100, 10), PRICE, expected=None)  # the first of a line
     assert known.tokens_since(40) == 10.0
     grown = place(300, prompt_tokens=1_000.0)
     grown.line.characters = 100

@@ -141,6 +141,8 @@ def test_a_useless_reading_is_dropped_and_counted_by_why(found: Reading, why: st
 
     assert [sample.joules for sample in result.samples] == [500.0]
     assert result.dropped == {why: 2}
+    backwards = screened([window(Reading(5.0, -1.0))], Idle(0.0, 9.0), PLAUSIBLE)
+    assert backwards.dropped == {"less energy than idle": 1}
     failed = screened([window(Reading(5.0, 800.0), usage=None)], IDLE, PLAUSIBLE)
     assert (failed.samples, failed.dropped) == ((), {"a request failed": 1})
 

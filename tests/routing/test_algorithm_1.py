@@ -8,6 +8,7 @@ else            argmin V E + Q (alpha - s-hat)
 
 from math import exp
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -79,7 +80,7 @@ def test_two_steps_by_hand() -> None:
 @given(st.integers(0, 2**32))
 def test_the_engine_does_what_algorithm_1_does(seed: int) -> None:
     """Whoever is labelled; a missing label leaves its head alone."""
-    sgd = {"learning_rate": 0.5, "momentum": 0.5, "weight_decay": MU}
+    sgd: dict[str, Any] = {"learning_rate": 0.5, "momentum": 0.5, "weight_decay": MU}
     prices = {name: PRICES[name] for name in ENERGY}
     zoo = build_zoo(prices, policy="paper", alpha=ALPHA, V=V, c=C, **sgd)
     engine, reference, random = build_engine(zoo, seed), Algorithm1(), Random(seed)
@@ -91,7 +92,8 @@ def test_the_engine_does_what_algorithm_1_does(seed: int) -> None:
         asked = Question(f"r{t}", level, Prompt(features), 40, tuple(ENERGY))
         choice = engine.decide(asked)
         situation, decision = choice.situation, choice.decision
-        assert (situation.t, situation.queue) == (t, pytest.approx(reference.queue))
+        assert situation.t == t
+        assert situation.queue == pytest.approx(reference.queue)
         for each in situation.estimates:
             assert each.cost == pytest.approx(ENERGY[each.candidate])
             assert each.satisfaction == pytest.approx(reference.predict(each.candidate, a))

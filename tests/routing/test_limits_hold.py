@@ -6,33 +6,33 @@ from typing import Any
 import pytest
 
 from litellm_messplus.routing.limits import LATE_SHARE
-from tests.support.limited_loop import LimitedRun, TimedModel, run_limited
+from tests.support.closed_loop import Model, Run, run
 
 ALPHA = 0.75
 REQUESTS = 1200
 SEEDS = range(2)
 IN_TIME = {"p95_seconds": 1.0}
-SLOW_AND_FAST = (TimedModel("slow", 0.85, 1.0, late=0.3), TimedModel("fast", 0.85, 10.0))
+SLOW_AND_FAST = (Model("slow", 0.85, 1.0, late=0.3), Model("fast", 0.85, 10.0))
 THREE = (
-    TimedModel("small", 0.45, 1.0),
-    TimedModel("medium", 0.8, 4.0, late=0.4),
-    TimedModel("large", 0.9, 20.0, late=0.01),
+    Model("small", 0.45, 1.0),
+    Model("medium", 0.8, 4.0, late=0.4),
+    Model("large", 0.9, 20.0, late=0.01),
 )
-MIX = (TimedModel("small", 0.45, 1.0), TimedModel("medium", 0.7, 4.0), TimedModel("large", 0.9, 20))
+MIX = (Model("small", 0.45, 1.0), Model("medium", 0.7, 4.0), Model("large", 0.9, 20))
 
 
-def one(models: tuple[TimedModel, ...], seed: int = 0, **given: Any) -> LimitedRun:
-    return run_limited(models, seed=seed, **{"alpha": ALPHA, "requests": REQUESTS, **given})
+def one(models: tuple[Model, ...], seed: int = 0, **given: Any) -> Run:
+    return run(models, seed=seed, **{"alpha": ALPHA, "requests": REQUESTS, **given})
 
 
-def runs(models: tuple[TimedModel, ...], **given: Any) -> list[LimitedRun]:
+def runs(models: tuple[Model, ...], **given: Any) -> list[Run]:
     return [one(models, seed, **given) for seed in SEEDS]
 
 
 @pytest.mark.parametrize("models", [SLOW_AND_FAST, THREE], ids=["two models", "three models"])
 @pytest.mark.parametrize("delay", [0, 30], ids=["at once", "calls take 30 requests"])
 def test_where_it_can_be_kept_at_most_one_in_twenty_is_late_and_alpha_is_held(
-    models: tuple[TimedModel, ...], delay: int
+    models: tuple[Model, ...], delay: int
 ) -> None:
     ended = runs(models, latency=IN_TIME, delay=delay)
     assert all(each.late_share(since=0.5) <= LATE_SHARE + 0.01 for each in ended)
@@ -48,7 +48,7 @@ def test_where_it_can_be_kept_at_most_one_in_twenty_is_late_and_alpha_is_held(
 def test_alpha_comes_before_latency() -> None:
     """The model that is in time cannot hold alpha. It serves as much as alpha allows all the
     same: three of eight requests."""
-    models = (TimedModel("slow", 0.9, 1.0, late=0.5), TimedModel("fast", 0.5, 10.0))
+    models = (Model("slow", 0.9, 1.0, late=0.5), Model("fast", 0.5, 10.0))
     ended = runs(models, alpha=0.75, latency=IN_TIME)
     assert all(each.rate() > 0.735 for each in ended)
     assert mean(each.served.count("fast") for each in ended) > 0.25 * REQUESTS
@@ -97,9 +97,9 @@ def test_nothing_is_refused_for_a_budget_nor_used_up_where_nobody_labels(
 def test_with_all_three_the_budget_comes_first_and_latency_last() -> None:
     """A cheap slow model holds alpha, a cheap fast one does not, an expensive fast one would."""
     models = (
-        TimedModel("slow", 0.85, 3.0, late=0.5),
-        TimedModel("poor", 0.3, 1.0),
-        TimedModel("fast", 0.85, 20.0),
+        Model("slow", 0.85, 3.0, late=0.5),
+        Model("poor", 0.3, 1.0),
+        Model("fast", 0.85, 20.0),
     )
     ended = runs(models, alpha=0.8, latency=IN_TIME, budget_per_day=4.0 * REQUESTS)
     assert all(each.spent(0) <= 1.02 * 4.0 * REQUESTS for each in ended)

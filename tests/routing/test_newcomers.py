@@ -124,7 +124,7 @@ def test_one_that_holds_nothing_stays_within_the_bound_and_the_promise_is_kept()
     for seed in range(3):
         outcome = joined(0.1, 0.1, at=501, seed=seed, unseen_labels=False)
         assert served_by_new(outcome, 501, 1500) <= newcomers.SHARE
-        assert outcome.rate >= 0.79
+        assert outcome.rate() >= 0.79
 
 
 def test_it_is_tried_by_one_request_in_twenty_until_fifty_of_its_calls_are_labelled() -> None:

@@ -20,7 +20,7 @@ from litellm_messplus.state import snapshot
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.paper_policy import PaperPolicy
-from litellm_messplus.state.policy import BUILDERS, Policy, build_policy
+from litellm_messplus.state.policy import Policy, build_policy
 from litellm_messplus.state.zoo_state import ZooState
 from tests.support.builders import (
     LARGE,
@@ -66,7 +66,7 @@ def test_each_policy_learns_with_its_own_predictor() -> None:
     for is_fast in (True, False):
         built = build_policy(build_zoo().settings, NAMES, 2, is_fast=is_fast)
         assert isinstance(built, AdaptivePolicy)
-    assert set(POLICIES) == set(BUILDERS) == set(get_args(PolicyName))
+    assert set(POLICIES) == set(get_args(PolicyName))
 
 
 @pytest.mark.parametrize("is_fast", [True, False])
@@ -83,7 +83,7 @@ def test_torch_is_imported_only_for_such_heads() -> None:
     """It takes seconds, and a proxy without a slow encoder need not have it."""
     code = (
         "import sys; import litellm_messplus.deciding.decider; assert 'torch' not in sys.modules;"
-        "from litellm_messplus.state.policy import BUILDERS, build_policy;"
+        "from litellm_messplus.state.policy import build_policy;"
         "from litellm_messplus.settings.schema import ZooSettings;"
         "settings = ZooSettings(alpha=0.5, policy='paper');"
         "build_policy(settings, ('a',), 2, is_fast=True); assert 'torch' not in sys.modules;"

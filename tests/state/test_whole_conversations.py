@@ -172,12 +172,12 @@ def test_a_cold_first_call_makes_no_candidate_look_expensive() -> None:
     three times the average call's cost of each, the same is decided."""
     found = state()
     for number in range(60):
-        name = f"c{number}"
-        found.apply(begun(name))
-        found.apply(verdict(name, float(number % 2), {SMALL: 1.0}))
-        found.apply(verdict(name, 1.0, {LARGE: 1.0}, earlier=(given(0.0),)))
+        for name, value in ((SMALL, float(number % 2)), (LARGE, 1.0)):
+            found.apply(begun(f"{name}{number}"))
+            found.apply(verdict(f"{name}{number}", value, {name: 1.0}))
     policy, level = adaptive_of(found), ZOO.levels["default"]
-    usual = replace(situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA), counted=60)
+    asked = situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA, queue=6.0)
+    usual = replace(asked, counted=60)
     cold = replace(
         usual, estimates=tuple(replace(each, cost=3.0 * each.cost) for each in usual.estimates)
     )

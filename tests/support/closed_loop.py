@@ -4,14 +4,16 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Choice, Engine, Question
+from litellm_messplus.deciding.expectations import use_of
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Decision
-from litellm_messplus.state.entries import FailedCall, Labelled
+from litellm_messplus.state.entries import Entry, FailedCall, LimitedCall
 from tests.support.builders import (
     build_engine,
     build_zoo,
@@ -24,22 +26,30 @@ from tests.support.builders import (
     settled,
 )
 
+DAY = 86_400.0
 TOKENS = 100
+LATE = 1.0
+"""Seconds after which an answer is late."""
 
 
 @dataclass(frozen=True)
 class Model:
     """Satisfies a share ``rate`` of all requests, at ``cost`` a call; where ``on_long`` is given,
-    that share of the long prompts, which are half of all, and ``rate`` of the others."""
+    that share of the long prompts, which are half of all, and ``rate`` of the others. A share
+    ``late`` of its calls takes longer than a second."""
 
     name: str
     rate: float
     cost: float
     on_long: float | None = None
+    late: float = 0.0
 
     def satisfies(self, drawn: float, is_long: bool) -> float:
         share = self.on_long if is_long and self.on_long is not None else self.rate
         return float(drawn < share)
+
+    def seconds(self, random: Random) -> float:
+        return 3.0 if random.random() < self.late else random.uniform(0.2, 0.5)
 
 
 @dataclass(frozen=True)
@@ -76,21 +86,40 @@ SURFACES = tuple(
 
 @dataclass
 class Run:
-    """What came of it: the decisions, and what the users got."""
+    """What came of it: the choices, and of each request that did not fail what the user got."""
 
     engine: Engine
-    decisions: list[Decision] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
     satisfied: list[float] = field(default_factory=list)
-    cost: float = 0.0
     forced: list[bool] = field(default_factory=list)
+    late: list[bool] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    """Of all calls of a request, those that no user sees included."""
+    at: list[float] = field(default_factory=list)
 
     @property
-    def rate(self) -> float:
-        return sum(self.satisfied) / len(self.satisfied)
+    def decisions(self) -> list[Decision]:
+        return [choice.decision for choice in self.choices]
 
     @property
     def served(self) -> list[str]:
         return [decision.chosen for decision in self.decisions]
+
+    def rate(self, since: float = 0.0) -> float:
+        return _mean(self.satisfied, since)
+
+    def late_share(self, since: float = 0.0) -> float:
+        return _mean(self.late, since)
+
+    def spent(self, day: int | None = None) -> float:
+        """In all, or on a day."""
+        costs = zip(self.cost, self.at, strict=True)
+        return sum(cost for cost, at in costs if day is None or int(at // DAY) == day)
+
+
+def _mean(values: Sequence[float], since: float) -> float:
+    kept = values[int(since * len(values)) :]
+    return sum(kept) / len(kept)
 
 
 def run(
@@ -106,19 +135,23 @@ def run(
     joining: Joining | None = None,
     unseen_labels: bool = True,
     outage: Outage = UP,
+    days: float = 1.0,
+    **limits: Any,
 ) -> Run:
-    """Serve ``requests`` prompts; labels come ``delay`` requests late, to a share ``answered``;
-    where there are no ``unseen_labels``, to what users see alone. Requests of an ``outage`` are
+    """Serve ``requests`` prompts, spread evenly over so many ``days``; labels come ``delay``
+    requests late, to a share ``answered``; where there are no ``unseen_labels``, to what users see
+    alone. Where there are ``limits``, calls end as late as that, too. Requests of an ``outage`` are
     decided, and satisfy nobody.
 
     Costs are counted in ``unit``.
     """
     prices = {model.name: Price(0.0, unit * model.cost / TOKENS) for model in models}
-    engine = build_engine(build_zoo(prices, alpha=alpha), seed)
+    engine = build_engine(build_zoo(prices, alpha=alpha, **limits), seed)
     known = {model.name: model for model in models}
     differ = any(model.on_long is not None for model in models)
+    takes_time = any(model.late for model in models) or bool(limits)
     random, forcing = Random(f"closed loop {seed}"), Random(f"forced {seed}")
-    outcome, waiting = Run(engine), deque[list[Labelled]]()
+    outcome, waiting = Run(engine), deque[list[Entry]]()
     everyone = [*models, joining.model] if joining else list(models)
     for number in range(1, requests + 1):
         if joining is not None and number == joining.at:
@@ -130,29 +163,30 @@ def run(
         is_long = differ and random.random() < 0.5
         surface = SURFACES[is_long] if differ else None
         verdicts = {model.name: model.satisfies(random.random(), is_long) for model in everyone}
+        seconds = {each.name: each.seconds(random) if takes_time else None for each in everyone}
         answers = random.random() < answered
         is_forced = forcing.random() < forced.share
         if is_forced:
             verdicts[models[-1].name] = float(forcing.random() < forced.rate)
-        able = [model.name for model in models[-1:]] if is_forced else engine.zoo.present
-        request_id, decision = _decide(
-            engine,
-            Prompt(features, surface),
-            number,
-            able,
-            is_forced=is_forced,
-            counts_unseen=not unseen_labels,
-        )
+        able = (models[-1].name,) if is_forced else engine.zoo.present
+        request_id, at = f"r{number}", DAY * days * (number - 1) / requests
+        level, prompt = engine.zoo.levels["default"], Prompt(features, surface)
+        question = Question(request_id, level, prompt, 40, able, is_gated=is_forced, at=at)
+        choice = _decide(engine, question, counts_unseen=not unseen_labels)
+        outcome.choices.append(choice)
         if number in outage.numbers:
             _fail(engine, request_id, alpha, counts=outage.counts)
-            outcome.decisions.append(decision)
             continue
-        labels = []
+        decision, ends, labels = choice.decision, list[Entry](), list[Entry]()
         for place, name in enumerate((decision.chosen, *decision.explored)):
-            call_id = f"{request_id}.{place}"
-            engine.apply(settled(name, call_id=call_id, completion_tokens=TOKENS))
-            outcome.cost += known[name].cost
-            if place > 0 and not unseen_labels:
+            call_id, is_served, took = f"{request_id}.{place}", place == 0, seconds[name]
+            limited = None
+            if took is not None and choice.situation.limits is not None:
+                cost, is_late = known[name].cost, took > LATE
+                limited = LimitedCall("default", request_id, at, is_served, is_late, cost)
+            used: dict[str, Any] = {"seconds": took, "limited": limited}
+            ends.append(settled(name, call_id=call_id, completion_tokens=TOKENS, **used))
+            if not answers or not (is_served or unseen_labels):
                 continue
             seen = example(
                 name,
@@ -168,19 +202,27 @@ def run(
                     alpha=alpha,
                     request_id=request_id,
                     call_id=call_id,
-                    is_served=place == 0,
+                    is_served=is_served,
                     example=seen,
                     is_forced=is_forced,
                 )
             )
-        outcome.decisions.append(decision)
         outcome.satisfied.append(verdicts[decision.chosen])
         outcome.forced.append(is_forced)
-        waiting.append(labels if answers else [])
+        outcome.late.append((seconds[decision.chosen] or 0.0) > LATE)
+        outcome.cost.append(sum(known[name].cost for name in (decision.chosen, *decision.explored)))
+        outcome.at.append(at)
+        if not limits:
+            _apply(engine, ends)
+        waiting.append([*ends, *labels] if limits else labels)
         if len(waiting) > delay:
-            for label in waiting.popleft():
-                engine.apply(label)
+            _apply(engine, waiting.popleft())
     return outcome
+
+
+def _apply(engine: Engine, entries: Sequence[Entry]) -> None:
+    for entry in entries:
+        engine.apply(entry)
 
 
 def _fail(engine: Engine, request_id: str, alpha: float, *, counts: bool) -> None:
@@ -191,20 +233,15 @@ def _fail(engine: Engine, request_id: str, alpha: float, *, counts: bool) -> Non
         engine.apply(failure_label(request_id, alpha))
 
 
-def _decide(
-    engine: Engine,
-    prompt: Prompt,
-    number: int,
-    candidates: Sequence[str],
-    *,
-    is_forced: bool,
-    counts_unseen: bool,
-) -> tuple[str, Decision]:
-    level = engine.zoo.levels["default"]
-    request_id = f"r{number}"
-    question = Question(request_id, level, prompt, 40, tuple(candidates), is_gated=is_forced)
-    decision = engine.decide(question).decision
-    shortfall = level.alpha - decision.expected_satisfaction
-    calls = 1 + len(decision.explored) if counts_unseen else 1
-    engine.apply(decided(request_id=request_id, expected_shortfall=shortfall, calls=calls))
-    return request_id, decision
+def _decide(engine: Engine, question: Question, *, counts_unseen: bool) -> Choice:
+    choice = engine.decide(question)
+    situation, decision = choice.situation, choice.decision
+    entry = decided(
+        request_id=question.request_id,
+        expected_shortfall=situation.alpha - decision.expected_satisfaction,
+        calls=1 + len(decision.explored) if counts_unseen else 1,
+        at=question.at,
+        expected_use=use_of(situation, decision),
+    )
+    engine.apply(entry)
+    return choice
