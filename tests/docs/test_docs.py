@@ -11,7 +11,7 @@ from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import SECTION, load_settings
 from tests.support.markdown import ROOT, Block, Document
 
-PAGES = [Document(path) for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]]
+PAGES = [Document(path) for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
