@@ -100,19 +100,66 @@ def test_a_price_that_is_left_out_beside_another_is_noted(tmp_path: Path) -> Non
     assert "a price that is left out is zero" in note
 
 
+def with_router(**router_settings: Any) -> dict[str, Any]:
+    return {**configuration(), "router_settings": router_settings}
+
+
+CHECKS = "optional_pre_call_checks"
+OVERRULES = "which overrule the routing of the zoo zoo"
+
+
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("config", "said"),
     [
-        ({"alpha": 1.5}, "messplus.zoos.zoo.alpha"),
-        ({"alfa": 0.5}, "alfa"),
-        ({"largest": "openai/huge"}, "openai/huge"),
-        ({"labels": {"judge": {"model": "nobody"}}}, "nobody"),
+        (configuration(alpha=1.5), ["messplus.zoos.zoo.alpha"]),
+        (configuration(alfa=0.5), ["alfa"]),
+        (configuration(largest="openai/huge"), ["openai/huge"]),
+        (configuration(labels={"judge": {"model": "nobody"}}), ["nobody"]),
+        ({**configuration(), "litellm_settings": {}}, ["litellm_settings.callbacks"]),
+        *(
+            (
+                with_router(optional_pre_call_checks=["router_budget_limiting", name]),
+                [CHECKS, f"{name}, {OVERRULES}", "`model_group_affinity_config: {zoo: []}`"],
+            )
+            for name in ("session_affinity", "deployment_affinity")
+        ),
+        (
+            with_router(
+                optional_pre_call_checks=["responses_api_deployment_check", "session_affinity"]
+            ),
+            ["`model_group_affinity_config: {zoo: [responses_api_deployment_check]}`"],
+        ),
+        (
+            with_router(model_group_affinity_config={"zoo": ["session_affinity"]}),
+            ["router_settings.model_group_affinity_config"],
+        ),
     ],
 )
-def test_what_the_start_refuses_is_refused(
-    tmp_path: Path, changed: dict[str, Any], said: str
+def test_what_the_start_refuses_is_refused_with_what_to_do(
+    tmp_path: Path, config: dict[str, Any], said: list[str]
 ) -> None:
-    assert said in refusal(check(tmp_path, configuration(**changed)))
+    told = refusal(check(tmp_path, config))
+
+    assert all(words in told for words in said)
+
+
+@pytest.mark.parametrize(
+    "router_settings",
+    [
+        {CHECKS: ["responses_api_deployment_check", "prompt_caching"]},
+        {CHECKS: ["session_affinity"], "model_group_affinity_config": {"zoo": []}},
+        {CHECKS: ["deployment_affinity"], "model_group_affinity_config": {"zoo": []}},
+        {"model_group_affinity_config": {"another": ["session_affinity"]}},
+        {CHECKS: None, "model_group_affinity_config": None},
+    ],
+    ids=str,
+)
+def test_an_affinity_that_does_not_overrule_the_routing_is_taken(
+    tmp_path: Path, router_settings: dict[str, Any]
+) -> None:
+    result = check(tmp_path, with_router(**router_settings))
+
+    assert result.exit_code == 0, result.exception
 
 
 @pytest.mark.parametrize(
@@ -125,14 +172,6 @@ def test_a_database_is_refused_with_the_words_of_the_start(tmp_path: Path, datab
         create_engine(database)
 
     assert refusal(check(tmp_path, config)) == f"messplus: {refused.value}"
-
-
-def test_nothing_is_opened(tmp_path: Path) -> None:
-    config = configuration()
-    config["messplus"]["database"] = f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
-
-    assert check(tmp_path, config).exit_code == 0
-    assert not (tmp_path / "messplus.db").exists()
 
 
 def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:
@@ -148,18 +187,15 @@ def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:
     assert "20 % is called unseen, for 2 usd a day at most, and 3 requests a second" in text
 
 
-def test_a_zoo_that_nobody_watched_says_so(tmp_path: Path) -> None:
-    text = " ".join(check(tmp_path, configuration()).stdout.split())
+def test_a_zoo_that_nobody_watched_says_so_and_nothing_is_opened(tmp_path: Path) -> None:
+    config = configuration()
+    config["messplus"]["database"] = f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"
+
+    text = " ".join(check(tmp_path, config).stdout.split())
 
     assert "mode: on, before nothing: no way back" in text
     assert "2 % is called unseen, without a budget" in text
-
-
-def test_a_plugin_that_litellm_never_loads_is_found_out(tmp_path: Path) -> None:
-    config = configuration()
-    config["litellm_settings"] = {}
-
-    assert "litellm_settings.callbacks" in refusal(check(tmp_path, config))
+    assert not (tmp_path / "messplus.db").exists()
 
 
 def test_an_encoder_that_is_not_there_is_refused_unless_left_out(tmp_path: Path) -> None:
@@ -178,58 +214,6 @@ def test_what_is_no_configuration_is_refused_in_a_line(tmp_path: Path, content: 
     result = CliRunner().invoke(app, ["check", "--config", str(path)])
 
     assert str(path) in refusal(result)
-
-
-# LiteLLM's own affinity.
-
-
-def with_router(**router_settings: Any) -> dict[str, Any]:
-    return {**configuration(), "router_settings": router_settings}
-
-
-@pytest.mark.parametrize("name", ["session_affinity", "deployment_affinity"])
-def test_an_affinity_that_overrules_the_routing_is_refused_with_what_to_do(
-    tmp_path: Path, name: str
-) -> None:
-    refused = with_router(optional_pre_call_checks=["router_budget_limiting", name])
-    said = refusal(check(tmp_path, refused))
-
-    assert "router_settings.optional_pre_call_checks" in said
-    assert f"{name}, which overrule the routing of the zoo zoo" in said
-    assert "`model_group_affinity_config: {zoo: []}`" in said
-
-    followed = with_router(optional_pre_call_checks=[name], model_group_affinity_config={"zoo": []})
-    assert check(tmp_path, followed).exit_code == 0
-
-
-def test_what_is_to_be_written_keeps_the_checks_that_overrule_nothing(tmp_path: Path) -> None:
-    checks = ["responses_api_deployment_check", "session_affinity"]
-    said = refusal(check(tmp_path, with_router(optional_pre_call_checks=checks)))
-
-    assert "`model_group_affinity_config: {zoo: [responses_api_deployment_check]}`" in said
-
-
-def test_an_affinity_of_the_zoos_own_is_refused(tmp_path: Path) -> None:
-    own = with_router(model_group_affinity_config={"zoo": ["session_affinity"]})
-
-    assert "router_settings.model_group_affinity_config" in refusal(check(tmp_path, own))
-
-
-@pytest.mark.parametrize(
-    "router_settings",
-    [
-        {"optional_pre_call_checks": ["responses_api_deployment_check", "prompt_caching"]},
-        {"model_group_affinity_config": {"another": ["session_affinity"]}},
-        {"optional_pre_call_checks": None, "model_group_affinity_config": None},
-    ],
-    ids=str,
-)
-def test_what_does_not_overrule_the_routing_is_taken(
-    tmp_path: Path, router_settings: dict[str, Any]
-) -> None:
-    result = check(tmp_path, with_router(**router_settings))
-
-    assert result.exit_code == 0, result.exception
 
 
 def test_at_litellm_the_remedy_turns_both_off_for_the_zoo_alone() -> None:

@@ -17,7 +17,6 @@ from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import candidates, log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
-from litellm_messplus.upkeep import prune as pruning
 from litellm_messplus.upkeep.prune import prune
 from litellm_messplus.vocabulary import Change
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
@@ -110,8 +109,7 @@ def test_a_change_that_was_taken_out_by_hand_is_found(lived: Path, damage: Any) 
     assert "is not the fold of the log" in result.output
 
 
-def test_it_is_sound_once_it_is_pruned(lived: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+def test_it_is_sound_once_it_is_pruned(lived: Path) -> None:
     url = yaml.safe_load(lived.read_text())["messplus"]["database"]
     gone = asyncio.run(prune(url, NOW + timedelta(days=1), None))
 

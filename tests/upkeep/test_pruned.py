@@ -1,4 +1,4 @@
-"""`messplus verify` of a pruned database: the fold begins at the base, and is the same state."""
+"""`messplus verify` of a database that was pruned, or of which a key was erased: it is sound."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.upkeep import prune as pruning
+from litellm_messplus.upkeep.erase import Owner, erase
 from tests.support.configured_log import configuration, sqlite
 from tests.upkeep.conftest import Damage
 
@@ -19,8 +20,7 @@ DATE = datetime(2026, 1, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def pruned(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
+def pruned(stored: Path) -> Path:
     found = asyncio.run(pruning.prune(str(stored), DATE, None))
     assert found.rows["requests"] > 20
     return stored
@@ -65,3 +65,15 @@ def test_rows_that_a_prune_left_are_noted(pruned: Path, config: Path, damage: Da
     damage("UPDATE log_head SET start = start + 40")
     _, findings = verify(config)
     assert "the next `messplus prune` deletes them" in told(findings, "positions")
+
+
+def test_a_database_without_a_key_is_sound(stored: Path, config: Path, damage: Damage) -> None:
+    damage("UPDATE requests SET key_hash = 'hers' WHERE position % 3 = 0")
+    found = asyncio.run(erase(str(stored), Owner(key="hers"), None))
+    assert found.erased["old"] + found.erased["zoo"] > 10
+
+    status, findings = verify(config)
+
+    assert status == 0, findings
+    assert told(findings, "snapshots").count("to the bit") == 2
+    assert {each["outcome"] for each in findings if each["check"] == "sums"} == {"sound"}

@@ -1,6 +1,7 @@
-"""Commands of earlier versions: refused in one line, with what to type instead."""
+"""Commands of earlier versions: refused in one line, with what to type instead. And this one."""
 
 import re
+from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -25,3 +26,10 @@ def test_a_command_that_has_moved_says_what_to_type(command: str) -> None:
 
 def test_another_name_is_no_command() -> None:
     assert CliRunner().invoke(app, ["nosuch"]).exit_code == 2
+
+
+def test_the_version_of_the_package_is_shown_alone() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+
+    assert result.exit_code == 0
+    assert result.output == f"litellm-messplus {version('litellm-messplus')}\n"
