@@ -4,7 +4,7 @@ polars takes 180 MB, and only an archive of old requests, and a replay or an imp
 need it. The other packages that read and write Parquet are as large, or need pandas.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -55,6 +55,13 @@ def read(path: Path, names: Sequence[str] | None = None) -> dict[str, list[Any]]
         raise ParquetError((str(error).splitlines() or [type(error).__name__])[0]) from error
     found: dict[str, list[Any]] = frame.to_dict(as_series=False)
     return found
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read row by row. Raises ParquetError and OSError."""
+    columns = read(path)
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
 
 
 def _polars() -> Any:

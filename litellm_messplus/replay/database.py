@@ -234,9 +234,8 @@ def _archived(folder: Path) -> list[_Logged]:
 def _table(folder: Path, table: Table) -> Iterator[Archived]:
     """Read the rows of a table in the order of the log."""
     for path in sorted((folder / table.name).glob("*.parquet")):
-        columns = parquet.read(path)
-        for row in zip(*columns.values(), strict=True):
-            yield SimpleNamespace(**dict(zip(columns, row, strict=True)))
+        for row in parquet.rows(path):
+            yield SimpleNamespace(**row)
 
 
 def _query() -> Select[Any]:

@@ -200,7 +200,7 @@ def _items(path: Path) -> Iterator[Numbered]:
     if kind == ".json":
         return _json(path)
     if kind in TABLES:
-        return _parquet(path)
+        return enumerate(parquet.rows(path), start=1)
     raise ImportingError(
         f"{path}: given a file of an unknown kind; allowed: .csv, .jsonl, .json or .parquet"
     )
@@ -247,13 +247,6 @@ def _json(path: Path) -> Iterator[Numbered]:
 
 def _no_object(line: int, given: object) -> Refused:
     return Refused(line, Why.UNREADABLE, f"given {shown(given)}; allowed: a JSON object")
-
-
-def _parquet(path: Path) -> Iterator[Numbered]:
-    columns = parquet.read(path)
-    rows = zip(*columns.values(), strict=True)
-    for number, row in enumerate(rows, start=1):
-        yield number, dict(zip(columns, row, strict=True))
 
 
 def _cannot_be_read(path: Path, error: Exception) -> ImportingError:

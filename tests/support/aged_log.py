@@ -1,5 +1,6 @@
 """A log whose requests are of many days, and the state of each zoo as a proxy would keep it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -38,6 +39,12 @@ async def snapshot_now(database: AsyncEngine, zoo: Zoo) -> None:
     """What a proxy writes at its stop."""
     engine = build_engine(zoo)
     await keep(database, engine, await restore(database, only_zoo(engine)))
+
+
+async def write(database: AsyncEngine, zoo: Zoo, records: Sequence[Record]) -> None:
+    """The records, and what a proxy that wrote them writes at its stop."""
+    await log.append(database, records)
+    await snapshot_now(database, zoo)
 
 
 async def state_of(database: AsyncEngine, zoo: Zoo) -> bytes:

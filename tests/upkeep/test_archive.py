@@ -19,7 +19,7 @@ from litellm_messplus.upkeep.archive import Archive, ArchiveError
 from litellm_messplus.upkeep.prune import prune
 from litellm_messplus.vocabulary import GradingStatus
 from litellm_messplus.zoo import Zoo
-from tests.support.aged_log import HOUR, LONG_AGO, history, snapshot_now
+from tests.support.aged_log import HOUR, LONG_AGO, history, write
 from tests.support.builders import NOW, build_zoo, energy, served_call
 
 CUT = LONG_AGO + 30 * HOUR
@@ -38,8 +38,7 @@ def grading(request_id: str) -> GradingRecord:
 async def write_history(database: AsyncEngine) -> None:
     records: list[Record] = history(40)
     records += [energy(served_call("r2"), 3.0, None), grading("r3"), grading("r39")]
-    await log.append(database, records)
-    await snapshot_now(database, build_zoo())
+    await write(database, build_zoo(), records)
 
 
 async def rows_of(database: AsyncEngine, table: Table) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.pruning import alone
-from tests.support.aged_log import history, snapshot_now
+from tests.support.aged_log import history, write
 from tests.support.builders import build_zoo
 
 
@@ -32,8 +32,7 @@ async def requests_in(database: AsyncEngine) -> int:
 async def test_what_is_older_is_pruned_by_a_process(
     database: AsyncEngine, database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await log.append(database, history(72))
-    await snapshot_now(database, build_zoo())
+    await write(database, build_zoo(), history(72))
     counters = Counters()
     settings = settings_of(database_url, keep_days=39, archive=str(tmp_path / "archive"))
     with caplog.at_level(logging.INFO, logger="litellm_messplus"):

@@ -18,8 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.store import log
-from tests.support.aged_log import HOUR, LONG_AGO, history, snapshot_now
+from tests.support.aged_log import HOUR, LONG_AGO, history, write
 from tests.support.builders import build_zoo
 from tests.support.patience import until
 
@@ -41,8 +40,7 @@ async def long_path(database: AsyncEngine, tmp_path: Path) -> Path:
 
 
 async def _written(database: AsyncEngine, folder: Path, requests: int) -> Path:
-    await log.append(database, history(requests))
-    await snapshot_now(database, build_zoo())
+    await write(database, build_zoo(), history(requests))
     await database.dispose()
     return folder / "messplus.db"
 

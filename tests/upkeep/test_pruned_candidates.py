@@ -17,7 +17,7 @@ from litellm_messplus.upkeep.integrity import check_positions
 from litellm_messplus.upkeep.prune import begin_anew, prune
 from litellm_messplus.vocabulary import Change
 from litellm_messplus.zoo import Zoo
-from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
+from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of, write
 from tests.support.builders import build_engine
 from tests.support.folding import fold_all
 
@@ -94,8 +94,7 @@ async def test_a_zoo_that_has_only_changes_keeps_its_candidates(
     for name in ("one", "two"):
         told = record(name, Change.APPEARED, zoo="other")
         await candidates.report(database, told, None)
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
     await snapshot_now(database, other)
 
     found = await prune(str(database.url), BEFORE, None)
@@ -110,8 +109,7 @@ async def test_changes_that_no_state_holds_hold_the_rest_back(
     database: AsyncEngine, zoo: Zoo
 ) -> None:
     await candidates.report(database, record("one", Change.APPEARED, zoo="other"), None)
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
 
     held = await prune(str(database.url), BEFORE, None)
     assert (held.upto, held.held) == (0, {"other": 0})

@@ -26,7 +26,7 @@ from litellm_messplus.store.pruned_rows import ABOUT_REQUESTS, PRUNED
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.upkeep.prune import begin_anew, dry_run, prune
 from litellm_messplus.zoo import Zoo
-from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
+from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of, write
 from tests.support.builders import (
     PRICES,
     SMALL,
@@ -158,8 +158,7 @@ async def test_requests_go_with_all_that_is_said_of_them_and_no_other(
 async def test_a_dry_run_says_what_would_go_and_changes_nothing(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
     would = await dry_run(database_url, LONG_AGO + 20 * HOUR)
     assert await count(database, "requests") == REQUESTS
     assert (await log.ends(database)).start == 0
@@ -177,8 +176,7 @@ async def test_what_no_snapshot_holds_stays(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
     """A label after the newest snapshot holds its request back, and those after it."""
-    await log.append(database, history(30))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(30))
     await log.append(database, [label("r11", 0.0, label_id="late")])
     found = await prune(database_url, ALL_OLD, None)
     assert list(found.held) == ["zoo"]
@@ -219,8 +217,7 @@ async def test_a_zoo_without_a_snapshot_holds_the_log_back_until_it_is_forgotten
 async def test_a_snapshot_that_cannot_be_read_is_no_base(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(20))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20))
     async with database.begin() as connection:
         await connection.exec_driver_sql("UPDATE snapshots SET state = substr(state, 1, 400)")
     assert (await prune(database_url, ALL_OLD, None)).held == {"zoo": 0}
@@ -230,8 +227,7 @@ async def test_a_snapshot_that_cannot_be_read_is_no_base(
 async def test_a_label_on_a_pruned_request_is_refused_and_on_another_taken(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(20))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20))
     await prune(database_url, LONG_AGO + 10 * HOUR, None)
     before = await log.head(database)
     with pytest.raises(RequestGoneError):
@@ -259,8 +255,7 @@ async def test_under_changed_settings_a_start_names_them_and_the_way_out(
     database: AsyncEngine, database_url: str
 ) -> None:
     before = build_zoo(policy="paper")
-    await log.append(database, history(20))
-    await snapshot_now(database, before)
+    await write(database, before, history(20))
     await prune(database_url, LONG_AGO + 10 * HOUR, None)
     changed = build_zoo(policy="paper", learning_rate=0.5)
     with pytest.raises(ConfigurationError) as refused:
@@ -278,8 +273,7 @@ async def test_under_changed_settings_a_start_names_them_and_the_way_out(
 
 
 async def test_changed_candidates_are_named(database: AsyncEngine, database_url: str) -> None:
-    await log.append(database, history(20))
-    await snapshot_now(database, build_zoo())
+    await write(database, build_zoo(), history(20))
     await prune(database_url, ALL_OLD, None)
     with pytest.raises(
         ConfigurationError, match=r"the candidates of zoo.*small, medium, large, new"
@@ -290,8 +284,7 @@ async def test_changed_candidates_are_named(database: AsyncEngine, database_url:
 async def test_a_changed_promise_goes_on_from_the_base(
     database: AsyncEngine, database_url: str
 ) -> None:
-    await log.append(database, history(20))
-    await snapshot_now(database, build_zoo())
+    await write(database, build_zoo(), history(20))
     state = await state_of(database, build_zoo())
     await prune(database_url, ALL_OLD, None)
     await forget_snapshots(database)
@@ -302,11 +295,9 @@ async def test_a_snapshot_of_before_the_base_is_never_gone_on_from(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
     """The rows between the two are not all there any more."""
-    await log.append(database, history(20))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20))
     early = await log.head(database)
-    await log.append(database, history(20, prefix="s"))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20, prefix="s"))
     state = await state_of(database, zoo)
     await prune(database_url, ALL_OLD, None)
     async with database.begin() as connection:
@@ -318,8 +309,7 @@ async def test_a_snapshot_of_before_the_base_is_never_gone_on_from(
 async def test_a_new_zoo_begins_where_the_log_starts(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(20))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20))
     await prune(database_url, ALL_OLD, None)
     await log.append(database, traffic(3, prefix="n", zoo="new"))
     engines = {"zoo": build_engine(zoo), "new": build_engine(replace(zoo, name="new"))}
@@ -332,8 +322,7 @@ async def test_a_lesson_of_today_is_not_pruned_by_a_date_of_yesterday(
     database: AsyncEngine, database_url: str
 ) -> None:
     young = replace(lesson(2), created_at=TODAY)
-    await log.append(database, [lesson(1), young, *history(5)])
-    await snapshot_now(database, build_zoo(policy="adaptive"))
+    await write(database, build_zoo(policy="adaptive"), [lesson(1), young, *history(5)])
     await prune(database_url, ALL_OLD, None)
     assert await count(database, "lessons") == 1
     assert await count(database, "requests") == 5
@@ -342,11 +331,9 @@ async def test_a_lesson_of_today_is_not_pruned_by_a_date_of_yesterday(
 async def test_lessons_in_the_base_still_count(database: AsyncEngine, database_url: str) -> None:
     zoo = build_zoo(policy="adaptive")
     await log.append(database, [lesson(number) for number in range(5)])
-    await log.append(database, history(10))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(10))
     await prune(database_url, ALL_OLD, None)
-    await log.append(database, [lesson(number, "more") for number in range(3)])
-    await snapshot_now(database, zoo)
+    await write(database, zoo, [lesson(number, "more") for number in range(3)])
     engine = build_engine(zoo)
     await restore(database, only_zoo(engine))
     assert engine.state.taught == {"files": 5, "more": 3}
@@ -359,8 +346,7 @@ async def test_a_start_during_a_prune_begins_again(
     """It reads the log from the beginning, which is being deleted."""
     from litellm_messplus import restore as restoring
 
-    await log.append(database, history(20))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(20))
     state = await state_of(database, zoo)
     read = restoring._newest_snapshot
 
@@ -375,8 +361,7 @@ async def test_a_start_during_a_prune_begins_again(
 async def test_numbers_go_on_where_no_request_of_a_level_is_left(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
     await prune(database_url, ALL_OLD + HOUR, None)
     assert await count(database, "requests") == 0
 
@@ -393,8 +378,7 @@ async def test_numbers_go_on_where_no_request_of_a_level_is_left(
 async def test_the_status_of_the_whole_time_still_counts_what_is_gone(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
     before = [level.overall for level in (await read_status(database)).levels]
     await prune(database_url, LONG_AGO + 20 * HOUR, None)
 
@@ -408,8 +392,7 @@ async def test_the_status_of_the_whole_time_still_counts_what_is_gone(
 async def test_the_status_is_read_where_no_request_is_left(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
-    await log.append(database, history(REQUESTS))
-    await snapshot_now(database, zoo)
+    await write(database, zoo, history(REQUESTS))
     await prune(database_url, ALL_OLD + HOUR, None)
 
     status = await read_status(database)
