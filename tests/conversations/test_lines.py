@@ -136,17 +136,38 @@ def test_of_two_with_the_same_answers_the_one_that_stands_there_goes_on(desk: De
     assert len(set(runs)) == 3
 
 
-def test_a_compacted_prompt_is_known_by_the_ids_that_it_keeps_and_nothing_is_warm(
-    desk: Desk,
+GONE_ON = ("q1", "a1", "q2")
+SAME = {"session": "s", "ids": ("call_1",)}
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "joined", "is_line"),
+    [
+        (GONE_ON, {"session": "a trace of its own"}, Joined.PREFIX, True),
+        (("a summary",), {"ids": ("call_1",)}, Joined.ID, False),
+        (("search",), {"session": "s"}, Joined.SESSION, False),
+        (("a summary",), {"ids": ("bash:0",)}, Joined.NEW, False),
+        (GONE_ON, {**SAME, "zoo": "another"}, Joined.NEW, False),
+        (GONE_ON, {**SAME, "key": "bob"}, Joined.NEW, False),
+    ],
+    ids=[
+        *("it goes on", "a compacted prompt that keeps an id", "a sub-agent of the session"),
+        *("an id that several got", "another zoo", "another key"),
+    ],
+)
+def test_what_tells_that_a_prompt_belongs_to_a_conversation(
+    desk: Desk, words: tuple[str, ...], given: dict[str, Any], joined: Joined, is_line: bool
 ) -> None:
-    root = desk.ask("q1")
-    desk.lines.ended(root, "d", ids=["call_1"], warm=Warm(1000.0, 3, 0.0))
-    compacted = desk.ask("a summary", ids=("call_1",))
-    assert compacted.joined is Joined.ID
-    assert compacted.parent is root.line
-    assert compacted.line is not root.line
-    assert compacted.line.conversation == root.line.conversation
-    assert (compacted.prefix, compacted.line.warm) == (0, {})
+    root = desk.ask("q1", session="s")
+    desk.lines.ended(root, "d", ids=["call_1", "bash:0"], warm=Warm(1000.0, 3, 0.0))
+    desk.lines.ended(desk.ask("another"), "d", ids=["bash:0"])  # some models number from 0
+    place = desk.ask(*words, **given)
+    assert place.joined is joined
+    assert (place.line is root.line) == is_line
+    assert (place.line.conversation == root.line.conversation) == (joined is not Joined.NEW)
+    if not is_line:
+        assert (place.prefix, place.line.warm) == (0, {})
+        assert place.parent is (root.line if joined is Joined.ID else None)
 
 
 def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
@@ -159,35 +180,6 @@ def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
     turns = (Turn("system", "S"), Turn("user", "q1"), Turn("assistant", "a1"), Turn("tool", "t1"))
     asked = Asked("next", "zoo", "alice", Conversation(turns), unread)
     assert desk.lines.find(asked, desk.now).turn == 2
-
-
-def test_an_id_that_several_conversations_got_tells_nothing(desk: Desk) -> None:
-    """Some models number their calls from 0."""
-    for question in ("q1", "q2"):
-        desk.lines.ended(desk.ask(question), "d", ids=["bash:0"])
-    assert desk.ask("a summary", ids=("bash:0",)).joined is Joined.NEW
-
-
-def test_the_session_joins_sub_agents_as_lines_of_their_own(desk: Desk) -> None:
-    root = desk.ask("q1", session="s")
-    sub = desk.ask("search", session="s")
-    assert sub.joined is Joined.SESSION
-    assert sub.line is not root.line
-    assert sub.line.conversation == root.line.conversation
-
-
-def test_an_id_of_a_session_that_is_new_for_each_request_does_no_harm(desk: Desk) -> None:
-    root = desk.ask("q1", session="trace 1")
-    assert desk.ask("q1", "a1", "q2", session="trace 2").line is root.line
-
-
-@pytest.mark.parametrize("other", [{"zoo": "another"}, {"key": "bob"}], ids=str)
-def test_nothing_is_joined_across_zoos_and_keys(desk: Desk, other: dict[str, str]) -> None:
-    root = desk.ask("q1", session="s")
-    desk.lines.ended(root, "d", ids=["call_1"])
-    zoo, key = other.get("zoo", "zoo"), other.get("key", "alice")
-    place = desk.ask("q1", "a1", "q2", zoo=zoo, key=key, session="s", ids=("call_1",))
-    assert place.joined is Joined.NEW
 
 
 def test_a_branch_has_warm_what_it_shares_and_knows_who_was_called(desk: Desk) -> None:
@@ -207,14 +199,11 @@ def test_two_unused_hours_are_forgotten(desk: Desk) -> None:
     assert desk.ask("q1", "a1", "q2").joined is Joined.PREFIX
     desk.now += 7_201.0
     assert desk.ask("q1", "a1", "q2", "a2", "q3").joined is Joined.NEW
-
-
-def test_what_ended_of_a_line_that_is_forgotten_is_nothing() -> None:
-    desk = Desk(Lines(KEY, lines=1))
-    place = desk.ask("q1")
-    desk.ask("q2")
-    desk.lines.ended(place, "d", answer="a1", ids=["call_1"], warm=Warm(1.0, 1, 0.0))
-    assert desk.ask("q1", "a1", "q3", ids=("call_1",)).joined is Joined.NEW
+    only_one = Desk(Lines(KEY, lines=1))
+    place = only_one.ask("q1")
+    only_one.ask("q2")  # what ended of a line that is forgotten is nothing
+    only_one.lines.ended(place, "d", answer="a1", ids=["call_1"], warm=Warm(1.0, 1, 0.0))
+    assert only_one.ask("q1", "a1", "q3", ids=("call_1",)).joined is Joined.NEW
 
 
 def test_a_prompt_of_any_text_has_a_place(desk: Desk) -> None:

@@ -56,10 +56,14 @@ def test_what_is_served_as_before_knows_no_limits() -> None:
     assert built.situation(replace(question(built), level=beside)).limits is None
 
 
-def test_what_may_be_spent_is_by_the_time_of_the_request() -> None:
-    built = engine(**BOTH)
-    assert standing(built).allowed == pytest.approx(50.0 * (0.5 + AHEAD_SECONDS / DAY))
-    assert standing(built, at=101 * DAY).allowed == pytest.approx(50.0 * AHEAD_SECONDS / DAY)
+def test_what_may_be_spent_is_by_the_time_of_the_request_and_a_limit_not_set_says_nothing() -> None:
+    for at, share in ((NOON, 0.5), (101 * DAY, 0.0), (0.0, 0.0)):
+        allowed = standing(engine(**BOTH), at).allowed
+        assert allowed == pytest.approx(50.0 * (share + AHEAD_SECONDS / DAY))
+    only_budget = standing(engine(budget_per_day=50.0))
+    assert (only_budget.late_after, only_budget.charge) == (None, 0.0)
+    only_latency = standing(engine(latency={"p95_seconds": 2.0}))
+    assert (only_latency.budget, only_latency.strain) == (None, 1.0)
 
 
 def test_a_request_counts_from_its_decision_on_and_no_longer_once_it_is_forgotten() -> None:
@@ -90,13 +94,6 @@ def test_a_slow_candidate_is_told_by_its_calls() -> None:
     assert late[LARGE].now < 0.01
 
 
-def test_a_limit_that_is_not_set_says_nothing() -> None:
-    only_budget = standing(engine(budget_per_day=50.0))
-    assert (only_budget.late_after, only_budget.charge) == (None, 0.0)
-    only_latency = standing(engine(latency={"p95_seconds": 2.0}))
-    assert (only_latency.budget, only_latency.strain) == (None, 1.0)
-
-
 def test_the_plan_over_recent_prompts_is_charged_by_the_same_step() -> None:
     """One outlook is kept for each step of the price, not one for each request."""
     built = engine(latency={"p95_seconds": 2.0})
@@ -106,28 +103,17 @@ def test_the_plan_over_recent_prompts_is_charged_by_the_same_step() -> None:
         built.apply(labelled(1.0, request_id=f"r{number}", call_id=f"r{number}.0", example=seen))
     usual = built.zoo.present
     free = Limits(late_after=2.0)
-    owing = replace_owed(free, 3.0, 1.0)
+    owing = free._replace(late_owed=3.0, late_price=1.0)
     plain = built.expectations.outlook(usual, {})
     assert plain is not None
     assert built.expectations.outlook(usual, {}, free) is plain
     charged = built.expectations.outlook(usual, {}, owing)
     assert charged is not None
     assert charged is not plain
-    assert built.expectations.outlook(usual, {}, replace_owed(free, 3.2, 1.0)) is charged
+    more = owing._replace(late_owed=3.2)
+    assert built.expectations.outlook(usual, {}, more) is charged
     alone = usual.index(SMALL)
     dearer, before = (
         each.frontier([alone], is_hopeful=False).costs[0] for each in (charged, plain)
     )
     assert dearer == pytest.approx(before + 1.0, rel=0.1)
-
-
-def replace_owed(limits: Limits, owed: float, price: float) -> Limits:
-    return limits._replace(late_owed=owed, late_price=price)
-
-
-def test_a_question_without_a_time_is_of_the_first_day() -> None:
-    built = engine(**BOTH)
-    asked = replace(question(built), at=0.0)
-    found = built.situation(asked).limits
-    assert found is not None
-    assert found.allowed == pytest.approx(50.0 * AHEAD_SECONDS / DAY)

@@ -65,9 +65,6 @@ def test_there_is_none_before_there_are_enough_prompts() -> None:
     engine = judged(build_engine(), FEWEST - 1)
     assert told(engine).outlook is None
     assert told(judged(engine, EVERY, FEWEST)).outlook is not None
-
-
-def test_policy_paper_has_none() -> None:
     assert told(judged(build_engine(build_zoo(policy="paper")), 100)).outlook is None
 
 
@@ -117,13 +114,6 @@ def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:
         cost = use.cost(place, engine.zoo.prices[name]).mean()
         assert found.rates[0] == pytest.approx(recent.satisfaction[:, place].mean(), abs=1e-5)
         assert found.costs[0] == pytest.approx(cost, rel=1e-5)
-
-
-def test_after_a_restart_it_is_the_same() -> None:
-    engine = judged(build_engine(), 4 * FEWEST + 3)
     restarted = build_engine()
     restarted.resume(load(dump(engine.state), restarted.empty_state()))
-    assert frontier(restarted) == frontier(engine)
-    for each in (engine, restarted):
-        judged(each, 2 * EVERY, 5000)
     assert frontier(restarted) == frontier(engine)

@@ -171,29 +171,22 @@ def test_an_error_of_the_encoder_is_told_with_its_place_and_ends_nothing(
 
 
 @pytest.mark.usefixtures("short_rests")
-@pytest.mark.parametrize("end", ["kill", "exit"])
-def test_a_process_that_ends_is_replaced(end: str) -> None:
+@pytest.mark.parametrize(("end", "said"), [("kill", "-9"), ("end", "3"), ("hang", "said nothing")])
+def test_a_process_that_ends_or_hangs_is_ended_and_replaced(
+    end: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(started(TELLING)) as telling:
         before = process_of(telling)
         if end == "kill":
             os.kill(before, signal.SIGKILL)
-        with pytest.raises(EncoderProcessError, match={"kill": "-9", "exit": "3"}[end]):
-            telling.encode(["end"])
+        patience = 0.1 if end == "hang" else PATIENT
+        with monkeypatch.context() as hasty:
+            hasty.setattr(telling, "_patience_seconds", patience)
+            with pytest.raises(EncoderProcessError, match=said):
+                telling.encode(["hang" if end == "hang" else "end"])
+        assert not is_running(before)
         assert until_it_encodes(telling) != []
         assert process_of(telling) != before
-
-
-@pytest.mark.usefixtures("short_rests")
-def test_a_process_that_hangs_is_ended_and_replaced(
-    telling: ProcessEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = process_of(telling)
-    with monkeypatch.context() as hasty:
-        hasty.setattr(telling, "_patience_seconds", 0.1)
-        with pytest.raises(EncoderProcessError, match="said nothing"):
-            telling.encode(["hang"])
-    assert not is_running(before)
-    until_it_encodes(telling)
 
 
 @pytest.mark.usefixtures("short_rests")
@@ -220,15 +213,6 @@ def test_a_process_that_never_comes_up_again_is_started_ever_more_rarely(
     assert starts.read_text().count("made") == 5
 
 
-def test_once_closed_it_is_gone_and_does_not_come_back(telling: ProcessEncoder) -> None:
-    child = process_of(telling)
-    telling.close()
-    assert not is_running(child)
-    with pytest.raises(EncoderProcessError, match="closed"):
-        telling.encode(["a"])
-    telling.close()
-
-
 def test_closing_ends_what_another_thread_waits_for(
     telling: ProcessEncoder, tmp_path: Path
 ) -> None:
@@ -246,6 +230,9 @@ def test_closing_ends_what_another_thread_waits_for(
     thread.join(PATIENT)
     assert len(raised) == 1
     assert not is_running(child)
+    with pytest.raises(EncoderProcessError, match="closed"):  # and it does not come back
+        telling.encode(["a"])
+    telling.close()
 
 
 @pytest.mark.usefixtures("short_rests")

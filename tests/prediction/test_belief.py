@@ -111,14 +111,6 @@ def test_two_beliefs_share_a_surprise_by_their_uncertainty() -> None:
     assert said == pytest.approx(2.0 * length / (length + NOISE), rel=1e-5)
 
 
-def test_a_row_of_zeros_teaches_nothing() -> None:
-    belief = taught(1, 5)
-    mean, spreads = belief.mean.copy(), whole(belief)
-    learn(belief, np.zeros(WIDTH, np.float32), 3.0)
-    assert belief.mean.tobytes() == mean.tobytes()
-    np.testing.assert_allclose(whole(belief), spreads, atol=1e-7)
-
-
 @given(seeds, st.integers(0, 3 * BLOCK))
 def test_what_was_saved_goes_on_to_the_bit(seed: int, count: int) -> None:
     belief, loaded = taught(seed, count), Belief(WIDTH, 7.0)

@@ -15,7 +15,7 @@ from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import rates
-from litellm_messplus.prediction.surface import NUMBERS, read_surface
+from litellm_messplus.prediction.surface import read_surface
 from tests.support.builders import LARGE, MEDIUM, SMALL, pair, point
 
 NAMES = (SMALL, MEDIUM, LARGE)
@@ -191,17 +191,6 @@ def test_without_features_the_means_learn_alone(
     assert predictor.rate == rates(means)[0]
 
 
-@given(lessons)
-def test_the_length_of_the_features_tells_nothing(taken: list[Lesson]) -> None:
-    """The prior of the head weighs the same under every encoder."""
-    longer = [(name, features * np.float32(1024.0), label) for name, features, label in taken]
-    one, other = teach(build(), taken), teach(build(), longer)
-    expected = one.satisfaction(READ)
-    assert other.satisfaction(Prompt(FEATURES * np.float32(8.0))) == pytest.approx(
-        expected, abs=1e-9
-    )
-
-
 # The surface of prompts
 
 
@@ -221,48 +210,9 @@ def sums(predictor: Predictor, count: int, seed: int = 0) -> Predictor:
     return predictor
 
 
-def test_what_is_seen_of_a_prompt_tells_who_will_do() -> None:
-    predictor = sums(build(), 400)
-    easy, hard = predictor.satisfaction(asked(3)), predictor.satisfaction(asked(35))
-    assert easy[0] > 0.9
-    assert hard[0] < 0.2
-    assert min(easy[2], hard[2]) > 0.7
-
-
-def test_predictions_of_the_prompts_that_came_have_the_rates_that_were_measured() -> None:
-    predictor = sums(build(), 400)
-    recent = [predictor.satisfaction(asked(terms)) for terms in range(1, 41)]
-    assert np.mean(recent, axis=0)[[0, 2]] == pytest.approx(
-        [predictor.rate[0], predictor.rate[2]], abs=0.07
-    )
-
-
-def test_a_surface_without_features_is_enough_and_features_without_a_surface_are() -> None:
-    predictor = build()
-    for number in range(300):
-        side = 1.0 if number % 2 else -1.0
-        prompt = asked(5 if number % 2 else 30, pair(side, 0.0))
-        predictor.learn(SMALL, f"r{number}.0", f"r{number}", prompt, Label(float(side > 0)))
-    easy, hard = predictor.satisfaction(asked(5))[0], predictor.satisfaction(asked(30))[0]
-    assert easy - hard > 0.5
-    good, bad = (predictor.satisfaction(point(side, 0.0))[0] for side in (1.0, -1.0))
-    assert good > bad
-
-
 def test_one_request_is_one_recent_prompt_whoever_answered_it() -> None:
     predictor = sums(build(), 20)
     assert predictor.recent.requests == [f"r{number}" for number in range(20)]
-
-
-def test_a_surface_that_is_none_is_refused_and_changes_nothing() -> None:
-    predictor = sums(build(), 5)
-    before = inside(predictor)
-    for bad in (np.zeros(3, np.float32), np.full(len(NUMBERS), np.nan, np.float32)):
-        with pytest.raises(ValueError, match="not a surface"):
-            predictor.learn(SMALL, "r9.0", "r9", Prompt(FEATURES, bad), NO)
-        with pytest.raises(ValueError, match="not a surface"):
-            predictor.revise(SMALL, "r0.0", Prompt(FEATURES, bad), YES, NO)
-    assert inside(predictor) == before
 
 
 def test_with_surfaces_too_it_goes_on_as_before() -> None:

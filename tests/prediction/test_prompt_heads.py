@@ -191,15 +191,6 @@ def test_a_late_second_verdict_leaves_the_heads_nearer_to_those_that_had_the_rig
     assert away(revised) < away(wrong) / 2
 
 
-def test_a_label_that_counts_nothing_teaches_nothing() -> None:
-    heads = taught(short_only, 30)
-    before = heads.arrays()
-    beliefs = {name: array.tobytes() for name, array in before.items() if name.startswith("bel")}
-    heads.learn(0, HARD, BASE, Label(1.0, 0.0))
-    after = bits(heads)
-    assert {name: after[name] for name in beliefs} == beliefs
-
-
 @given(st.floats(-8.0, 8.0), st.floats(0.0, 1.0), st.floats(0.05, 3.0))
 def test_whatever_the_label_and_the_mean_everything_stays_finite(
     base: float, value: float, weight: float
@@ -260,16 +251,3 @@ def test_the_average_is_of_all_that_could_be_read() -> None:
     assert not nothing.surface.any()
     assert not nothing.words.any()
     assert average.difference(point(0.0, 1.0)).words == pytest.approx([-0.3, 0.1])
-
-
-def test_what_is_no_prompt_is_refused() -> None:
-    heads = taught(short_only, 5)
-    before = bits(heads)
-    surface = EASY.surface
-    assert surface is not None
-    for bad in (Prompt(None, surface[:-1]), Prompt(None, surface * np.nan), point(np.inf, 0)):
-        with pytest.raises(ValueError, match=r"shape|finite"):
-            heads.shifts(bad)
-        with pytest.raises(ValueError, match=r"shape|finite"):
-            heads.learn(0, bad, BASE, Label(1.0))
-    assert bits(heads) == before

@@ -136,14 +136,6 @@ def test_each_share_is_of_what_its_name_says(text: str, name: str, share: float)
     assert number(seen(text), name) == pytest.approx(share)
 
 
-def test_the_script_of_a_text_tells_it_from_others() -> None:
-    scripts = [name for name in NAMES if name.startswith("share of") and "words" not in name]
-    texts = ("Где находится вокзал", "駅はどこですか", "أين تقع المحطة", "Where is the station")
-    found = np.array([[number(seen(text), name) for name in scripts] for text in texts])
-    assert (found[:3].argmax(axis=1) == np.arange(3)).all()
-    assert found[3].tolist() == [0.0, 0.0, 0.0]
-
-
 IN_TEXT = {
     *("lines", "words", "characters of the average word", "different characters"),
     "characters before the last turn",
@@ -198,19 +190,6 @@ def test_each_ramp_rises_from_one_knot_to_the_next(place: int) -> None:
     surface[:, place] = knots
     found = ramps(surface)[:, number_of_column() == place]
     np.testing.assert_allclose(found, np.tri(len(knots), len(knots) - 1, -1), atol=1e-5)
-
-
-def test_any_piecewise_linear_curve_is_a_sum_of_ramps() -> None:
-    place = NAMES.index("numbers")
-    knots = np.array(NUMBERS[place].knots)
-    curve = np.random.default_rng(0).normal(size=len(knots))
-    weights = np.zeros(WIDTH)
-    weights[number_of_column() == place] = np.diff(curve)
-    asked = np.linspace(knots[0] - 1.0, knots[-1] + 1.0, 50)
-    surface = np.zeros((len(asked), len(NUMBERS)), np.float32)
-    surface[:, place] = asked
-    said = curve[0] + ramps(surface) @ weights
-    np.testing.assert_allclose(said, np.interp(asked, knots, curve), atol=1e-5)
 
 
 @pytest.mark.parametrize(

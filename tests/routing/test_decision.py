@@ -2,8 +2,6 @@
 whole truth."""
 
 import math
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -56,13 +54,9 @@ def test_probability_is_c_over_the_fourth_root_of_t(t: int, c: float, expected: 
 def test_a_draw_is_in_the_half_open_unit_interval_and_repeatable(
     seed: int, stream: str, t: int
 ) -> None:
+    """And the same in every process: logs and replays rest on it."""
     assert 0.0 <= uniform(seed, stream, t) == uniform(seed, stream, t) < 1.0
-
-
-def test_a_draw_is_the_same_in_another_process() -> None:
-    code = "from litellm_messplus.draws import uniform;print(repr(uniform(7, 'zoo/default', 3)))"
-    printed = subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": "12345"})
-    assert float(printed) == uniform(7, "zoo/default", 3)
+    assert uniform(7, "zoo/default", 3) == 0.04881457708066561
 
 
 def test_draws_are_uniform_and_independent() -> None:

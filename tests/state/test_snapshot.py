@@ -27,7 +27,6 @@ from tests.support.builders import (
     PRICES,
     SMALL,
     PairEncoder,
-    adaptive_of,
     build_state,
     build_zoo,
     changed,
@@ -60,12 +59,13 @@ examples = st.builds(
 entries: st.SearchStrategy[list[Entry]] = st.lists(
     st.one_of(
         st.builds(
-            lambda level, request_id, shortfall: decided(
-                level, request_id, expected_shortfall=shortfall
+            lambda level, request_id, shortfall, calls: decided(
+                level, request_id, expected_shortfall=shortfall, calls=calls
             ),
             levels,
             requests,
             st.floats(-0.99, 0.99),
+            st.integers(1, 3),
         ),
         st.builds(
             lambda name, call_id, characters, prompt, completion, seen, share: settled(
@@ -181,12 +181,6 @@ def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
     states.append([label, labelled(0.0)])
     for one, two in combinations(states, 2):
         assert not same(fold(fresh(policy), one), fold(fresh(policy), two))
-
-
-def test_how_many_unseen_calls_got_labels_is_kept() -> None:
-    state = fold(fresh("adaptive"), [decided(calls=3), labelled(1.0, is_served=False)])
-    unseen = adaptive_of(load(dump(state), fresh("adaptive"))).unseen
-    assert (unseen.made, unseen.labelled) == (2.0, 1.0)
 
 
 @given(folded=entries, cut=st.integers(0, 30))

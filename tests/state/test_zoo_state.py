@@ -1,6 +1,5 @@
 """What each entry of the log changes in the state of a zoo, and what it must not."""
 
-from copy import deepcopy
 from functools import partial
 from typing import Protocol
 
@@ -20,7 +19,6 @@ from tests.support.builders import (
     decided,
     example,
     labelled,
-    pair,
     point,
     settled,
 )
@@ -181,16 +179,6 @@ def test_a_call_that_ended_teaches_its_candidates_token_counts_alone(folded: Fol
 )
 def test_a_call_without_usage_of_ours_changes_nothing(folded: Fold, entry: Entry) -> None:
     assert bits(folded(entry)) == bits(folded())
-
-
-def test_folding_is_deterministic(folded: Fold) -> None:
-    entries: list[Entry] = [
-        decided(),
-        settled(SMALL, completion_tokens=31),
-        labelled(0.25, example=example(SMALL, features=pair(0.1, 0.7))),
-        labelled(0.75, previous=0.25, example=example(SMALL, features=pair(0.1, 0.7))),
-    ]
-    assert bits(folded(*entries)) == bits(folded(*deepcopy(entries)))
 
 
 def test_lengths_are_learned_from_each_call_at_first_and_from_a_share_of_them_later(
