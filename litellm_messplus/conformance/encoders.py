@@ -25,7 +25,7 @@ TEXTS = {
 }
 LAST = "And the last question: why is the sky blue?"
 TOLERANCE = 1e-4
-"""Of the largest feature: what the order of a batch's additions may change."""
+"""Share of the largest feature that the order of a batch's additions may change."""
 MILLISECONDS = 5.0
 """No event loop may be held up for longer."""
 

@@ -87,7 +87,7 @@ def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[fl
 # How many calls are still to come.
 
 BUCKETS = 12
-"""Of powers of two: from 2,048 calls on, all are in one."""
+"""Powers of two: from 2,048 calls on, all are in one."""
 
 
 class Remaining:
@@ -131,10 +131,10 @@ class Remaining:
 # as what is warm itself is not, for both are gone within minutes.
 
 DEPLOYMENTS = 1_000
-"""Whose hits are remembered, those used last."""
+"""Deployments whose hits are remembered, those used last."""
 STEP = 0.05
-"""To which the usual part of a cost is rounded: the plan over recent prompts is worked out anew
-where it changes."""
+"""Step to which the usual part of a cost is rounded: where it changes, the plan over recent prompts
+is worked out anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ CACHE_SECONDS = 300.0
 HOUR_SECONDS = 3_600.0
 """The same, where the request paid for an hour."""
 VLLM_SECONDS = 600.0
-"""The same of a vLLM server, whose cache forgets by use and not by time: a guess."""
+"""Seconds that a vLLM server keeps it, whose cache forgets by use and not by time: a guess."""
 
 
 @dataclass(frozen=True, slots=True)

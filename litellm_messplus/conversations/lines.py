@@ -85,15 +85,15 @@ class Points(Generic[Owner]):
 # The lines themselves.
 
 LINES = 20_000
-"""That are remembered, those used last."""
+"""Lines that are remembered, those used last."""
 UNUSED_SECONDS = 7_200.0
-"""After which a line is forgotten: no provider's cache is warm for longer."""
+"""Seconds after which an unused line is forgotten: no provider's cache is warm for longer."""
 SWEPT = 16
 """Unused lines that are forgotten at one request, so that none waits for many."""
 WARM = 8
 """Deployments whose caches are remembered of one line, those called last."""
 IDS = 64
-"""Of a prompt that are looked up, and of an answer that are remembered: the newest."""
+"""Ids of a prompt that are looked up, and of an answer that are remembered: the newest."""
 
 
 class Lines:

@@ -45,7 +45,7 @@ def grams_per_joule(carbon_per_kwh: float) -> float:
 
 
 Amount = TypeVar("Amount", float, NDArray[np.float64])
-"""Of one call, or of several, as an array."""
+"""Amount of one call, or of several, as an array."""
 
 
 class CostUnit(StrEnum):

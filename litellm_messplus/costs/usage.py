@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Of an English text, before the first call has told better."""
+"""Characters per token of an English text, until the first call shows otherwise."""
 COMPLETION_TOKENS = 100.0
-"""Expected of a candidate that has not answered yet."""
+"""Tokens expected of a candidate that has not answered yet."""
 SECONDS = 1.0
-"""The same."""
+"""Seconds expected of such a candidate."""
 MEMORY = 200
 """Calls that a running mean looks back on, so that it follows a drift."""
 

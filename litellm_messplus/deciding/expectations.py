@@ -30,11 +30,11 @@ from litellm_messplus.vocabulary import is_before
 from litellm_messplus.zoo import Zoo
 
 OUTLOOKS = 8
-"""Of different sets of healthy candidates, or prices, that are kept at once."""
+"""Outlooks that are kept at once, of different sets of healthy candidates, or prices."""
 
 Matrix = NDArray[np.float64]
 Factors = Mapping[str, float]
-"""By which a candidate's price is multiplied, 1 unless it has one."""
+"""Factors by which candidates' prices are multiplied, 1 where there is none."""
 
 
 class Usual(NamedTuple):

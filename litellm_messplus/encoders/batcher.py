@@ -38,7 +38,7 @@ LOOK_SECONDS = 0.005
 """From asking to a look, which so falls into whatever the loop is doing then."""
 LOOKS = 100
 SHARE = 0.9
-"""Of the looks that were no later than what is said: the worst moments are too rare to plan for."""
+"""Share of the looks that were no later than what is found: the worst are too rare to plan for."""
 SECONDS = 10.0
 """For how long a look counts."""
 

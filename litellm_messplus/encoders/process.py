@@ -36,7 +36,7 @@ from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRo
 # the time that it took, multiplied by the power that was measured over seconds of encoding.
 
 SECONDS = 2.0
-"""Of each window, at least; of the rest before them, too: clocks fall some time after work."""
+"""Least seconds of each window, and of the rest before them: clocks fall some time after work."""
 IDLE_WINDOWS = 3
 SIZES_ON_GPU = (1, 16)
 """Prompts in a batch. One alone leaves most of a GPU idle, and draws far less than a full batch."""

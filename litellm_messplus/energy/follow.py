@@ -67,7 +67,7 @@ def apportion(joules: float, weights: Sequence[float]) -> list[float]:
 # How far a deployment's profile is off in service, followed slowly. Pure.
 
 RATE = 0.05
-"""Of the way, on a logarithmic scale, that one window alone moves the factor."""
+"""Share of the way, on a logarithmic scale, that one window alone moves the factor."""
 BOUND = 10.0
 """A window of that many times what was expected, or as little, is absurd; and the factor stays
 within as much of 1."""

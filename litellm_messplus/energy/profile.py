@@ -29,9 +29,9 @@ Floats = NDArray[np.float64]
 COEFFICIENTS = 3
 LEAST_SAMPLES = 2 * COEFFICIENTS
 TOLERANCE = 1e-3
-"""Of the smallest singular value of the requests' lengths, each scaled to a norm of 1."""
+"""Least singular value of the requests' lengths, each scaled to a norm of 1."""
 ROUNDS = 3
-"""Of reweighting: relative errors are relative to what the round before predicts."""
+"""Rounds of reweighting: errors are relative to what the round before predicts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,13 @@ from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 # nobody measured.
 
 KEPT = 200
+"""Prompts that are kept, the newest."""
 EVERY = 8
 """Labels after which the offsets and the predictions are made anew, at 0.5 ms for three models."""
 STEPS = 3
-"""Of Newton's method, from the last offset."""
+"""Newton steps per update, from the last offset."""
 FARTHEST = 6.0
-"""Of an offset, in log-odds."""
+"""Largest offset, in log-odds."""
 
 
 class RecentPrompts:

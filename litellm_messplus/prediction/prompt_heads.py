@@ -227,13 +227,13 @@ class PromptHeads:
 # own. Left out (10 seeds): tiny 0.60 instead of 0.53 times the hindsight mix.
 
 LARGEST_SHIFT = 2.0
-"""Of the log-ratio to the model's mean, either way; of one answer's surprise too."""
+"""Largest log-ratio of an answer's length to its model's mean, either way; and largest surprise."""
 LENGTH_SHARED, LENGTH_OWN, LENGTH_WORDS = 0.05, 0.02, 0.05
 """Prior variances of the weights, in nats squared."""
 NOISE, LEAST_NOISE = 0.25, 0.01
 """Variance of the log of an answer's length that no prompt explains: at first, and at least."""
 NOISE_SHARE = 0.02
-"""Of one answer, in the running mean of that variance."""
+"""Weight of one answer in the running mean of that variance."""
 
 
 class LengthHeads:

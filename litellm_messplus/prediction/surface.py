@@ -22,7 +22,7 @@ from litellm_messplus.prediction.encoder import Conversation, shortened
 Surface = NDArray[np.float32]
 """The numbers of one prompt, shape (len(NUMBERS),): what the log stores."""
 Ramps = NDArray[np.float32]
-"""The same as a linear head takes them, shape (WIDTH,), each from 0 to 1."""
+"""Numbers as a linear head takes them, shape (WIDTH,), each from 0 to 1."""
 
 VERSION = "surface-1"
 """Changes whenever the meaning of a number does; another version's numbers are not learned from."""
@@ -134,7 +134,7 @@ def _table(classes: Iterable[Iterable[int]]) -> NDArray[np.float64]:
 
 _COUNTED = _table(map(ord, members) for members in _CLASSES.values())
 _SCRIPTS = _table([range(128, 256), range(0xCD, 0xD4), range(0xE3, 0xEE), range(0xD6, 0xDC)])
-"""By the first byte of a character in UTF-8; the first column is every byte beyond ASCII."""
+"""Scripts by the first byte of a character in UTF-8; the first column is any byte beyond ASCII."""
 
 
 def read_surface(conversation: Conversation) -> Surface:

@@ -36,7 +36,7 @@ LATE_SHARE = 0.05
 MOST_LATE, MOST_SAVED = 20.0, 5.0
 """Late requests that may be owed, and saved up."""
 GAIN = 0.3
-"""Of the price, in the exponent, for each late request that is owed."""
+"""Growth of the price for each late request that is owed, in the exponent."""
 
 
 def after(owed: float, *, is_late: bool) -> float:
@@ -65,7 +65,7 @@ def _unit(costs: Sequence[float]) -> float:
 
 DAY = 86_400.0
 AHEAD_SECONDS = 3_600.0
-"""By which the budget is given out ahead, so that a day has something to begin with."""
+"""Seconds by which the budget is given out ahead, so that a day has something to begin with."""
 ROOM = 0.02
 """Share of the budget, below what may be spent by now, at which the strain begins."""
 MOST_STRAIN = 1e4

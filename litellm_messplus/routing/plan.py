@@ -31,10 +31,10 @@ REPAYMENT = 400.0
 """Requests over which the plan repays a backlog, by aiming that much higher."""
 LARGEST_BACKLOG, LARGEST_CREDIT = 60.0, 30.0
 NEAR = 0.9
-"""Of the way from alpha to the most that the models can do: beyond it a price has no end."""
+"""Share of the way from alpha to the most that the models can do: beyond it a price has no end."""
 GAIN, GAIN_BACKLOG, LARGEST_GAIN = 0.03, 20.0, 0.7
-"""Of the feedback on the price itself, in the exponent: what the plan does not foresee, a prompt
-that is worth more today, still repays the backlog."""
+"""Feedback on the price, in the exponent, its largest backlog, and its bound: what the plan does
+not foresee, a prompt that is worth more today, still repays the backlog."""
 
 Matrix = NDArray[np.float64]
 

@@ -159,7 +159,7 @@ def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:
 # many. From there on the policy knows what to do with it.
 
 SHARE = 0.05
-"""Of requests that try a newcomer, however many there are: one at a time, the cheapest first."""
+"""Share of requests that try newcomers, however many there are: one at a time, cheapest first."""
 FEWEST = 5
 """Labelled calls before which nothing is told: its rate is that of the other models until then."""
 ENOUGH = 50

@@ -118,8 +118,8 @@ PENDING = 256
 ANSWER_MEMORY = 500
 """Requests over which the share of answered ones is taken."""
 MOST = 4.0
-"""Of how many times as much as the usual one a verdict may count, and how many times less: one of a
-rare draw must not swing the queue."""
+"""Factor by which a verdict may count more than the usual one, or less: one of a rare draw must not
+swing the queue."""
 
 
 class Pending(NamedTuple):

@@ -34,7 +34,7 @@ requests are made all the same, to see whether that is still so."""
 FEW = 5.0
 """Calls that may be without a label before a zoo that has never seen one makes no more."""
 PATIENCE = 0.4
-"""By how many times the root of the requests those grow: after 1000 requests they are 13."""
+"""Growth of those, in roots of the requests: after 1000 requests they are 13."""
 
 
 @dataclass(slots=True)

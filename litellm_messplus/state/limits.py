@@ -16,7 +16,7 @@ from litellm_messplus.state.entries import Decided, LimitedCall, LimitedUse, Set
 PENDING = 4096
 """Requests whose served call is waited for, the newest."""
 WAIT_SECONDS = 3600.0
-"""After which a call is not waited for any more: its worker is gone."""
+"""Seconds that a call is waited for: after them its worker is gone."""
 
 
 # What the log keeps of the limits of a request, in its column `limits`.

@@ -99,10 +99,11 @@ NOTHING: dict[str, Any] = {}
             [{"answer": "one answer\n"}, {"answer": "another"}],
             *(["one answer", "another"], True),
         ),
+        ([NOTHING, NOTHING], [{"answer": "a1"}, {"answer": "a1"}], ["a1", "a1"], False),
         ([NOTHING, NOTHING], [{"ids": ["call_1"]}, {"ids": ["call_2"]}], ["a1", "a1"], True),
         ([{"session": "s1"}, {"session": "s2"}], [NOTHING, NOTHING], ["a1", "a1"], True),
     ],
-    ids=["nothing", "the answer", "the id of a call", "the session"],
+    ids=["nothing", "the answer", "the same answer", "the id of a call", "the session"],
 )
 def test_of_two_that_ask_the_same_first_question_what_tells_which_goes_on(
     desk: Desk,

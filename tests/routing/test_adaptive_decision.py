@@ -285,16 +285,6 @@ def test_where_nobody_can_hold_alpha_no_price_is_paid_for_nothing(outlook: Outlo
     assert (decision.chosen, decision.reason) == (SMALL, Reason.OUT_OF_REACH)
 
 
-@pytest.mark.parametrize("t", [1, 1000])
-@pytest.mark.parametrize("draw", [0.0, NEVER])
-@pytest.mark.parametrize("is_blank", [True, False])
-def test_one_healthy_candidate_serves(t: int, draw: float, is_blank: bool) -> None:
-    alone = situation((SMALL, 1, 0.5), t=t, exploration_draw=draw, choice_draw=draw, queue=9.0)
-    decision = decide(alone, Knowledge((0.5,), (0.2,), (1.5,), is_blank), 0.0)
-    assert (decision.ranking, decision.explored) == ((SMALL,), ())
-    assert decision.propensity == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("cost", [0.0, 1.0])
 @pytest.mark.parametrize("names", [("bad", "good"), ("good", "bad")], ids="-".join)
 def test_at_the_same_cost_the_more_satisfying_serves(cost: float, names: tuple[str, str]) -> None:

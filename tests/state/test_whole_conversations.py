@@ -176,7 +176,7 @@ def test_a_cold_first_call_makes_no_candidate_look_expensive() -> None:
             found.apply(begun(f"{name}{number}"))
             found.apply(verdict(f"{name}{number}", value, {name: 1.0}))
     policy, level = adaptive_of(found), ZOO.levels["default"]
-    asked = situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA, queue=6.0)
+    asked = situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA)
     usual = replace(asked, counted=60)
     cold = replace(
         usual, estimates=tuple(replace(each, cost=3.0 * each.cost) for each in usual.estimates)
