@@ -18,20 +18,9 @@ steps = st.lists(
 )
 
 
-def build(
-    names: tuple[str, ...] = NAMES,
-    dimension: int = 2,
-    learning_rate: float = 0.1,
-    momentum: float = 0.9,
-    weight_decay: float = 0.01,
-) -> LinearHeads:
-    return LinearHeads(
-        names,
-        dimension,
-        learning_rate=learning_rate,
-        momentum=momentum,
-        weight_decay=weight_decay,
-    )
+def build(dimension: int = 2, **changed: float) -> LinearHeads:
+    settings = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01, **changed}
+    return LinearHeads(NAMES, dimension, **settings)
 
 
 def test_knowing_nothing_every_probability_is_one_half() -> None:
@@ -74,7 +63,8 @@ def test_step_by_step_it_is_torch_sgd_on_the_regularised_cross_entropy() -> None
     """The paper's F with all M labels: mean binary cross-entropy, and mu/2 of the squared norm."""
     random = np.random.default_rng(3)
     dimension, learning_rate, momentum, weight_decay = 5, 0.06, 0.9, 0.01
-    heads = build(NAMES, dimension, learning_rate, momentum, weight_decay)
+    settings = {"momentum": momentum, "weight_decay": weight_decay}
+    heads = build(dimension, learning_rate=learning_rate, **settings)
     layer = torch.nn.Linear(dimension, len(NAMES), dtype=torch.float64)
     with torch.no_grad():
         layer.weight.zero_()
