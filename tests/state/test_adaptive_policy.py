@@ -1,5 +1,6 @@
 """Policy `adaptive` through the engine: what decisions and labels do to accounts and rates."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -96,6 +97,9 @@ def test_requests_in_flight_count_until_they_are_in_the_log() -> None:
     told = engine.situation(asked(engine, "r4"))
     assert told.t == 3
     assert told.queue == pytest.approx(shortfall)
+    engine.decide(replace(asked(engine, "a turn"), counted_with="r3"))
+    turned = engine.situation(asked(engine, "r5"))
+    assert (turned.t, turned.in_flight) == (4, told.in_flight)
     gold = engine.situation(asked(engine, "g1", "gold"))
     assert (gold.t, gold.queue, gold.in_flight) == (1, 0.0, 0.0)
 
