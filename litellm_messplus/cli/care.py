@@ -90,7 +90,7 @@ def verify(
         settings, engines = read_engines(config)
         database = database or settings.database
     database = options.history(database)
-    ask = None if url is None else partial(ask_proxy, url, key or options.find(), 1)
+    ask = None if url is None else partial(ask_proxy, url, key, 1)
     report = asyncio.run(verifying.verify(database, engines, ask))
     _show(report, verifying.render(report), as_json=as_json)
     if not report.wrong:
@@ -176,7 +176,7 @@ def prune(
             )
         take = erase.dry_run if dry_run else erase.erase
         erased = asyncio.run(take(place, erase.Owner(key, user), before))
-        _show(erased, *erase.render(erased), as_json=as_json)
+        print(json.dumps(erased.as_dict()) if as_json else "\n".join(erase.render(erased)))
         return
     ways = (to is not None) + drop
     if before is None or ways > 1 or (ways == 0 and not dry_run):

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,6 +15,8 @@ from litellm_messplus.errors import MessplusError
 
 if TYPE_CHECKING:
     from litellm_messplus.status.report import Status
+
+T = TypeVar("T")
 
 # `messplus status`: where does each promise stand, and at what cost?
 
@@ -56,7 +59,7 @@ def status(
     from litellm_messplus.status.build import status_of
 
     if url is not None:
-        found = ask_proxy(url, key or options.find(), window)
+        found = ask_proxy(url, key, window)
     else:
         found = asyncio.run(status_of(place, window))
     if as_json:
@@ -69,36 +72,35 @@ def status(
         draw(plot, found.calibration)
 
 
-def ask_proxy(url: str, key: str, window: int) -> "Status":
+def ask_proxy(url: str, key: str | None, window: int) -> "Status":
     """Get what `GET /messplus/status` of a running proxy answers.
 
     Raises NoAnswerError where it answers something else, or not at all.
     """
+    from litellm_messplus.status.report import Status
+
+    return _asked(url, key, "status", Status.of, window=window)
+
+
+def _asked(url: str, key: str | None, route: str, read: Callable[[Any], T], **given: int) -> T:
     from pydantic import ValidationError
 
     from litellm_messplus.inspecting.asking import OtherServerError, ask
-    from litellm_messplus.status.report import Status
 
     try:
-        return Status.of(ask("GET", url, key, "status", window=window))
+        return read(ask("GET", url, key or options.find(), route, **given))
     except ValidationError as error:
         raise OtherServerError(url) from error
 
 
 def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
-    from pydantic import ValidationError
-
-    from litellm_messplus.inspecting.asking import OtherServerError, ask
     from litellm_messplus.status.learned import Learned, learned_of, render_learned
     from litellm_messplus.terminal import show
 
     if url is None:
         found = asyncio.run(learned_of(place))
     else:
-        try:
-            found = Learned.of(ask("GET", url, key or options.find(), "learned"))
-        except ValidationError as error:
-            raise OtherServerError(url) from error
+        found = _asked(url, key, "learned", Learned.of)
     if as_json:
         print(json.dumps(found.as_dict()))
     else:

@@ -22,7 +22,6 @@ from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import (
     Recording,
     ReplayError,
-    arrange,
     check_same,
     concatenate,
 )
@@ -115,10 +114,11 @@ class Experiment:
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
-            orders = arrange(self.parts, generator, in_order=self.plan.in_order)
-            recording = self._outcomes(seed).take(
-                np.concatenate([order + start for order, start in zip(orders, starts, strict=True)])
-            )
+            arrange = np.arange if self.plan.in_order else generator.permutation
+            orders = [
+                start + arrange(len(part)) for part, start in zip(self.parts, starts, strict=True)
+            ]
+            recording = self._outcomes(seed).take(np.concatenate(orders))
             given = answers(recording.satisfied, recording.models, self.stress, generator)
             yield Session(recording, given, seed)
 

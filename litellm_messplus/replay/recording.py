@@ -134,16 +134,6 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
     )
 
 
-def arrange(
-    parts: Sequence[Recording], generator: np.random.Generator, *, in_order: bool
-) -> list[Order]:
-    """Arrange the places of each part's requests in one run: shuffled within the part, or as they
-    are."""
-    if in_order:
-        return [np.arange(len(part)) for part in parts]
-    return [generator.permutation(len(part)) for part in parts]
-
-
 def check_same(first: Recording, other: Recording) -> None:
     """Check that they are alike. Raises ReplayError where they differ in their models or unit."""
     for what, mine, theirs in (

@@ -138,6 +138,16 @@ def test_parts_follow_one_another() -> None:
     assert under.outcomes[0].satisfied.tolist() == [0.0] * 60 + [1.0] * 40
 
 
+def test_parts_are_shuffled_within_themselves_by_the_seed() -> None:
+    under = experiment(0.5, (synthetic(30), synthetic(20)))
+
+    first, second = (session.recording.prompt.tolist() for session in under._sessions())
+
+    for shuffled in (first, second):
+        assert [sorted(shuffled[:30]), sorted(shuffled[30:])] == [[*range(30)], [*range(30, 50)]]
+    assert first != second
+
+
 def test_degradation_is_what_the_yardsticks_see_too() -> None:
     plain = experiment(in_order=True).go().as_dict()["single_model"]["large"]
     worse = experiment(in_order=True, stress=Stress(degrade="large=small@0")).go().as_dict()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.replay.recording import ReplayError, arrange, concatenate
+from litellm_messplus.replay.recording import ReplayError, concatenate
 from tests.support.recordings import recording, synthetic
 
 
@@ -26,17 +26,6 @@ def test_different_zoos_are_no_stream() -> None:
         concatenate([one, recording([[1, 0]], [[1, 2]], models=("x", "y"))])
     with pytest.raises(ReplayError, match="unit"):
         concatenate([one, recording([[1, 0]], [[1, 2]], unit="USD")])
-
-
-def test_parts_are_shuffled_within_themselves_unless_kept() -> None:
-    parts = [synthetic(30), synthetic(20)]
-
-    shuffled = arrange(parts, np.random.default_rng(0), in_order=False)
-    kept = arrange(parts, np.random.default_rng(0), in_order=True)
-
-    assert [sorted(order.tolist()) for order in shuffled] == [list(range(30)), list(range(20))]
-    assert shuffled[0].tolist() != list(range(30))
-    assert [order.tolist() for order in kept] == [list(range(30)), list(range(20))]
 
 
 def test_taken_requests_keep_what_belongs_to_them() -> None:
