@@ -105,13 +105,16 @@ def test_a_label_has_what_its_row_says_else_the_option_and_now(
 ) -> None:
     before = datetime.now(UTC)
     text = f"id,score,source,time,comment\nr1,0.25,survey,{TIME},slow\nr2,1,,,\n"
+    text += "r3,1,,1770091506000,\nr4,1,,1770091506,\n"
 
     import_(database, csv(tmp_path, text), "--source", "poll")
 
-    first, second = read(database)
+    found = {row.request_id: row for row in read(database)}
+    first, second, *numbers = (found[name] for name in ("r1", "r2", "r3", "r4"))
     assert (first.request_id, first.kind, first.source) == ("r1", "feedback", "import:survey")
     assert (first.value, first.weight, first.comment) == (0.25, 1.0, "slow")
-    assert first.created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    for row in (first, *numbers):
+        assert row.created_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
     assert (second.source, second.comment) == ("import:poll", None)
     assert before <= second.created_at <= datetime.now(UTC)
 
