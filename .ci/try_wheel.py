@@ -141,7 +141,6 @@ def configuration(key: str, database: str) -> dict[str, Any]:
         "litellm_settings": {"callbacks": ["litellm_messplus.plugin.instance"]},
         "messplus": {
             "database": database,
-            "start_without_database": False,
             "zoos": {"zoo": {"alpha": 0.75}},
         },
     }

@@ -1,4 +1,5 @@
-"""The tables of docs/status.md, printed from what the code declares: `make docs`.
+"""The tables of docs/status.md and docs/settings.md, printed from what the code declares: `make
+docs`.
 
 Each replaces the table of that first column under that heading. A test says that nothing is to
 write.
@@ -8,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from benchmarks import settings_tables
 from litellm_messplus.figures.shown import (
     ALERT,
     JUDGE,
@@ -20,7 +22,8 @@ from litellm_messplus.figures.shown import (
 )
 from litellm_messplus.status.gauges import MEANINGS
 
-PAGE = Path(__file__).parents[1] / "docs" / "status.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "status.md"
 SECTIONS = {
     "labels.": "Labels, source by source",
     "limits.": "Limits",
@@ -83,5 +86,9 @@ def _gauges(group: Iterable[Shown]) -> list[tuple[str, str]]:
     return [(f"`{name}`", MEANINGS[name]) for name in names]
 
 
+PAGES = {PAGE: printed, DOCS / "settings.md": settings_tables.printed}
+"""Pages, and what prints their tables."""
+
 if __name__ == "__main__":
-    PAGE.write_text(printed(PAGE.read_text("utf-8")), "utf-8")
+    for page, made in PAGES.items():
+        page.write_text(made(page.read_text("utf-8")), "utf-8")

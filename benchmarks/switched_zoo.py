@@ -26,6 +26,7 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
@@ -33,7 +34,6 @@ from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.trial import Trial
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
-from litellm_messplus.zoo import Zoo
 
 ALPHA = 0.85
 SMALL, MEDIUM, LARGE = "small", "medium", "large"

@@ -34,6 +34,9 @@ SETTLE_SECONDS = 10.0
 """How long whoever gave a record up waits for the transaction that may be writing it."""
 TURN_SECONDS = 0.002
 """How long folding keeps the event loop before requests get their turn."""
+SNAPSHOT_EVERY = 10_000
+"""Records between two snapshots, of a megabyte or so each: a start folds what came after the newest
+one, some 2,500 records a second."""
 REMEMBERED = 4096
 """Requests that were dropped, the newest: as many as are open."""
 CLOSE_SECONDS = 10.0
@@ -57,7 +60,7 @@ class Journal:
         saw: Callable[[Record], None] | None = None,
         followed: Callable[[int], None] | None = None,
         flush_seconds: float,
-        snapshot_every: int,
+        snapshot_every: int = SNAPSHOT_EVERY,
         position: int,
     ) -> None:
         self.position = position

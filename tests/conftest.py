@@ -15,8 +15,8 @@ from hypothesis import settings
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.zoo import Zoo
 from tests.support import failures, packages
 from tests.support.builders import POLICIES, build_zoo
 from tests.support.postgres import postgres_server

@@ -19,11 +19,11 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Reason
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.serving import Unit
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.credits import shares_of
 from litellm_messplus.state.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.state.verdict import Given
 from litellm_messplus.vocabulary import LabelKind
-from litellm_messplus.zoo import Zoo
 
 UNDER_WAY = 20
 """Sessions at once."""

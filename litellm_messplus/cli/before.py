@@ -83,10 +83,7 @@ def _checked(found: "Checked") -> Iterator[Any]:
 def _watch(watch: "WatchSettings", unit: str) -> str:
     budget = watch.budget_per_day
     most = "without a budget" if budget is None else f"for {budget:g} {unit} a day at most"
-    return (
-        f"of what is served as before, {100.0 * watch.sample:g} % is called unseen, {most}, and "
-        f"{watch.decided_per_second:g} requests a second are decided"
-    )
+    return f"of what is served as before, {100.0 * watch.sample:g} % is called unseen, {most}"
 
 
 # `messplus replay`: an option for each field of its plan, and what says where it goes.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from litellm_messplus.deciding.decider import Engine
     from litellm_messplus.settings.schema import MessplusSettings
+    from litellm_messplus.settings.zoo import Zoo
     from litellm_messplus.upkeep.importing import Weigh
-    from litellm_messplus.zoo import Zoo
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")

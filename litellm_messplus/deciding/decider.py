@@ -21,7 +21,8 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
-from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
@@ -34,7 +35,6 @@ from litellm_messplus.state.limits import logged
 from litellm_messplus.state.policy import build_policy
 from litellm_messplus.state.verdict import Rule
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
-from litellm_messplus.zoo import Zoo
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -302,9 +302,7 @@ class Engine:
         answered = self.state.policy.answered_requests(level.name)
         return aim(
             level.alpha,
-            margin=level.margin,
-            answered=answered,
-            label_noise=level.label_noise,
+            label_noise=self.zoo.settings.label_noise,
             raised=0.0
             if level.confidence is None
             else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),

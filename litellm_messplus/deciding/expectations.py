@@ -22,12 +22,12 @@ from litellm_messplus.routing.limits import (
     strain,
 )
 from litellm_messplus.routing.plan import FEWEST, Outlook
-from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import day_of
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.vocabulary import is_before
-from litellm_messplus.zoo import Zoo
 
 OUTLOOKS = 8
 """Outlooks that are kept at once, of different sets of healthy candidates, or prices."""
@@ -198,7 +198,7 @@ class Expectations:
 def is_limited(level: ServiceLevel) -> bool:
     """Return whether a level has a limit. What is served as before has none: another router chose
     its models."""
-    has_one = level.latency is not None or level.budget_per_day is not None
+    has_one = level.p95_seconds is not None or level.budget_per_day is not None
     return has_one and not is_before(level.name)
 
 
@@ -214,9 +214,9 @@ def limits_of(
     if not is_limited(level):
         return None
     account, found, waiting = state.limits.account(level.name), Limits(), tuple(in_flight)
-    if level.latency is not None:
+    limit = level.p95_seconds
+    if limit is not None:
         owed = account.late_owed + sum(each.late - LATE_SHARE for each in waiting)
-        limit = level.latency.p95_seconds
         found = found._replace(
             late_after=limit,
             late_owed=owed,

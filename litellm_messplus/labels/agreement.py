@@ -11,6 +11,9 @@ from math import sqrt
 
 ENOUGH = 30
 """Calls that both judged, below which nothing is said of their agreement."""
+LEAST = 0.2
+"""The kappa with the users' feedback that a judge must reach: where it lies below with 95 %
+confidence, the judge's labels stop counting. By Landis and Koch's words, all below is slight."""
 Z = 1.96
 """Standard errors on either side, for 95 %."""
 

@@ -32,6 +32,8 @@ def _trigrams(text: str) -> set[str]:
     return {padded[start : start + TRIGRAM] for start in range(len(padded) - TRIGRAM + 1)}
 
 
+WEIGHT = 0.3
+"""How much such a label counts: users ask again for many reasons."""
 REMEMBERED = 10_000
 """Conversations whose last answer is remembered, the newest."""
 
@@ -110,7 +112,7 @@ class Implicit:
                 kind=LabelKind.IMPLICIT,
                 source=self.name,
                 value=float(reaction == WENT_ON),
-                weight=self._settings.weight,
+                weight=WEIGHT,
                 comment=reaction,
                 cause=earlier.cause,
             )

@@ -88,6 +88,9 @@ def _doubt(rate: float, deviation: float, alpha: float) -> float:
 
 # What labels may cost.
 
+START_ALLOWANCE = 0.02
+"""What labels may cost before anything is saved: a share of what a day of requests would cost at
+the largest candidate."""
 PACE = 20.0
 """Requests over which what may be spent is spread: not all of it goes to the next one."""
 RAREST = 0.01

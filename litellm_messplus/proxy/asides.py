@@ -31,11 +31,17 @@ from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.switching.modes import LITELLM, Arm, Pace, group_of
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.switching.modes import (
+    DECIDED_PER_SECOND,
+    LITELLM,
+    Arm,
+    Pace,
+    group_of,
+)
 from litellm_messplus.switching.trial import Trial
 from litellm_messplus.vocabulary import level_before
-from litellm_messplus.zoo import Zoo
 
 MOST_WAITING = 256
 """Requests that are decided aside at once, in one worker; of more, nothing is worked out."""
@@ -146,10 +152,9 @@ class Asides:
     def _is_due(self, zoo: Zoo, request_id: str) -> bool:
         """Tell whether a request is decided aside: of the sample each one, of the others so many a
         second."""
-        watch = zoo.settings.watch
         if self._is_sampled(zoo, request_id):
             return True
-        pace = self._paces.setdefault(zoo.name, Pace(watch.decided_per_second))
+        pace = self._paces.setdefault(zoo.name, Pace(DECIDED_PER_SECOND))
         return pace.take(time.monotonic())
 
     def _is_sampled(self, zoo: Zoo, request_id: str) -> bool:

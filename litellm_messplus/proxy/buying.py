@@ -26,7 +26,9 @@ from litellm_messplus.proxy.label_purse import MOST_RESERVED, ORDERS, Purse
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime import Background, Counters
-from litellm_messplus.settings.schema import MessplusSettings, ServiceLevel, ZooSettings
+from litellm_messplus.settings.labels import BuyingSettings
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
 from litellm_messplus.store.worker_counters import running
@@ -42,13 +44,20 @@ class Buyer:
     """The buyer of one zoo: it draws the requests whose labels are bought, prices each by what the
     judge will read, and holds each key to its part of the money."""
 
-    def __init__(self, zoo: ZooSettings, judge: Judge, counters: Counters, seed: int) -> None:
-        self.purse = Purse(zoo, zoo.labels.auto) if zoo.labels.auto is not None else None
+    def __init__(
+        self,
+        zoo: ZooSettings,
+        buying: BuyingSettings,
+        judge: Judge,
+        counters: Counters,
+        seed: int,
+    ) -> None:
+        self.purse = Purse(zoo, buying) if zoo.label_rate is None else None
         self._zoo = zoo
         self._judge = judge
         self._counters = counters
         self._seed = seed
-        self._compares = zoo.labels.compares
+        self._compares = buying.how == "compare"
         self._keys = KeyShares()
         self._expected: OrderedDict[str, float] = OrderedDict()
         judge.ask_before(self.pays)
@@ -77,7 +86,7 @@ class Buyer:
         where they are, None where they are not."""
         asking = self._judge.cost.of_request(request.conversation.text)
         judging = None if asking is None else (ORDERS if self._compares else 1.0) * asking
-        probability, expected = question.level.judge_rate, judging or 0.0
+        probability, expected = question.level.label_rate or 0.0, judging or 0.0
         if self.purse is not None:
             wanted = self._wanted(engine, question.level, question.prompt.surface)
             costs = unseen_costs(situation)
@@ -152,6 +161,8 @@ class Buyer:
         return replace(decision, explored=explored, is_exploration=True)
 
     def _wanted(self, engine: Engine, level: ServiceLevel, surface: Surface | None) -> float:
+        if level.label_rate is not None:
+            return level.label_rate
         policy = engine.state.policy
         if not isinstance(policy, AdaptivePolicy):
             return 0.0
@@ -194,8 +205,9 @@ class Buyers:
         counters: Counters,
     ) -> None:
         self.of_zoo = {
-            name: Buyer(settings.zoos[name], judge, counters, settings.seed)
-            for name, judge in judges.items()
+            name: Buyer(zoo, zoo.buy_labels, judges[name], counters, settings.seed)
+            for name, zoo in settings.zoos.items()
+            if zoo.buy_labels is not None
         }
         self._purses = {
             name: buyer.purse for name, buyer in self.of_zoo.items() if buyer.purse is not None
@@ -251,17 +263,18 @@ def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
     """Explain of each zoo that is to buy labels why it never will: told at the start."""
     told = []
     for name, zoo in zoos.items():
-        buying = zoo.labels.buying
+        buying = zoo.buy_labels
         if buying is None:
             continue
         limits = [
             limit
-            for limit in ("budget_per_day", "gradings_per_day", "rate")
-            if getattr(buying, limit, None) == 0
+            for limit, most in (
+                ("budget_per_day", buying.budget_per_day),
+                ("gradings_per_day", buying.gradings_per_day),
+                ("label_rate", zoo.label_rate),
+            )
+            if most == 0
         ]
-        auto = zoo.labels.auto
-        if auto is not None and auto.share_of_saved == auto.start_allowance == 0.0:
-            limits.append("share_of_saved and start_allowance")
         if limits:
             told.append(f"{name}: no labels are bought, for {' and '.join(limits)} is 0")
     return told

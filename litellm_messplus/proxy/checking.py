@@ -20,6 +20,7 @@ from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.settings.serving import WatchSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.reading import (
     OtherVersionError,
@@ -28,7 +29,6 @@ from litellm_messplus.store.reading import (
 )
 from litellm_messplus.store.schema import newest
 from litellm_messplus.switching.modes import Mode
-from litellm_messplus.zoo import Zoo
 
 CALLBACK = "litellm_messplus.plugin.instance"
 """What `litellm_settings.callbacks` must name, or LiteLLM never loads the plugin."""
@@ -213,12 +213,8 @@ def _labels(settings: ZooSettings) -> list[str]:
         if getattr(checks, name)
     ]
     found += [f"check:{name}" for name in checks.callables]
-    if labels.judge is not None:
-        found.append(f"judge:{labels.judge.model}")
-    if labels.parity is not None:
-        found.append(f"parity:{labels.parity.judge or 'largest'}")
-    if labels.auto is not None:
-        found.append(f"auto:{labels.auto.by}:{labels.auto.judge or 'largest'}")
+    if (buying := settings.buy_labels) is not None:
+        found.append(f"{buying.how}:{buying.judge or 'largest'}")
     return found
 
 

@@ -28,7 +28,11 @@ from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.http import build_routes
-from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.influence import (
+    KeyInfluence,
+    ResponseBias,
+    TokenBuckets,
+)
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.litellm_seam import flush_log_events
@@ -48,8 +52,8 @@ from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Background, Counters
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoos
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.zoo import Zoos
 
 COUNTING_SHARE = 0.4
 """Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
@@ -91,7 +95,6 @@ class Parts:
             saw=self._distributions.saw,
             followed=self._followed,
             flush_seconds=settings.flush_seconds,
-            snapshot_every=settings.snapshot_every,
             position=position,
         )
         self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
@@ -115,7 +118,6 @@ class Parts:
         self._explorer = Explorer(
             sink,
             counters,
-            concurrent=settings.concurrent_explorations,
             charge_caller=settings.charge_explorations,
         )
         self.visibility = Visibility(open_requests, counters)
@@ -124,7 +126,7 @@ class Parts:
         self._changes = ModeChanges(database, self.modes, counters)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)
         self._way_back = WayBack(
-            database, engines, self.modes, self._changes, counters, settings.alerts.webhook
+            database, engines, self.modes, self._changes, counters, settings.webhook
         )
         self._samples = SamplePurses(settings.zoos, database, counters)
         self._asides = Asides(
@@ -181,13 +183,7 @@ class Parts:
         return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
 
     def _feature_service(self, encoder: Encoder) -> FeatureService:
-        return FeatureService(
-            encoder,
-            batch=self._settings.encoder_batch,
-            wait_seconds=self._settings.encoder_wait_seconds,
-            cache_entries=self._settings.encoder_cache,
-            failed=self._encoder_failed,
-        )
+        return FeatureService(encoder, failed=self._encoder_failed)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
         arrivals = self.journal.arrivals
@@ -197,7 +193,7 @@ class Parts:
             RequestFinder(self._database, open_requests, arrivals, self.counters),
             self._response_bias,
             self._influence,
-            TokenBuckets(self._settings.feedback_per_minute),
+            TokenBuckets(),
             self.counters,
             self._settings.whole,
             self._holds.session_digest,

@@ -37,12 +37,22 @@ NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "stor
 """Not part of an exploration call: it is never streamed, and leaves nothing behind upstream."""
 
 
+CONCURRENT = 16
+"""Exploration calls under way at once, in one worker: under a burst of explored requests the
+endpoints serve users first."""
+
+
 class Explorer:
     """The exploration calls, a bounded number at once; what would exceed it is left out and
     counted."""
 
     def __init__(
-        self, sink: CallSink, counters: Counters, *, concurrent: int, charge_caller: bool
+        self,
+        sink: CallSink,
+        counters: Counters,
+        *,
+        charge_caller: bool,
+        concurrent: int = CONCURRENT,
     ) -> None:
         self._sink = sink
         self._counters = counters

@@ -20,6 +20,9 @@ from litellm_messplus.store.key_activity import activity
 
 # How often each key may do something: a minute's worth at once, and then as it comes in.
 
+VERDICTS_PER_MINUTE = 600
+"""Verdicts that one key may give in a minute, to one worker: ten a second is a program's, not a
+user's. Administrators of the proxy have no limit."""
 REMEMBERED = 10_000
 """Keys, those that came last; another one begins anew."""
 
@@ -35,7 +38,7 @@ class TokenBuckets:
 
     def __init__(
         self,
-        per_minute: int,
+        per_minute: int = VERDICTS_PER_MINUTE,
         clock: Callable[[], float] = time.monotonic,
         remembered: int = REMEMBERED,
     ) -> None:

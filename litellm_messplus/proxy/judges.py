@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -21,27 +21,10 @@ from litellm_messplus.proxy.deployments.prices import known_dollars
 from litellm_messplus.proxy.judge_calls import JudgeCalls
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime import Background
-from litellm_messplus.settings.labels import (
-    RUBRIC,
-    AutoSettings,
-    ComparingSettings,
-    GradingSettings,
-    JudgeSettings,
-    LabelsSettings,
-    ParitySettings,
-)
+from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.store.audits import agreements, preferences, spent
 from litellm_messplus.store.worker_counters import running
-
-
-@dataclass(frozen=True, slots=True)
-class Whose:
-    """A zoo and its largest candidate."""
-
-    zoo: str
-    largest: str
-
 
 LOOK_SECONDS = 60.0
 """Between two looks at the log, for what other workers spent and what users said."""
@@ -64,7 +47,7 @@ class Judges:
         self.of_zoo: Mapping[str, Judge] = {
             name: judge
             for name, zoo in settings.zoos.items()
-            if (judge := self._judge(zoo.labels, Whose(name, largest[name]), settings, sinks))
+            if (judge := self._judge(name, zoo, largest[name], settings.seed, sinks))
         }
         self._database = database
         self._counters = sinks.counters
@@ -82,33 +65,29 @@ class Judges:
         await self._background.close()
 
     def _judge(
-        self, labels: LabelsSettings, whose: Whose, section: MessplusSettings, sinks: JudgeSinks
+        self, name: str, zoo: ZooSettings, largest: str, seed: int, sinks: JudgeSinks
     ) -> Judge | None:
-        buying = labels.buying
+        buying = zoo.buy_labels
         if buying is None:
             return None
-        named = judge_named(buying)
-        calls = JudgeCalls(named) if named else JudgeCalls(whose.zoo, whose.largest)
-        dollars = (
-            None if labels.auto else buying.budget_per_day
-        )  # what auto may cost is asked first
+        calls = JudgeCalls(buying.judge) if buying.judge else JudgeCalls(name, largest)
+        # What labels may cost that are bought as they are needed, their purse knows.
+        dollars = None if zoo.label_rate is None else buying.budget_per_day
         budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
-        cost = JudgeCost()
-        own = replace(sinks, write=partial(write_in_unit, sinks.write, section.zoos[whose.zoo]))
-        asking = Asking(named or whose.largest, buying, calls, budget, cost, own)
+        cost, model = JudgeCost(), buying.judge or largest
+        limit = buying.timeout_seconds
+        own = replace(sinks, write=partial(write_in_unit, sinks.write, zoo))
+        asking = Asking(model, calls, budget, cost, own, timeout_seconds=limit)
         grades: Grades
-        if isinstance(buying, ComparingSettings) and labels.compares:
-            grades = self._comparers[whose.zoo] = Comparer(
-                *(whose.largest, asking, buying.weight, buying.most_position_bias),
-                *(sinks.report, sinks.counters),
-            )
+        if buying.how == "compare":
+            grades = Comparer(largest, asking, sinks.report, sinks.counters)
+            self._comparers[name] = grades
         else:
-            grades = Grader(
-                *(asking, rubric_of(buying), buying.weight, sinks.report),
-                seed=section.seed,
-            )
-        self._calls[whose.zoo] = calls
-        return Judge(whose.zoo, asking.model, buying, grades, budget, cost, sinks.counters)
+            grades = Grader(asking, buying.rubric, sinks.report, seed=seed)
+        self._calls[name] = calls
+        return Judge(
+            *(name, model, grades, budget, cost, sinks.counters), concurrent=buying.concurrent
+        )
 
     async def _watch(self) -> None:
         while True:
@@ -140,61 +119,44 @@ def write_in_unit(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) 
     write(replace(record, zoo_cost=None if record.cost is None else zoo.of_dollars(record.cost)))
 
 
-WHERE_NAMED = {
-    JudgeSettings: ("judge", "model"),
-    ParitySettings: ("parity", "judge"),
-    AutoSettings: ("auto", "judge"),
-}
-"""Under `labels`, the section and its key that names the judge."""
-
-
-def judge_named(buying: GradingSettings) -> str | None:
-    """Name the model group that grades; None where the largest candidate does."""
-    name: str | None = getattr(buying, WHERE_NAMED[type(buying)][1])
-    return name
-
-
-def rubric_of(buying: GradingSettings) -> str:
-    """Return what the judge is told that makes an answer satisfactory."""
-    return buying.rubric if isinstance(buying, JudgeSettings | AutoSettings) else RUBRIC
-
-
 def check_judges(settings: MessplusSettings, model_list: Sequence[Deployment]) -> None:
     """Check the judges. Raises ConfigurationError for a judge that is not in ``model_list``, or is
     a zoo, and for a budget in dollars of a judge whose price nobody states."""
     groups = {str(deployment.get("model_name")) for deployment in model_list}
     allowed = sorted(groups - set(settings.zoos))
     for name, zoo in settings.zoos.items():
-        if zoo.labels.buying is not None:
-            _check(name, zoo.labels.buying, model_list, allowed)
+        if zoo.buy_labels is not None:
+            _check(name, zoo, zoo.buy_labels, model_list, allowed)
 
 
 def _check(
-    zoo: str, judge: GradingSettings, model_list: Sequence[Deployment], allowed: Sequence[str]
+    name: str,
+    zoo: ZooSettings,
+    buying: BuyingSettings,
+    model_list: Sequence[Deployment],
+    allowed: Sequence[str],
 ) -> None:
-    section, name = WHERE_NAMED[type(judge)]
-    key, model = f"messplus.zoos.{zoo}.labels.{section}", judge_named(judge)
-    if model is not None and model not in allowed:
+    key, judge = f"messplus.zoos.{name}.buy_labels", buying.judge
+    if judge is not None and judge not in allowed:
         names = ", ".join(allowed) or "none"
         raise ConfigurationError(
-            f"{key}.{name}",
-            model,
-            f"a `model_name` of `model_list` that is no zoo (there: {names})",
+            f"{key}.judge", judge, f"a `model_name` of `model_list` that is no zoo (there: {names})"
         )
-    own = [each for each in model_list if each.get("model_name") == (model or zoo)]
+    own = [each for each in model_list if each.get("model_name") == (judge or name)]
     if all(known_dollars(deployment) is not None for deployment in own):
         return
-    if judge.budget_per_day is not None:
+    if buying.budget_per_day is not None:
         raise ConfigurationError(
             f"{key}.budget_per_day",
-            judge.budget_per_day,
+            buying.budget_per_day,
             "nothing, for the judge has no price: state `input_cost_per_token` and "
             "`output_cost_per_token` under its `model_info`, or limit `gradings_per_day` alone",
         )
-    if isinstance(judge, AutoSettings):
+    if zoo.label_rate is None:
         raise ConfigurationError(
-            f"{key}.{name}",
-            model,
+            f"{key}.judge",
+            judge,
             "a judge with a price, for what labels cost is held to a share of what is saved: state "
-            "`input_cost_per_token` and `output_cost_per_token` under its `model_info`",
+            "`input_cost_per_token` and `output_cost_per_token` under its `model_info`, or set a "
+            "`label_rate`",
         )

@@ -1,17 +1,19 @@
-"""What labels of a zoo may cost under `auto`: spent and saved by the log, and bought since."""
+"""What labels of a zoo may cost where they are bought as they are needed: spent and saved by the
+log, and bought since."""
 
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from litellm_messplus.labels.purchasing import (
+    START_ALLOWANCE,
     Spending,
     affordable,
     own_share,
     projected_day,
     room,
 )
-from litellm_messplus.settings.labels import AutoSettings
+from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.spending import LabelCosts
 
@@ -35,13 +37,16 @@ class _Reserved:
 
 
 class Purse:
-    """The money that the labels of one zoo may cost, under `auto`, by what the log says that was
-    saved and spent, and by what this worker has bought since. It buys nothing before it has looked
-    at the log."""
+    """The money that the labels of one zoo may cost, where they are bought as they are needed: by
+    what the log says that was saved and spent, and by what this worker has bought since. It buys
+    nothing before it has looked at the log."""
 
-    def __init__(self, zoo: ZooSettings, auto: AutoSettings) -> None:
+    def __init__(
+        self, zoo: ZooSettings, buying: BuyingSettings, start_allowance: float = START_ALLOWANCE
+    ) -> None:
         self._zoo = zoo
-        self._auto = auto
+        self._buying = buying
+        self._start_allowance = start_allowance
         self._known: LabelCosts | None = None
         self._hours = 0.0
         self._asked = 0.0
@@ -124,8 +129,8 @@ class Purse:
     def _room(self, spending: Spending) -> float:
         return room(
             spending,
-            self._auto.share_of_saved,
-            self._auto.start_allowance,
+            self._buying.share_of_saved,
+            self._start_allowance,
             self._most_today(),
         )
 
@@ -150,7 +155,7 @@ class Purse:
     def _one(self, largest: float, judging: float | None) -> float:
         """Estimate the labels of one request: an answer of the largest to compare with, and the
         judge, which is taken for as expensive as the largest while its price is unknown."""
-        compares = self._auto.by == "parity"
+        compares = self._buying.how == "compare"
         if judging is None:
             judge = (ORDERS if compares else 1.0) * largest
         else:
@@ -158,7 +163,7 @@ class Purse:
         return largest + judge if compares else judge
 
     def _most_today(self) -> float | None:
-        budget = self._auto.budget_per_day
+        budget = self._buying.budget_per_day
         return None if budget is None else self.of_dollars(budget)
 
     def of_dollars(self, dollars: float) -> float:

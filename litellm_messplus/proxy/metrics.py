@@ -10,10 +10,10 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.distributions import histograms
 from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import counters_of, distributions_of, measured_of
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
 from litellm_messplus.status.gauges import Series, gauges
 from litellm_messplus.status.report import Status
-from litellm_messplus.zoo import Zoo
 
 MEANINGS = {
     **OF_THE_STATUS,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.prediction.learned import zoo_view
 from litellm_messplus.proxy.metrics import exposition, figures_of, readiness_gauges
 from litellm_messplus.proxy.readiness import Readiness
@@ -233,13 +234,13 @@ class StatusWatch:
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
     newest = engine.newest.get(level)
-    judge = engine.zoo.settings.labels.buying
+    is_judged = engine.zoo.settings.buy_labels is not None
     return LiveLevel(
         queue=engine.state.policy.queue(level),
         price=newest.price if newest else None,
         is_within_reach=newest.is_within_reach if newest else None,
         alpha=engine.zoo.levels[level].alpha,
         cost_unit=engine.zoo.settings.cost_unit.value,
-        least_agreement=judge.least_agreement if judge else None,
+        least_agreement=LEAST if is_judged else None,
         concern=engine.zoo.concern,
     )

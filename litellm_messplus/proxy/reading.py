@@ -17,8 +17,9 @@ from litellm_messplus.proxy.deployments.metering import PromptTokens
 from litellm_messplus.proxy.surfaces.acting import may_act
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel
-from litellm_messplus.zoo import Zoo
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import DEFAULT_LEVEL
+from litellm_messplus.settings.zoo import Zoo
 
 # Which promise a request counts towards: its key's, else its team's, else the zoo's own.
 

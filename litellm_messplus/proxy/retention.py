@@ -80,6 +80,6 @@ def _tell(pruned: dict[str, Any]) -> None:
     for zoo, position in pruned["held"].items():
         logger.warning(
             "older requests of %s stay in the log, for its newest snapshot is at %d: a proxy takes "
-            "one every messplus.snapshot_every records, and when it stops",
+            "one every 10,000 records, and when it stops",
             *(zoo, position),
         )

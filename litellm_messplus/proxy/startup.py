@@ -31,11 +31,12 @@ from litellm_messplus.proxy.modes import LiveModes, adopt
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime import end_process, version
+from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, explained, migrate
 from litellm_messplus.store.lines import read_conversation_key
-from litellm_messplus.zoo import Zoo
 
 # Opening the database at a start: at this code's version, and the engines restored from it.
 
@@ -192,14 +193,16 @@ def _sources(zoo: Zoo) -> Iterator[str]:
     own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
     for name in (*own, *labels.checks.callables):
         yield f"check:{name}"
-    if labels.judge is not None:
-        yield f"judge {labels.judge.model}"
-    if labels.parity is not None:
-        yield f"parity by {labels.parity.judge or zoo.largest}"
-    if labels.auto is not None:
-        yield f"auto, bought by {labels.auto.by} of {labels.auto.judge or zoo.largest}"
     if labels.implicit is not None:
         yield "implicit"
+    if zoo.settings.buy_labels is not None:
+        yield _bought(zoo, zoo.settings.buy_labels)
+
+
+def _bought(zoo: Zoo, buying: BuyingSettings) -> str:
+    rate, how = zoo.settings.label_rate, {"compare": "compared", "grade": "graded"}[buying.how]
+    when = "where needed" if rate is None else f"at {100.0 * rate:g} %"
+    return f"{how} {when} by {buying.judge or zoo.largest}"
 
 
 # The garbage collector's rounds, kept short and rare while requests wait.
@@ -295,8 +298,6 @@ def _restored(
     try:
         return _run_in_thread(open_database(settings, engines, modes))
     except DatabaseAwayError as error:
-        if not settings.start_without_database:
-            raise
         logger.warning("starting without the database, which is tried again: %s", error)
         return None
 

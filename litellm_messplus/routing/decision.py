@@ -209,18 +209,13 @@ def raised(alpha: float, answered: int, requests: int, confidence: float) -> flo
     return after - surplus(alpha, answered, share, confidence)
 
 
-def aim(
-    alpha: float, *, margin: float, answered: int, label_noise: float, raised: float = 0.0
-) -> float:
+def aim(alpha: float, *, label_noise: float, raised: float = 0.0) -> float:
     """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
 
-    ``margin`` standard errors of the rate over the ``answered`` requests come on top: large while
-    little is known, gone when much is; ``raised`` is what a promise with a `confidence` adds.
-    Where a label is wrong with probability ``label_noise``,
-    the truth alpha shows as noise + (1 - 2 noise) alpha.
+    ``raised`` is what a promise with a `confidence` adds. Where a label is wrong with probability
+    ``label_noise``, the truth alpha shows as noise + (1 - 2 noise) alpha.
     """
-    standard_error = sqrt(alpha * (1.0 - alpha) / max(answered, 1))
-    wanted = min(alpha + margin * standard_error + raised, (1.0 + alpha) / 2.0)
+    wanted = min(alpha + raised, (1.0 + alpha) / 2.0)
     return label_noise + (1.0 - 2.0 * label_noise) * wanted
 
 

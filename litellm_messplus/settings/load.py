@@ -95,12 +95,46 @@ def _allowed(problem: ErrorDetails) -> str:
         "V": "a number greater than 0",
         "c": "a number of at least 0",
     }
-    is_a_number = problem["type"] not in ("model_type", "dict_type")
-    return bounds.get(str(problem["loc"][-1]), message) if is_a_number else "a section"
+    name = str(problem["loc"][-1])
+    if problem["type"] in ("model_type", "dict_type"):
+        return "the word `auto`, or a section" if name == "labels" else "a section"
+    return bounds.get(name, message)
+
+
+FORMER: Mapping[str, str] = {
+    "alerts": "`webhook` in place of `alerts.webhook`",
+    "concurrent_explorations": "nothing: at most 16 at once, in one worker",
+    "encoder_batch": "nothing: a slow encoder gets up to 16 prompts at once",
+    "encoder_cache": "nothing: the features of 10,000 texts are kept",
+    "encoder_wait_seconds": "nothing: a prompt waits 2 ms for others to be encoded with",
+    "exploration_wait_seconds": "nothing: labels of an exploration are waited for ten minutes",
+    "feedback_per_minute": "nothing: 600 verdicts of a key in a minute, to one worker",
+    "judge_rate": "`label_rate` in place of `judge_rate`",
+    "latency": "`p95_seconds` in place of `latency.p95_seconds`",
+    "margin": "`confidence` in place of `margin`: what the certificate is to prove",
+    "snapshot_every": "nothing: a snapshot is taken every 10,000 records",
+    "start_without_database": "nothing: the proxy starts, and joins when the database answers",
+    "checks.weight": "nothing: a label of a check counts 1",
+    "implicit.weight": "nothing: such a label counts 0.3",
+    "labels.auto": "`labels: auto`, and what differs from its defaults under `buy_labels`",
+    "labels.judge": "`buy_labels: {how: grade, judge: NAME}` beside `labels`, and `label_rate`",
+    "labels.key_influence": "`key_pull`: how far one key may move the satisfaction in a day",
+    "labels.key_share": "`key_pull`: how far one key may move the satisfaction in a day",
+    "labels.parity": "`buy_labels: {how: compare, judge: NAME}` beside `labels`, and `label_rate`",
+    "retention.drop": "nothing: without an `archive`, what is pruned is deleted",
+    "watch.decided_per_second": "nothing: five requests a second are decided beside what serves",
+}
+"""Settings that there were once, by their section where that tells them apart: what is said in
+place of each."""
 
 
 def _instead(location: Sequence[int | str]) -> str:
-    """Say which keys there are in place of an unknown one, the nearest first."""
+    """Say what there is in place of an unknown key: of a former one what says it now, of another
+    one the keys that are known, the nearest first."""
+    name = str(location[-1])
+    within = f"{location[-2]}.{name}" if len(location) > 1 else name
+    if former := FORMER.get(within) or FORMER.get(name):
+        return former
     known = _known_keys(location)
     nearest = get_close_matches(str(location[-1]), known, n=1)
     meant = f" (did you mean `{nearest[0]}`?)" if nearest else ""

@@ -1,26 +1,23 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit
-from litellm_messplus.settings.labels import (
-    Alpha,
-    LabelsSettings,
+from litellm_messplus.settings.labels import FREE, BuyingSettings, LabelsSettings
+from litellm_messplus.settings.promise import (
+    READ_BY,
+    Count,
     NotNegative,
-    Positive,
-    Settings,
-    Share,
-)
-from litellm_messplus.settings.policies import (
     PolicyName,
-    PolicyPromise,
-    PolicySettings,
-    read_by_others,
+    Positive,
+    Promise,
+    ServiceLevel,
+    Settings,
+    cells,
 )
 from litellm_messplus.settings.serving import (
-    AlertsSettings,
     CanaryShare,
     ConversationsSettings,
     ElectricitySettings,
@@ -40,46 +37,25 @@ from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 class RetentionSettings(Settings):
     """The age of what leaves the log, once a day; what it taught stays."""
 
-    keep_days: Annotated[int, Field(ge=1)] = Field(
-        description="Requests that were decided longer ago are pruned, once a day. They can be "
-        "judged no more. What they taught stays."
+    keep_days: Count = Field(
+        description="Requests that were decided longer ago are [pruned](retention.md), once a day. "
+        "They can be judged no more. What they taught stays."
     )
     archive: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
         description="The folder that their rows go to, as Parquet files. Needs the extra "
-        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is made where it is "
-        "not there.",
+        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is made where it is not there.",
+        json_schema_extra=cells(allowed="a folder", default="no archive: they are deleted"),
     )
-    drop: bool = Field(
-        default=False,
-        description="Whether their rows are deleted without an archive. Give exactly one of the "
-        "two.",
-    )
-
-    @model_validator(mode="after")
-    def _rows_go_somewhere(self) -> "RetentionSettings":
-        if (self.archive is None) != self.drop:
-            raise ValueError("exactly one of `archive: FOLDER` and `drop: true`")
-        return self
 
 
 DEFAULT_LEVEL = "default"
 AUDIT = "audit"
 
 
-class ServiceLevelSettings(PolicyPromise):
-    """A named promise. What is left out is taken from its zoo."""
-
-    alpha: Alpha | None = Field(default=None, description="The share promised at this level.")
-    judge_rate: Share | None = Field(
-        default=None, description="The share of requests that the zoo's judge grades or compares."
-    )
-
-
-class ZooSettings(PolicySettings):
+class ZooSettings(Promise):
     """The deployments behind one model name of `model_list`. Defaults are the paper's."""
 
-    alpha: Alpha = Field(description="The share of requests that must be satisfied.")
     policy: PolicyName = Field(
         default="adaptive",
         description="How a zoo decides. `adaptive` needs alpha alone. `paper` is Algorithm 1 of "
@@ -92,12 +68,18 @@ class ZooSettings(PolicySettings):
     )
     electricity: ElectricitySettings | None = Field(
         default=None,
-        description="What turns joules into dollars, and back: see dollars and joules.",
+        description="What turns joules into dollars, and back: see "
+        "[dollars and joules](#dollars-and-joules).",
+        json_schema_extra=cells(allowed="a section", default="none"),
     )
     largest: str | None = Field(
         default=None,
         description="The candidate whose answer the user gets when all are called, and against "
         "which savings are stated.",
+        json_schema_extra=cells(
+            allowed="a candidate of the zoo",
+            default="the most expensive by price; required where all prices are equal",
+        ),
     )
     gates: bool = Field(
         default=True,
@@ -128,6 +110,10 @@ class ZooSettings(PolicySettings):
         description="What served before, and serves what is not routed: `litellm` for LiteLLM's "
         "own choice, a candidate, or `group:` and the `model_name` of a member, where the zoo is a "
         "routing group. Without it there is no way back.",
+        json_schema_extra=cells(
+            allowed="`litellm`, the name of a candidate, or `group:NAME`",
+            default="nothing: `mode` must be `on`",
+        ),
     )
     holdout: Holdout = Field(
         default=0.0,
@@ -140,26 +126,76 @@ class ZooSettings(PolicySettings):
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
-        description="Where labels come from beside the users' feedback, and whose word counts.",
+        description="Where labels come from beside the users' feedback, and whose word counts. "
+        "`auto` takes all that cost nothing, and [buys](labels.md#labels-that-are-bought) others.",
+        json_schema_extra=cells(allowed="`auto`, or the sections below"),
     )
-    service_levels: dict[str, ServiceLevelSettings] = Field(
+    buy_labels: BuyingSettings | None = Field(
+        default=None,
+        description="Who is paid for labels: see [labels](labels.md#labels-that-are-bought).",
+        json_schema_extra=cells(default="none: no labels are bought, unless by `labels: auto`"),
+    )
+    response_bias: Positive | Literal["audit"] = Field(
+        default=1.0,
+        description="Under `adaptive`: how many times as often unsatisfied users answer as "
+        "satisfied ones. At 2, a satisfied verdict stands for twice as many requests as an "
+        "unsatisfied one. `audit` estimates it from the requests that the zoo's judge grades.",
+    )
+    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
+        default=0.0,
+        description="Under `adaptive`: the probability that a verdict is wrong. The zoo then aims "
+        "at the share of satisfied verdicts that shows when alpha is held in truth.",
+    )
+    learning_rate: Positive = Field(default=0.06, description="Under `paper`: the step of the SGD.")
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        default=0.9, description="Under `paper`: the momentum of the SGD."
+    )
+    weight_decay: NotNegative = Field(
+        default=0.01,
+        description="Under `paper`: its mu, the strength of the regularisation of the SGD.",
+    )
+    service_levels: dict[str, Promise] = Field(
         default_factory=dict,
         description="Further promises, by the name that the metadata of a key or team gives. Each "
-        "has its own virtual queue and its own count of requests. All share what the "
-        "zoo has learned.",
+        "has its own virtual queue and its own count of requests. All share what the zoo has "
+        "learned.",
+        json_schema_extra=cells(allowed="any names but `default`"),
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _auto_buys_and_takes_what_is_free(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("labels") == "auto":
+            return {"buy_labels": {}, **given, "labels": FREE}
+        return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_take_the_rest_from_their_zoo(cls, given: Any) -> Any:
+        levels = given.get("service_levels") if isinstance(given, dict) else None
+        if not isinstance(levels, dict):
+            return given
+        own = {name: given[name] for name in Promise.model_fields if name in given}
+        filled = {}
+        for name, level in levels.items():
+            stated = level.items() if isinstance(level, dict) else ()
+            differing = {key: value for key, value in stated if value is not None}
+            filled[name] = {**own, **differing} if isinstance(level, dict) else level
+        return {**given, "service_levels": filled}
+
     @model_validator(mode="after")
-    def _every_setting_is_read(self) -> "ZooSettings":
-        levels = [level.model_fields_set for level in self.service_levels.values()]
-        unread = read_by_others(self.policy, self.model_fields_set.union(*levels))
-        if unread:
-            names, readers = " and ".join(unread), " or ".join(dict.fromkeys(unread.values()))
-            raise ValueError(f"without {names}, which only `policy: {readers}` reads")
+    def _every_setting_is_read(self) -> Self:
+        given = self.model_fields_set.union(
+            *(level.model_fields_set for level in self.service_levels.values())
+        )
+        for policy, names in READ_BY.items():
+            unread = " and ".join(sorted(given & names))
+            if policy != self.policy and unread:
+                raise ValueError(f"without {unread}, which only `policy: {policy}` reads")
         return self
 
     @model_validator(mode="after")
-    def _what_counts_as_unsatisfied_counts(self) -> "ZooSettings":
+    def _what_counts_as_unsatisfied_counts(self) -> Self:
         counting = "count" in (self.failures, *(x.failures for x in self.service_levels.values()))
         if counting and LabelKind.CHECK not in self.labels.precedence:
             raise ValueError(
@@ -169,20 +205,7 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
-    def _the_aim_is_raised_by_one(self) -> "ZooSettings":
-        both = [
-            level.name
-            for level in map(self.level, (DEFAULT_LEVEL, *self.service_levels))
-            if level.margin > 0.0 and level.confidence is not None
-        ]
-        if both:
-            raise ValueError(
-                f"`margin` or `confidence`, not both: each raises the aim (here of '{both[0]}')"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _the_paper_decides_every_request(self) -> "ZooSettings":
+    def _the_paper_decides_every_request(self) -> Self:
         given = self.conversations.hold
         if self.policy == "paper" and given not in (None, "never"):
             raise ValueError(
@@ -192,7 +215,7 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
-    def _conversations_are_known_where_they_count(self) -> "ZooSettings":
+    def _conversations_are_known_where_they_count(self) -> Self:
         if not self.counts_conversations:
             return self
         if self.policy == "paper":
@@ -205,42 +228,51 @@ class ZooSettings(PolicySettings):
                 "`conversations.hold: tool_loop` or `warm` beside `conversations.unit: "
                 "conversation`: with `never`, nobody knows which requests belong together"
             )
-        given = [name for name in ("parity", "auto") if getattr(self.labels, name) is not None]
-        if given:
+        if self.buys_answers_apart:
             raise ValueError(
-                f"without labels.{given[0]} beside `conversations.unit: conversation`: it buys "
-                "labels of single answers, which say nothing of a whole conversation"
+                "`buy_labels.how: grade` at a `label_rate` beside `conversations.unit: "
+                "conversation`: other labels that are bought are of single answers, which say "
+                "nothing of a whole conversation"
             )
         return self
 
     @model_validator(mode="after")
-    def _an_audit_has_a_judge(self) -> "ZooSettings":
-        if self.response_bias == AUDIT and self.labels.judge is None:
-            raise ValueError("`labels.judge` beside `response_bias: audit`: it makes the audit")
+    def _an_audit_has_a_judge(self) -> Self:
+        if self.response_bias == AUDIT and (self.buy_labels is None or self.buys_answers_apart):
+            raise ValueError(
+                "`buy_labels.how: grade` at a `label_rate` beside `response_bias: audit`: it makes "
+                "the audit"
+            )
         return self
 
     @model_validator(mode="after")
-    def _labels_can_be_bought(self) -> "ZooSettings":
-        labels = self.labels
-        given = [name for name in ("parity", "auto") if getattr(labels, name) is not None]
-        if given and self.policy == "paper":
-            raise ValueError(f"without labels.{given[0]}, which only `policy: adaptive` reads")
-        if labels.auto and self.cost_unit is CostUnit.JOULE and self.electricity is None:
+    def _labels_can_be_bought(self) -> Self:
+        if self.buy_labels is None:
+            rates = (self.label_rate, *(each.label_rate for each in self.service_levels.values()))
+            if any(rates):
+                raise ValueError("`buy_labels` beside `label_rate`: who is paid for the labels")
+            return self
+        if self.policy == "paper" and self.buys_answers_apart:
             raise ValueError(
-                "`electricity` beside `labels.auto` in a zoo of joules: what labels may cost is a "
+                "`buy_labels.how: grade` at a `label_rate`: others only `policy: adaptive` buys"
+            )
+        is_counted = self.cost_unit is CostUnit.USD or self.electricity is not None
+        if self.label_rate is None and not is_counted:
+            raise ValueError(
+                "`electricity` beside `buy_labels` in a zoo of joules: what labels may cost is a "
                 "share of what is saved, and judges are paid in dollars"
             )
         return self
 
     @model_validator(mode="after")
-    def _carbon_is_of_joules(self) -> "ZooSettings":
+    def _carbon_is_of_joules(self) -> Self:
         stated = self.electricity is not None and self.electricity.carbon_per_kwh is not None
         if stated and self.cost_unit is not CostUnit.JOULE:
             raise ValueError("without carbon_per_kwh, which only `cost_unit: joule` reads")
         return self
 
     @model_validator(mode="after")
-    def _default_is_the_zoo_itself(self) -> "ZooSettings":
+    def _default_is_the_zoo_itself(self) -> Self:
         if DEFAULT_LEVEL in self.service_levels:
             raise ValueError(
                 f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
@@ -258,7 +290,7 @@ class ZooSettings(PolicySettings):
         return self.conversations.unit is Unit.CONVERSATION
 
     @model_validator(mode="after")
-    def _what_is_held_out_is_served(self) -> "ZooSettings":
+    def _what_is_held_out_is_served(self) -> Self:
         if self.holdout > 0.0 and self.before is None:
             raise ValueError(
                 "`before` beside `holdout`: what serves the conversations that are held out"
@@ -266,7 +298,7 @@ class ZooSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
-    def _levels_are_told_from_streams(self) -> "ZooSettings":
+    def _levels_are_told_from_streams(self) -> Self:
         taken = [name for name in self.service_levels if is_before(name)]
         if taken:
             raise ValueError(
@@ -285,34 +317,21 @@ class ZooSettings(PolicySettings):
             return dollars
         return None if self.electricity is None else dollars / self.electricity.dollars_per_joule
 
-    def level(self, name: str) -> "ServiceLevel":
-        """Return the promise of that name, with what it leaves out taken from the zoo.
+    @property
+    def buys_answers_apart(self) -> bool:
+        """Whether labels are bought of some answers and not of others: of those that are compared,
+        or where they are needed."""
+        given = self.buy_labels
+        return given is not None and (given.how == "compare" or self.label_rate is None)
+
+    def level(self, name: str) -> ServiceLevel:
+        """Return the promise of that name.
 
         Raises KeyError for a name that is not configured.
         """
-        own = ServiceLevelSettings() if name == DEFAULT_LEVEL else self.service_levels[name]
-        read = {each: getattr(self, each) for each in PolicySettings.model_fields}
-        apart = {each: getattr(own, each) for each in PolicyPromise.model_fields}
-        return ServiceLevel(
-            name=name,
-            alpha=self.alpha if own.alpha is None else own.alpha,
-            judge_rate=self._judge_rate(own),
-            **{**read, **{each: value for each, value in apart.items() if value is not None}},
-        )
-
-    def _judge_rate(self, own: ServiceLevelSettings) -> float:
-        judge = self.labels.judge or self.labels.parity
-        if judge is None:
-            return 0.0
-        return judge.rate if own.judge_rate is None else own.judge_rate
-
-
-class ServiceLevel(PolicySettings):
-    """A promise with every value filled in."""
-
-    name: str
-    alpha: Alpha
-    judge_rate: Share = 0.0
+        own = self if name == DEFAULT_LEVEL else self.service_levels[name]
+        stated = {each: getattr(own, each) for each in Promise.model_fields}
+        return ServiceLevel(name=name, **stated)
 
 
 class MessplusSettings(Settings):
@@ -323,36 +342,25 @@ class MessplusSettings(Settings):
         description="The zoos, by the `model_name` that their deployments share in `model_list`. "
         "A zoo needs at least two candidates. Requests to any other `model_name` are "
         "not touched.",
+        json_schema_extra=cells(allowed="at least one zoo"),
     )
     database: str = Field(
         default="sqlite+aiosqlite:///messplus.db",
         description="The database. The default is a file in the folder where the proxy is "
         "started. Four slashes begin an absolute path. For Postgres, install "
         "`litellm-messplus[postgres]`.",
-    )
-    start_without_database: bool = Field(
-        default=True,
-        description="Whether the proxy starts while the database does not answer. LiteLLM then "
-        "serves as without the plugin, which tries again every five seconds and joins "
-        "when the database is there. With `false`, the start stops with the reason.",
+        json_schema_extra=cells(
+            allowed="an SQLAlchemy URL with the driver `sqlite+aiosqlite` or `postgresql+asyncpg`"
+        ),
     )
     encoder: Annotated[str, Field(min_length=1)] = Field(
         default="hashed-ngrams",
-        description="What turns a prompt into features: see encoders. `hashed-ngrams` needs no "
-        "download. An encoder that cannot be loaded stops the start.",
-    )
-    encoder_batch: Annotated[int, Field(ge=1)] = Field(
-        default=16,
-        description="Prompts that a slow encoder gets at once, at most. A GPU takes sixteen in "
-        "little more time than one.",
-    )
-    encoder_wait_seconds: NotNegative = Field(
-        default=0.002, description="How long a prompt may wait for others to be encoded with."
-    )
-    encoder_cache: Annotated[int, Field(ge=0)] = Field(
-        default=10_000,
-        description="Texts whose features are kept in memory: a prompt that comes again is not "
-        "encoded again.",
+        description="What turns a prompt into features: see [encoders](encoders.md). "
+        "`hashed-ngrams` needs no download. An encoder that cannot be loaded stops the start.",
+        json_schema_extra=cells(
+            allowed="`hashed-ngrams`, `none`, `static:FOLDER`, `onnx:FOLDER`, "
+            "`package.module:attribute`, else a Hugging Face name or a folder"
+        ),
     )
     seed: int = Field(
         default=0,
@@ -372,23 +380,21 @@ class MessplusSettings(Settings):
         default=0.5,
         description="How long decisions and calls may wait to be written. Feedback never waits.",
     )
-    feedback_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=600,
-        description="Verdicts that one key may give in a minute, to one worker. More are refused, "
-        "and counted. Administrators of the proxy have no limit.",
-    )
-    snapshot_every: Annotated[int, Field(ge=1)] = Field(
-        default=10_000,
-        description="Log records between two snapshots of the state, of a megabyte or so each. "
-        "More records mean a slower start (it folds about 2,500 a second), not a "
-        "different one.",
-    )
     retention: RetentionSettings | None = Field(
-        default=None, description="How long requests are kept."
+        default=None,
+        description="How long requests are kept.",
+        json_schema_extra=cells(
+            allowed="a section, see below", default="no retention: all requests are kept"
+        ),
     )
-    alerts: AlertsSettings = Field(
-        default_factory=AlertsSettings,
-        description="Who is told where a zoo returns to what served before.",
+    webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
+        default=None,
+        description="An address that is sent each return of a zoo to what served before as JSON, "
+        "by POST.",
+        json_schema_extra=cells(
+            allowed="an address of `http` or `https`",
+            default="none: the alert is in the log, the status and the metrics",
+        ),
     )
     store_text: bool = Field(
         default=False,
@@ -400,11 +406,6 @@ class MessplusSettings(Settings):
         description="Whether the key's alias and user, the end user and tags are kept with each "
         "request. The hash of the key and the team's id always are: feedback and its limits need "
         "them.",
-    )
-    concurrent_explorations: Annotated[int, Field(ge=1)] = Field(
-        default=16,
-        description="Exploration calls under way at once, in one worker. More are left out, and "
-        "counted as `explorations_left_out`.",
     )
     charge_explorations: bool = Field(
         default=False,

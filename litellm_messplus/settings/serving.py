@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from litellm_messplus.costs.price import dollars_per_joule, grams_per_joule
-from litellm_messplus.settings.labels import NotNegative, Positive, Settings, Share
+from litellm_messplus.settings.promise import NotNegative, Positive, Settings, Share, cells
 from litellm_messplus.switching.modes import Mode
 
 
@@ -30,24 +30,10 @@ class WatchSettings(Settings):
         description="The share of requests served as before of which the model that the router "
         "would have chosen is called too, unseen.",
     )
-    decided_per_second: Positive = Field(
-        default=5.0,
-        description="How many requests served as before are decided aside in a second, by each "
-        "worker. The first 250 and those of the sample are decided in any case, of the others none "
-        "beyond it: they are logged without a choice.",
-    )
     budget_per_day: NotNegative | None = Field(
         default=None,
         description="What these calls may cost in a day (UTC), in the zoo's unit of cost.",
-    )
-
-
-class AlertsSettings(Settings):
-    """The addresses that are told of a return to what served before."""
-
-    webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
-        default=None,
-        description="An address that is sent each return as JSON, by POST.",
+        json_schema_extra=cells(default="no budget"),
     )
 
 
@@ -69,6 +55,7 @@ class ConversationsSettings(Settings):
         description="When a request stays with the deployment that answered before it: `never`; "
         "`tool_loop`, while a tool loop is open or the prompt holds what no other model can read; "
         "`warm`, also while its prompt cache is warm and that saves money.",
+        json_schema_extra=cells(default="`warm` under `adaptive`, `never` under `paper`"),
     )
     unit: Unit = Field(
         default=Unit.REQUEST,
@@ -85,6 +72,7 @@ class ElectricitySettings(Settings):
     carbon_per_kwh: NotNegative | None = Field(
         default=None,
         description="What it emits, in grams of CO2e per kWh. Only in a zoo that counts in joules.",
+        json_schema_extra=cells(default="none"),
     )
 
     @property

@@ -14,10 +14,14 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, held, paper
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.state.account import FailureDebt
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.verdict import Given
+
+EXPLORATION_WAIT_SECONDS = 600.0
+"""How long the labels of all of an exploration's calls are waited for, before the predictor learns
+from those that are there: longer than any judge takes, or a user who answers at once."""
 
 # Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
 #
@@ -119,7 +123,9 @@ class PaperPolicy:
     """Algorithm 1 of MESS+. Where the features came too late, which it does not know, the plain
     means of the explored labels are predicted, and learn alone."""
 
-    def __init__(self, heads: Head, exploration_wait_seconds: float) -> None:
+    def __init__(
+        self, heads: Head, exploration_wait_seconds: float = EXPLORATION_WAIT_SECONDS
+    ) -> None:
         self.heads = heads
         self.waiting = WaitingExplorations(exploration_wait_seconds)
         self.means = LabelMeans(heads.candidates)

@@ -10,7 +10,8 @@ from litellm_messplus.prediction.head import Arrays, Label, LinearHeads
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.settings.schema import ServiceLevel, ZooSettings
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.paper_policy import PaperPolicy
@@ -122,7 +123,7 @@ def build_policy(
                 momentum=settings.momentum,
                 weight_decay=settings.weight_decay,
             )
-            return PaperPolicy(heads, settings.exploration_wait_seconds)
+            return PaperPolicy(heads)
 
 
 def _paper_heads(*, is_fast: bool) -> "type[LinearHeads | NeuralHeads]":

@@ -14,10 +14,10 @@ from litellm_messplus.costs.usage import Durations
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
-from litellm_messplus.zoo import Zoo
 
 FORMAT = 10
 """Changes whenever the same log would fold into another state, or the bytes read differently."""
@@ -40,7 +40,6 @@ def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
         "learning_rate": settings.learning_rate,
         "momentum": settings.momentum,
         "weight_decay": settings.weight_decay,
-        "exploration_wait_seconds": settings.exploration_wait_seconds,
     }
 
 

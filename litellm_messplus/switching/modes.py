@@ -112,6 +112,11 @@ class ZooMode:
 # thousand of them, so in a busy zoo most would be made for nothing.
 
 
+DECIDED_PER_SECOND = 5.0
+"""Requests served as before that are decided all the same, in a second of one worker, beside those
+of the sample: enough for the forecast, and next to nothing of a core."""
+
+
 class Pace:
     """The decisions that may be made: the first of all, so that the router learns at once, then so
     many a second. What one second leaves over, the next does not have."""

@@ -123,6 +123,6 @@ def render(found: Erased) -> Iterator[str]:
     for zoo, count in found.held.items():
         yield (
             f"{zoo}: {count} requests stay, for its newest snapshot does not hold all about them. "
-            "A proxy takes one every messplus.snapshot_every records, and when it stops: run this "
+            "A proxy takes one every 10,000 records, and when it stops: run this "
             "again then"
         )

@@ -14,12 +14,12 @@ from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.restore import begin
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.zoo_state import ZooState
 from litellm_messplus.store import base, log
 from litellm_messplus.store.entries import PAGE, read_entries
-from litellm_messplus.zoo import Zoo
 
 
 def fresh_engines(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> dict[str, Engine]:

@@ -30,9 +30,9 @@ from litellm_messplus.replay.database import is_database, read_database
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import lessons, log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.zoo import Zoo
 
 MOST = 20_000
 """Lessons of one batch: the newest are taken. The heads know a zoo after a few thousand, and the

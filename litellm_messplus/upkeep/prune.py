@@ -188,7 +188,7 @@ def render(found: Pruned) -> Iterator[Table | str]:
     for zoo, position in found.held.items():
         yield (
             f"{zoo}: older requests stay, for its newest snapshot is at {position}. A proxy takes "
-            "one every messplus.snapshot_every records, and when it stops; where none serves the "
+            "one every 10,000 records, and when it stops; where none serves the "
             f"zoo any more: --forget-zoo {zoo}"
         )
 

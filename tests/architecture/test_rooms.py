@@ -17,11 +17,11 @@ ALLOWED = {
     "costs": set(),
     "conversations": {"costs", "prediction", "rows"},
     "state": {
-        *("routing", "prediction", "costs", "settings", "zoo", "errors", "vocabulary"),
+        *("routing", "prediction", "costs", "settings", "errors", "vocabulary"),
     },
     "deciding": {
         *("conversations", "costs", "draws", "prediction", "routing", "settings", "state"),
-        *("vocabulary", "zoo"),
+        "vocabulary",
     },
     "encoders": {"energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
@@ -53,7 +53,7 @@ ALLOWED = {
     "certificate": {"figures", "errors", "labels", "vocabulary", "status", "store"},
     "replay": {
         *("certificate", "figures"),
-        *("deciding", "state", "routing", "prediction", "costs", "settings", "zoo", "store"),
+        *("deciding", "state", "routing", "prediction", "costs", "settings", "store"),
         *("errors", "records", "encoders", "vocabulary", "parquet"),
         *("draws", "switching"),
     },
@@ -70,7 +70,7 @@ ALLOWED = {
             "restore",
             "settings",
         ),
-        *("costs", "parquet", "prediction", "replay", "status", "store", "zoo"),
+        *("costs", "parquet", "prediction", "replay", "status", "store"),
     },
     "inspecting": {
         *("state", "records", "rows"),
@@ -90,7 +90,7 @@ ALLOWED = {
     "cli": {
         *("certificate", "encoders", "inspecting", "proxy", "settings", "replay"),
         *("status", "energy"),
-        *("upkeep", "errors", "runtime", "deciding", "zoo"),
+        *("upkeep", "errors", "runtime", "deciding"),
         *("figures", "terminal"),
     },
 }
@@ -126,7 +126,6 @@ SPINE = {
     "runtime": set(),
     "terminal": set(),
     "vocabulary": set(),
-    "zoo": {"costs", "settings"},
 }
 """The same for each module that stands in no room."""
 

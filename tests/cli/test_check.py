@@ -114,7 +114,7 @@ OVERRULES = "which overrule the routing of the zoo zoo"
         (configuration(alpha=1.5), ["messplus.zoos.zoo.alpha"]),
         (configuration(alfa=0.5), ["alfa"]),
         (configuration(largest="openai/huge"), ["openai/huge"]),
-        (configuration(labels={"judge": {"model": "nobody"}}), ["nobody"]),
+        (configuration(buy_labels={"judge": "nobody"}), ["nobody"]),
         ({**configuration(), "litellm_settings": {}}, ["litellm_settings.callbacks"]),
         *(
             (
@@ -175,7 +175,7 @@ def test_a_database_is_refused_with_the_words_of_the_start(tmp_path: Path, datab
 
 
 def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:
-    watch = {"sample": 0.2, "decided_per_second": 3.0, "budget_per_day": 2.0}
+    watch = {"sample": 0.2, "budget_per_day": 2.0}
     config = configuration(mode="canary", share=0.25, before="openai/large", watch=watch)
 
     (zoo,) = json.loads(check(tmp_path, config, "--json").stdout)["zoos"]
@@ -184,7 +184,7 @@ def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:
     assert (zoo["mode"], zoo["share"], zoo["before"]) == ("canary", 0.25, "openai/large")
     assert zoo["watch"] == watch
     assert "mode: canary of 0.25, before openai/large" in text
-    assert "20 % is called unseen, for 2 usd a day at most, and 3 requests a second" in text
+    assert "20 % is called unseen, for 2 usd a day at most" in text
 
 
 def test_a_zoo_that_nobody_watched_says_so_and_nothing_is_opened(tmp_path: Path) -> None:

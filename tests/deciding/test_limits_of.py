@@ -8,7 +8,7 @@ import pytest
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.deciding.expectations import use_of
 from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, LATE_SHARE, Limits
-from litellm_messplus.settings.schema import ServiceLevel
+from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.vocabulary import BEFORE_SUFFIX
 from tests.support.builders import (
     LARGE,
@@ -23,7 +23,7 @@ from tests.support.builders import (
 )
 
 NOON = 100 * DAY + DAY / 2
-BOTH: dict[str, Any] = {"latency": {"p95_seconds": 2.0}, "budget_per_day": 50.0}
+BOTH: dict[str, Any] = {"p95_seconds": 2.0, "budget_per_day": 50.0}
 
 
 def engine(**limits: Any) -> Engine:

@@ -1,9 +1,23 @@
-"""The tables of docs/status.md are those that the code declares."""
+"""The tables of docs/status.md and docs/settings.md are those that the code declares."""
 
-from benchmarks.docs_tables import PAGE, printed
+from pathlib import Path
+
+import pytest
+
+from benchmarks import settings_tables
+from benchmarks.docs_tables import PAGES
 
 
-def test_there_is_nothing_to_write() -> None:
-    page = PAGE.read_text("utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_there_is_nothing_to_write(page: Path) -> None:
+    text = page.read_text("utf-8")
 
-    assert printed(page) == page, "make docs"
+    assert PAGES[page](text) == text, "make docs"
+
+
+@pytest.mark.parametrize("line", ["", "| `seed` | | | |\n| `seed` | | | |\n"])
+def test_a_setting_without_a_row_or_with_two_is_named(line: str) -> None:
+    page = "| Setting | Allowed | Default | Meaning |\n| --- | --- | --- | --- |\n" + line
+
+    with pytest.raises(ValueError, match=r"a row for each setting, once: .*\bseed\b"):
+        settings_tables.printed(page)

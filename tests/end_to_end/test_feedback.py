@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import PAPER, Proxy, ask, history_of, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, history_of, quick, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -19,12 +19,10 @@ PER_MINUTE = 200
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     zoo = {**PAPER, "c": 0.0, "service_levels": {"gold": {"alpha": 0.9}}}
-    config = zoo_config(
-        upstream.url, folder, zoo=zoo, store_text=True, feedback_per_minute=PER_MINUTE
-    )
+    config = zoo_config(upstream.url, folder, zoo=zoo, store_text=True)
     (folder / "keys.py").write_text(CUSTOM_AUTH)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
-    running = Proxy(config, folder).start()
+    running = Proxy(quick(config, folder, verdicts={"per_minute": PER_MINUTE}), folder).start()
     yield running
     running.stop()
 

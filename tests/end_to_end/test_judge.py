@@ -10,7 +10,7 @@ import pytest
 from litellm_messplus.labels.purchasing import is_drawn
 from tests.support.judge import JUDGE, ScriptedJudge, question, shown_answers
 from tests.support.patience import PATIENT, until
-from tests.support.proxy import PAPER, Config, Proxy, ask, deployment, zoo_config
+from tests.support.proxy import PAPER, Config, Proxy, ask, deployment, quick, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -36,9 +36,10 @@ def script(model: str, body: dict[str, Any]) -> Reply:
     return Reply(f"```json\n{CRITIC.reply(body)}\n```")
 
 
-def config(upstream: Upstream, folder: Path, judge: Config) -> Config:
+def config(upstream: Upstream, folder: Path, judge: Config, rate: float = 1.0) -> Config:
     """Every request is explored, so that each has three answers, all of them known."""
-    zoo = {**PAPER, "c": 1e6, "labels": {"judge": {"model": JUDGE, "rate": 1.0, **judge}}}
+    buying = {"how": "grade", "judge": JUDGE, **judge}
+    zoo = {**PAPER, "c": 1e6, "buy_labels": buying, "label_rate": rate}
     made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
     made["model_list"].append(deployment(JUDGE, JUDGE, upstream.url, JUDGE_PRICE))
     return made
@@ -72,8 +73,8 @@ def judge_bodies(upstream: Upstream, word: str = "") -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     upstream.script = script
-    judge = {"rate": 0.5, "timeout_seconds": 10.0, "patience_seconds": 30.0}
-    running = Proxy(config(upstream, folder, judge), folder).start()
+    made = config(upstream, folder, {"timeout_seconds": 10.0}, rate=0.5)
+    running = Proxy(quick(made, folder, judge={"patience_seconds": 30.0}), folder).start()
     yield running
     running.stop()
 

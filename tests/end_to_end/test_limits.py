@@ -24,7 +24,7 @@ CHEAP, GOOD = 1e-7, 1e-4
 LATE_SECONDS, SLOW_SECONDS = 1.5, 1.7
 """A busy machine is no later than the first with an answer that comes at once."""
 LIMITS: dict[str, dict[str, Any]] = {
-    "in-time": {"alpha": 0.6, "latency": {"p95_seconds": LATE_SECONDS}},
+    "in-time": {"alpha": 0.6, "p95_seconds": LATE_SECONDS},
     "frugal": {"alpha": 0.9, "budget_per_day": 1.0},
 }
 

@@ -22,7 +22,7 @@ FEEDBACK = "SELECT * FROM labels WHERE kind = 'feedback' AND request_id = ?"
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
-    zoo = {"alpha": 0.7, "labels": {"implicit": {"within_seconds": 60, "weight": 0.25}}}
+    zoo = {"alpha": 0.7, "labels": {"implicit": {"within_seconds": 60}}}
     config = zoo_config(upstream.url, folder, zoo=zoo)
     (folder / "keys.py").write_text(CUSTOM_AUTH)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
@@ -65,7 +65,7 @@ def test_asking_again_is_a_weak_bad_label(proxy: Proxy, alice: httpx.Client, str
 
     (label,) = proxy.wait_for_rows(IMPLICIT, 1, first)
 
-    assert (label["call_id"], label["value"], label["weight"]) == (f"{first}.0", 0.0, 0.25)
+    assert (label["call_id"], label["value"], label["weight"]) == (f"{first}.0", 0.0, 0.3)
     assert label["comment"] == "asked again"
 
 
@@ -76,7 +76,7 @@ def test_going_on_is_a_weak_good_label(proxy: Proxy, alice: httpx.Client) -> Non
 
     (label,) = proxy.wait_for_rows(IMPLICIT, 1, first)
 
-    assert (label["value"], label["weight"], label["comment"]) == (1.0, 0.25, "went on")
+    assert (label["value"], label["weight"], label["comment"]) == (1.0, 0.3, "went on")
 
 
 def test_what_the_user_says_counts_before_what_was_read_from_behaviour(
@@ -123,12 +123,12 @@ def test_on_every_surface(
     proxy: Proxy, alice: httpx.Client, path: str, body: dict[str, Any]
 ) -> None:
     first = request_of(ask(alice))
-    brought = {"messplus_feedback": {"id": first, "score": 0.25}}
+    brought = {"messplus_feedback": {"id": first, "score": 0.3}}
 
     request_of(alice.post(path, json={"model": "zoo", **body, "metadata": brought}))
 
     (label,) = proxy.wait_for_rows(FEEDBACK, 1, first)
-    assert label["value"] == 0.25
+    assert label["value"] == 0.3
 
 
 @pytest.mark.parametrize(

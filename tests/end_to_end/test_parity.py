@@ -13,7 +13,7 @@ import pytest
 
 from litellm_messplus.proxy.buying import LOOK_SECONDS
 from tests.support.judge import JUDGE, question, shown_answers
-from tests.support.proxy import Config, Proxy, ask, deployment, zoo_config
+from tests.support.proxy import Config, Proxy, ask, deployment, quick, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -50,8 +50,8 @@ def serve(upstream: Upstream, better: Any) -> None:
     upstream.requests.clear()
 
 
-def config(upstream: Upstream, folder: Path, labels: Any) -> Config:
-    zoo = {"alpha": 0.6, "labels": labels}
+def config(upstream: Upstream, folder: Path, bought: Any) -> Config:
+    zoo = {"alpha": 0.6, **bought}
     made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
     made["model_list"].append(deployment(JUDGE, JUDGE, upstream.url, JUDGE_PRICE))
     return made
@@ -81,7 +81,7 @@ def judged(upstream: Upstream) -> list[dict[str, Any]]:
     return [body for body in list(upstream.requests) if body["model"] == JUDGE]
 
 
-PARITY = {"parity": {"judge": JUDGE, "rate": 1.0}}
+PARITY = {"buy_labels": {"judge": JUDGE}, "label_rate": 1.0}
 LABELS = "SELECT labels.*, candidate, role FROM labels JOIN calls USING (call_id)"
 
 
@@ -148,17 +148,17 @@ def test_a_judge_that_prefers_the_first_answer_stops_counting_and_says_so(
 
 
 @pytest.mark.parametrize(
-    "labels",
+    "bought",
     [
-        {"auto": {"judge": JUDGE, "budget_per_day": 0}},
-        {"parity": {"judge": JUDGE, "rate": 1.0, "budget_per_day": 0}},
+        {"buy_labels": {"judge": JUDGE, "budget_per_day": 0}},
+        {"buy_labels": {"judge": JUDGE, "budget_per_day": 0}, "label_rate": 1.0},
     ],
 )
 def test_a_budget_of_zero_makes_no_calls_and_is_said_at_the_start(
-    upstream: Upstream, tmp_path: Path, labels: Any
+    upstream: Upstream, tmp_path: Path, bought: Any
 ) -> None:
     serve(upstream, the_largests)
-    with running(config(upstream, tmp_path, labels), tmp_path) as proxy, proxy.client() as client:
+    with running(config(upstream, tmp_path, bought), tmp_path) as proxy, proxy.client() as client:
         asked = asked_of(client, [f"sum {number}" for number in range(12)])
         calls = proxy.wait_for_rows("SELECT * FROM calls", len(asked))
 
@@ -172,6 +172,12 @@ BUDGET = 12.0 * (15 * 1e-4 + 2 * 15 * JUDGE_PRICE)
 """As much as the labels of twelve requests cost: an answer of the largest's, and two gradings."""
 
 
+def within_budget(upstream: Upstream, folder: Path) -> Config:
+    """Nothing has been saved yet, so what labels may cost at the start is raised to the budget."""
+    made = config(upstream, folder, {"buy_labels": {"judge": JUDGE, "budget_per_day": BUDGET}})
+    return quick(made, folder, purse={"start_allowance": 1.0})
+
+
 def spent(proxy: Proxy) -> float:
     """On labels: unseen calls, and the judge."""
     (found,) = proxy.rows(
@@ -182,10 +188,9 @@ def spent(proxy: Proxy) -> float:
 
 
 def test_the_days_budget_holds_over_a_restart(upstream: Upstream, tmp_path: Path) -> None:
-    """Of `auto`, for all that labels cost: of 240 requests it would label more than a hundred."""
+    """For all that labels cost: of 240 requests it would label more than a hundred."""
     serve(upstream, the_largests)
-    auto = {"judge": JUDGE, "budget_per_day": BUDGET, "start_allowance": 1.0}
-    proxy = Proxy(config(upstream, tmp_path, {"auto": auto}), tmp_path).start()
+    proxy = Proxy(within_budget(upstream, tmp_path), tmp_path).start()
     try:
         with proxy.client() as client:
             asked_of(client, [f"before {number}" for number in range(120)])
@@ -206,8 +211,7 @@ def test_the_days_budget_holds_over_a_restart(upstream: Upstream, tmp_path: Path
 def test_two_workers_share_one_budget(upstream: Upstream, tmp_path: Path) -> None:
     """Both are asked at once: neither sees what the other spends before it looks at the log."""
     serve(upstream, the_largests)
-    auto = {"judge": JUDGE, "budget_per_day": BUDGET, "start_allowance": 1.0}
-    made = config(upstream, tmp_path, {"auto": auto})
+    made = within_budget(upstream, tmp_path)
     with running(made, tmp_path) as one, running(made, tmp_path) as other:
         one.wait_for_rows("SELECT * FROM worker_counters", 3)  # and the row of those that are gone
         time.sleep(3 * LOOK_SECONDS)  # until both know of each other

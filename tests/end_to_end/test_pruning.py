@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from tests.support.patience import PATIENT, until
-from tests.support.proxy import Proxy, ask, zoo_config
+from tests.support.proxy import Proxy, ask, quick, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -80,10 +80,8 @@ def test_a_prune_under_load_is_not_noticed_and_loses_nothing(
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     retention = {"keep_days": 5, "archive": str(tmp_path / "archive")}
-    config = zoo_config(
-        upstream.url, tmp_path, zoo={"alpha": 0.7}, snapshot_every=60, retention=retention
-    )
-    proxy = Proxy(config, tmp_path).start()
+    config = zoo_config(upstream.url, tmp_path, zoo={"alpha": 0.7}, retention=retention)
+    proxy = Proxy(quick(config, tmp_path, journal={"snapshot_every": 60}), tmp_path).start()
     first = Clients(proxy)
     until(lambda: len(first.judged) > OLD, lambda: proxy.log[-3000:])
     first.end()

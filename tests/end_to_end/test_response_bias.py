@@ -15,7 +15,7 @@ from tests.support.upstream import Reply, Upstream
 pytestmark = pytest.mark.end_to_end
 
 BAD = "ruined"
-JUDGE = {"model": "strict", "rate": 1.0}
+JUDGE = {"how": "grade", "judge": "strict"}
 ANSWER = re.compile(r"answer_\d+")
 
 
@@ -31,7 +31,7 @@ def answer(model: str, body: dict[str, Any]) -> Reply:
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     upstream.script = answer
-    zoo = {"alpha": 0.7, "response_bias": "audit", "labels": {"judge": JUDGE}}
+    zoo = {"alpha": 0.7, "response_bias": "audit", "buy_labels": JUDGE, "label_rate": 1.0}
     config = zoo_config(upstream.url, folder, zoo=zoo)
     config["model_list"].append(deployment("strict", "strict", upstream.url, 1e-6))
     stated = {"alpha": 0.7, "response_bias": 3.0}

@@ -18,7 +18,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support.patience import until
-from tests.support.proxy import PAPER, Proxy, ask, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, quick, zoo_config
 from tests.support.traffic import Traffic, assert_every_acknowledged_label_is_there
 from tests.support.upstream import Reply, Upstream
 
@@ -56,8 +56,8 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
     upstream: Upstream, tmp_path: Path, zoo: dict[str, Any]
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
-    config = zoo_config(upstream.url, tmp_path, zoo=zoo, snapshot_every=40)
-    proxy = Proxy(config, tmp_path).start()
+    config = zoo_config(upstream.url, tmp_path, zoo=zoo)
+    proxy = Proxy(quick(config, tmp_path, journal={"snapshot_every": 40}), tmp_path).start()
     traffic = Traffic([proxy])
     until(lambda: len(traffic.acknowledged) > 60, lambda: proxy.log[-3000:])
     proxy.kill()

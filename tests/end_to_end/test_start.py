@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -99,23 +99,6 @@ def corrupt_pages(config: Config, folder: Path) -> None:
         file.write(b"\xff" * (path.stat().st_size - 4096 * 60))
 
 
-def away_and_required(config: Config, folder: Path) -> None:
-    config["messplus"]["start_without_database"] = False
-    holder = sqlite3.connect(migrated(folder))
-    holder.execute("BEGIN IMMEDIATE")
-    HELD.append(holder)
-
-
-HELD: list[sqlite3.Connection] = []
-
-
-@pytest.fixture(autouse=True)
-def released() -> Iterator[None]:
-    yield
-    while HELD:
-        HELD.pop().close()
-
-
 def no_section(config: Config, folder: Path) -> None:
     del config["messplus"]
 
@@ -150,7 +133,6 @@ def misplaced_section(config: Config, folder: Path) -> None:
         (in_memory, "messplus.database", ":memory:", "a file"),
         (no_log_head, "messplus.database", "messplus.db", "log_head is empty"),
         (corrupt_pages, "messplus.database", "messplus.db", "restore it from a backup"),
-        (away_and_required, "messplus.database", "messplus.db", "is locked"),
         (no_section, "messplus", "None", "a section with `zoos:` in it"),
         (
             misplaced_section,

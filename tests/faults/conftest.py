@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.faults import Attacks, Row, render, total
 from tests.support.keys import CUSTOM_AUTH
-from tests.support.proxy import Config, zoo_config
+from tests.support.proxy import Config, quick, zoo_config
 from tests.support.upstream import Reply, Upstream
 from tests.support.warm_start import WarmProxy, WarmStart
 
@@ -78,12 +78,10 @@ def config(upstream: Upstream, tmp_path: Path) -> Config:
         upstream.url,
         tmp_path,
         zoo=zoo,
-        feedback_per_minute=100_000,
-        snapshot_every=100,
         deadline_seconds=5.0,  # an encoder that hangs is waited for so long
     )
     made["general_settings"]["custom_auth"] = "keys.authenticate"
-    return made
+    return quick(made, tmp_path, verdicts={"per_minute": 100_000}, journal={"snapshot_every": 100})
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ def judge() -> Iterator[Upstream]:
 def test_a_judge_that_hangs_or_is_away(
     config: Config, proxy: WarmProxy, judge: Upstream, rows: list[Row]
 ) -> None:
-    grading = {"model": JUDGE, "rate": 1.0, "timeout_seconds": 1.0}
-    config["messplus"]["zoos"]["zoo"]["labels"] = {"judge": grading}
+    grading = {"how": "grade", "judge": JUDGE, "timeout_seconds": 1.0}
+    config["messplus"]["zoos"]["zoo"] |= {"buy_labels": grading, "label_rate": 1.0}
     config["model_list"].append(deployment(JUDGE, JUDGE, judge.url, 1e-6))
     answers, hangs = judge.script, Reply(delay_seconds=5.0)
     proxy.start()

@@ -2,15 +2,19 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import litellm
 from fastapi import HTTPException
 from litellm.types.router import RouterRateLimitError
 
+from litellm_messplus.proxy import buying
+from litellm_messplus.proxy.label_purse import Purse
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from tests.goldens.served import proxy_config, served
 from tests.goldens.still import Now
@@ -33,14 +37,12 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
 ZOOS: dict[str, dict[str, Any]] = {
     "chat": {
         "alpha": 0.75,
-        "latency": {"p95_seconds": 2.0},
+        "p95_seconds": 2.0,
         "budget_per_day": 0.05,
         "service_levels": {"gold": {"alpha": 0.9}},
-        "labels": {
-            "checks": {"complete": True},
-            "judge": {"model": "critic", "rate": 0.4},
-            "implicit": {},
-        },
+        "labels": {"checks": {"complete": True}, "implicit": {}},
+        "buy_labels": {"how": "grade", "judge": "critic"},
+        "label_rate": 0.4,
     },
     "agents": {"alpha": 0.7, "failures": "count", "conversations": {"unit": "conversation"}},
     "careful": {
@@ -48,10 +50,8 @@ ZOOS: dict[str, dict[str, Any]] = {
         "mode": "canary",
         "share": 0.5,
         "before": "large",
-        "labels": {
-            "checks": {"complete": True},
-            "auto": {"share_of_saved": 0.9, "start_allowance": 1.0},
-        },
+        "labels": {"checks": {"complete": True}, "implicit": {}},
+        "buy_labels": {"share_of_saved": 0.9},
     },
     "quiet": {"alpha": 0.7, "mode": "watch", "before": "litellm", "watch": {"sample": 0.4}},
     "paper": {"alpha": 0.7, "policy": "paper", "V": 10.0, "c": 0.5},
@@ -61,12 +61,14 @@ ZOOS: dict[str, dict[str, Any]] = {
 async def run(folder: Path) -> Any:
     """Play the hour, and leave its database in the folder; return what was counted."""
     given = proxy_config(folder, ZOOS, MODELS, store_text=True, seed=7)
-    async with served(given) as (plugin, client):
-        script = Script(plugin, client, given["model_list"])
-        for step in range(STEPS):
-            await script.play(step)
-        await asyncio.sleep(60.0)
-        return (await client.get("/messplus/health")).json()
+    at_once = partial(Purse, start_allowance=1.0)  # nothing is saved in so short a time
+    with patch.object(buying, "Purse", at_once):
+        async with served(given) as (plugin, client):
+            script = Script(plugin, client, given["model_list"])
+            for step in range(STEPS):
+                await script.play(step)
+            await asyncio.sleep(60.0)
+            return (await client.get("/messplus/health")).json()
 
 
 @dataclass

@@ -37,10 +37,12 @@ PROMISE = {"zoo": "zoo", "service_level": "default"}
 CONFIGURED: dict[str, Any] = {
     "zoo": {
         "alpha": 0.6,
-        "latency": {"p95_seconds": 0.3},
+        "p95_seconds": 0.3,
         "budget_per_day": 500.0,
         "service_levels": {"gold": {"alpha": 0.75}},
-        "labels": {"checks": {"complete": True}, "judge": {"model": "critic"}, "implicit": {}},
+        "labels": {"checks": {"complete": True}, "implicit": {}},
+        "buy_labels": {"how": "grade", "judge": "critic"},
+        "label_rate": 0.05,
     },
     "other": {"alpha": 0.6, "mode": "canary", "share": 0.33, "before": LARGE,
               "service_levels": {"gold": {"alpha": 0.75}}},

@@ -22,7 +22,7 @@ from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding,
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import JudgeSettings
+from litellm_messplus.settings.labels import BuyingSettings
 from tests.support import judge
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -102,6 +102,10 @@ class ScriptedJudge:
             self.at_once -= 1
 
 
+LIMITS = ("most_waiting", "patience_seconds")
+"""What a test gives to the judge itself, for no setting says it."""
+
+
 @dataclass
 class Bench:
     """A judge with all that comes out of it. Make it inside a running loop."""
@@ -114,16 +118,18 @@ class Bench:
     cost: JudgeCost = field(default_factory=JudgeCost)
 
     def __post_init__(self) -> None:
-        settings = JudgeSettings.model_validate({"model": "critic", "rate": 1.0, **self.settings})
+        given = dict(self.settings)
+        limits = {name: given.pop(name) for name in LIMITS if name in given}
+        settings = BuyingSettings.model_validate(given)
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
         budget = DailyBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
-        asking = Asking(settings.model, settings, self.scripted, budget, self.cost, sinks)
-        grader = Grader(
-            *(asking, settings.rubric, settings.weight, sinks.report),
-            seed=0,
-        )
+        seconds = settings.timeout_seconds
+        asking = Asking("critic", self.scripted, budget, self.cost, sinks, timeout_seconds=seconds)
+        grader = Grader(asking, settings.rubric, sinks.report, seed=0)
         self.judge = Judge(
-            "zoo", settings.model, settings, grader, budget, self.cost, self.counters
+            *("zoo", "critic", grader, budget, self.cost, self.counters),
+            concurrent=settings.concurrent,
+            **limits,
         )
         self.judge.start()
 

@@ -17,7 +17,7 @@ def deployment(name: str, info: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def check(judge: dict[str, Any], *deployments: dict[str, Any]) -> None:
-    zoos = {"llama": {"alpha": 0.7, "labels": {"judge": judge}}, "qwen": {"alpha": 0.7}}
+    zoos = {"llama": {"alpha": 0.7, "label_rate": 0.1, "buy_labels": judge}, "qwen": {"alpha": 0.7}}
     known = [deployment("llama", PRICE), deployment("qwen", PRICE), *deployments]
     check_judges(load_settings({"messplus": {"zoos": zoos}}), known)
 
@@ -25,27 +25,27 @@ def check(judge: dict[str, Any], *deployments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("model", ["nobody", "llama", "qwen"])
 def test_it_must_be_in_the_model_list_and_no_zoo(model: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        check({"model": model}, deployment("critic"), deployment("another"))
+        check({"judge": model}, deployment("critic"), deployment("another"))
 
-    assert refused.value.key == "messplus.zoos.llama.labels.judge.model"
+    assert refused.value.key == "messplus.zoos.llama.buy_labels.judge"
     assert refused.value.given == model
     assert "there: another, critic" in refused.value.allowed
 
 
 def test_where_there_is_nobody_else_that_is_said() -> None:
     with pytest.raises(ConfigurationError, match="there: none"):
-        check({"model": "critic"})
+        check({"judge": "critic"})
 
 
 def test_dollars_cannot_be_counted_without_a_price() -> None:
-    judge = {"model": "critic", "budget_per_day": 2.0}
+    judge = {"judge": "critic", "budget_per_day": 2.0}
     with pytest.raises(ConfigurationError) as refused:
         check(judge, deployment("critic", PRICE), deployment("critic"))
 
-    assert refused.value.key == "messplus.zoos.llama.labels.judge.budget_per_day"
+    assert refused.value.key == "messplus.zoos.llama.buy_labels.budget_per_day"
     assert "input_cost_per_token" in refused.value.allowed
     check(judge, deployment("critic", PRICE))
 
 
 def test_without_a_budget_in_dollars_no_price_is_needed() -> None:
-    check({"model": "critic"}, deployment("critic"))
+    check({"judge": "critic"}, deployment("critic"))

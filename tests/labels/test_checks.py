@@ -52,10 +52,10 @@ class Scripted:
 class Desk:
     """Checks, and what they found."""
 
-    def __init__(self, *checks: Check, weight: float = 1.0) -> None:
+    def __init__(self, *checks: Check) -> None:
         self.found: list[Finding] = []
         self.counters = Counters()
-        self.checks = Checks(checks, SameProcess(), self.found.append, self.counters, weight=weight)
+        self.checks = Checks(checks, SameProcess(), self.found.append, self.counters)
 
     async def show(self, *calls: AnsweredCall) -> list[Finding]:
         for call in calls:
@@ -69,15 +69,14 @@ async def test_each_check_that_has_something_to_say_gives_a_label_of_its_own() -
         Scripted("one", Score(1.0)),
         Scripted("two", Score(0.25, "so")),
         Scripted("three", None),
-        weight=0.5,
     )
 
     found = await desk.show(ended())
 
     ids, cause = ("request.0", "request", LabelKind.CHECK), Cause("zoo", "default", None)
     assert found == [
-        Finding(*ids, "check:one", 1.0, 0.5, None, cause=cause),
-        Finding(*ids, "check:two", 0.25, 0.5, "so", cause=cause),
+        Finding(*ids, "check:one", 1.0, 1.0, None, cause=cause),
+        Finding(*ids, "check:two", 0.25, 1.0, "so", cause=cause),
     ]
 
 
@@ -171,7 +170,7 @@ async def test_the_settings_say_which_checks_there_are() -> None:
 
 def test_without_a_check_there_is_no_source() -> None:
     assert build() is None
-    assert build(complete=False, weight=2.0) is None
+    assert build(complete=False) is None
 
 
 @pytest.mark.parametrize(

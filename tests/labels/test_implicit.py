@@ -36,7 +36,6 @@ def test_a_label_of_it_is_weak() -> None:
     calls = answered(QUESTION), answered(QUESTION, ANSWER, AGAIN, seconds=20)
 
     assert [found.weight for found in findings(*calls)] == [0.3]
-    assert [found.weight for found in findings(*calls, weight=0.1)] == [0.1]
 
 
 def test_going_on_says_that_the_answer_satisfied() -> None:

@@ -183,7 +183,7 @@ def test_no_more_gradings_are_under_way_than_allowed() -> None:
 
 def test_the_queue_is_bounded_whatever_comes() -> None:
     async def story() -> Bench:
-        bench = Bench(ScriptedJudge(seconds=30.0), {"concurrent": 1, "waiting": 10}).learn()
+        bench = Bench(ScriptedJudge(seconds=30.0), {"concurrent": 1, "most_waiting": 10}).learn()
         for request in range(100):
             bench.judge.ended(call(f"r{request}", calls=1 + request % 2))
             assert bench.judge.waiting <= 10
@@ -196,7 +196,7 @@ def test_the_queue_is_bounded_whatever_comes() -> None:
 
 def test_of_a_request_that_was_left_out_no_later_answer_is_graded_alone() -> None:
     async def story() -> Bench:
-        bench = Bench(settings={"waiting": 1})  # nothing learned, so nothing leaves the queue
+        bench = Bench(settings={"most_waiting": 1})  # nothing learned, so nothing leaves the queue
         bench.judge.ended(call("r1"))
         bench.judge.ended(call("r2", 0, calls=2))
         bench.learn()
@@ -237,7 +237,7 @@ def test_labels_stop_counting_below_the_agreement_are_still_given_and_can_come_b
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def story() -> Bench:
-        bench = Bench(settings={"least_agreement": 0.4, "weight": 0.8}).learn()
+        bench = Bench().learn()
         for number, agreement in enumerate(
             [Agreement(), NO_AGREEMENT, NO_AGREEMENT, FULL_AGREEMENT]
         ):
@@ -248,7 +248,7 @@ def test_labels_stop_counting_below_the_agreement_are_still_given_and_can_come_b
 
     bench = virtual_time.run(story())
 
-    assert [finding.weight for finding in bench.findings] == [0.8, 0.0, 0.0, 0.8]
+    assert [finding.weight for finding in bench.findings] == [1.0, 0.0, 0.0, 1.0]
     told = [record.getMessage() for record in caplog.records if "agreement" in record.getMessage()]
     assert len(told) == 2
     assert "stop counting" in told[0]

@@ -88,7 +88,7 @@ def test_beyond_patience_requests_are_left_out_and_counted_and_the_rest_is_grade
 
 def test_in_an_endless_outage_the_queue_stays_bounded_and_those_without_time_make_room() -> None:
     async def story() -> Bench:
-        settings = {"patience_seconds": 60.0, "waiting": 100}
+        settings = {"patience_seconds": 60.0, "most_waiting": 100}
         bench = Bench(ScriptedJudge(down_for(1e9)), settings).learn()
         for request in range(3000):
             bench.judge.ended(call(f"r{request}"))

@@ -23,11 +23,8 @@ from litellm_messplus.labels.parity.sameness import LONGEST, are_same
 from litellm_messplus.labels.source import Answer, Finding, ToolCall
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import ParitySettings
 from litellm_messplus.vocabulary import Preferred
 from tests.labels.judging import ASKED, ScriptedJudge, shown_answers
-
-SETTINGS = ParitySettings(judge="critic")
 
 
 @pytest.mark.parametrize(
@@ -115,20 +112,16 @@ def test_the_judge_is_shown_the_answers_between_marks_that_neither_can_close() -
 class Bench:
     """A comparer with all that comes out of it. `judge` says which of two texts is better."""
 
-    def __init__(self, judge: ScriptedJudge, **settings: float) -> None:
-        given = replace_settings(**settings)
+    def __init__(self, judge: ScriptedJudge, timeout_seconds: float = 60.0) -> None:
         self.judge = judge
         self.cost = JudgeCost()
         self.findings: list[Finding] = []
         self.gradings: list[GradingRecord] = []
         self.counters = Counters()
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
-        budget = DailyBudget(gradings=given.gradings_per_day, dollars=None)
-        asking = Asking("critic", given, judge, budget, self.cost, sinks)
-        self.comparer = Comparer(
-            *("large", asking, given.weight, given.most_position_bias),
-            *(self.findings.append, self.counters),
-        )
+        budget = DailyBudget(gradings=10_000, dollars=None)
+        asking = Asking("critic", judge, budget, self.cost, sinks, timeout_seconds=timeout_seconds)
+        self.comparer = Comparer("large", asking, self.findings.append, self.counters)
 
     async def compare(self, *answers: ShownAnswer) -> Outcome | None:
         """What became of asking the judge; None where it was not asked."""
@@ -139,10 +132,6 @@ class Bench:
     @property
     def values(self) -> dict[str, float]:
         return {finding.call_id: finding.value for finding in self.findings}
-
-
-def replace_settings(**settings: float) -> ParitySettings:
-    return ParitySettings.model_validate({"judge": "critic", **settings})
 
 
 def shown(name: str, text: str) -> ShownAnswer:

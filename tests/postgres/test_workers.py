@@ -13,7 +13,7 @@ import pytest
 from tests.support.patience import PATIENT, until
 from tests.support.postgres import Postgres
 from tests.support.processes import children_of, is_running
-from tests.support.proxy import PAPER, Proxy, ask, patient, zoo_config
+from tests.support.proxy import PAPER, Proxy, ask, patient, quick, zoo_config
 from tests.support.traffic import Traffic, assert_every_acknowledged_label_is_there
 from tests.support.upstream import Reply, Upstream
 
@@ -61,12 +61,11 @@ def cluster(
     proxies = []
     for number in range(2):
         folder = tmp_path_factory.mktemp(f"proxy-{number}")
-        config = zoo_config(
-            upstream.url, folder, zoo={**PAPER, "c": 10.0}, concurrent_explorations=1
-        )
+        config = zoo_config(upstream.url, folder, zoo={**PAPER, "c": 10.0})
         config["messplus"]["database"] = database
         config["general_settings"]["master_key"] = "sk-of-both-proxies"
-        proxies.append(Proxy(patient(config, folder), folder, arguments=WORKERS))
+        config = quick(patient(config, folder), folder, explorer={"concurrent": 1})
+        proxies.append(Proxy(config, folder, arguments=WORKERS))
     for proxy in proxies:
         proxy.launch()
     found = Cluster(server, proxies)

@@ -12,7 +12,7 @@ SEND_MAIL = [{"type": "mcp", "server_label": "mail", "server_url": "https://mail
 LOOK = [{"type": "function", "function": {"name": "look"}}]
 PAPER = {"alpha": 0.7, "policy": "paper", "V": 100.0, "c": 1e6}
 """Explores every request."""
-PARITY = {"labels": {"parity": {"rate": 1.0}}}
+PARITY = {"buy_labels": {}, "label_rate": 1.0}
 WATCHED = {"mode": "watch", "before": "openai/large", "watch": {"sample": 1.0}}
 QUESTION = [{"role": "user", "content": "send it"}]
 

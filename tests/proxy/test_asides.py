@@ -238,8 +238,8 @@ FEW = 1e-6
 async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: float, decided: int
 ) -> None:
-    monkeypatch.setattr(asides, "Pace", lambda per_second: Pace(per_second, first=3))
-    watch = {"sample": sample, "decided_per_second": FEW}
+    monkeypatch.setattr(asides, "Pace", lambda _: Pace(FEW, first=3))
+    watch = {"sample": sample}
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
         plugin.parts._asides._explorer = Explored()  # type: ignore[assignment]
         for number in range(8):
@@ -260,8 +260,8 @@ async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
 async def test_every_canary_request_is_drawn_for_whether_it_is_decided_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asides, "Pace", lambda per_second: Pace(per_second, first=0))
-    watch = {"sample": 0.0, "decided_per_second": FEW}
+    monkeypatch.setattr(asides, "Pace", lambda _: Pace(FEW, first=0))
+    watch = {"sample": 0.0}
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
         plugin.parts.modes.learn({"zoo": canary(0.5)})
         for number in range(40):

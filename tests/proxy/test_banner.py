@@ -17,9 +17,10 @@ def told(**changed: object) -> str:
         service_levels={"gold": {"alpha": 0.9}},
         labels={
             "checks": {"reference": True, "callables": {"own": {"callable": "a.b:c"}}},
-            "judge": {"model": "gpt-judge"},
             "implicit": {},
         },
+        buy_labels={"how": "grade", "judge": "gpt-judge"},
+        label_rate=0.05,
     )
     given = {"encoder": "pair-1", "database": DATABASE, "position": 120, "measured": 0}
     return banner({"llama": zoo, "other": build_zoo(name="other")}, **{**given, **changed})  # type: ignore[arg-type]
@@ -29,7 +30,7 @@ def test_all_that_is_on_is_in_it() -> None:
     assert told() == (
         f"litellm-messplus {version()}: "
         "zoo llama (small, medium, large; alpha 0.6, gold 0.9; policy adaptive; labels feedback, "
-        "check:reference, check:own, judge gpt-judge, implicit); "
+        "check:reference, check:own, implicit, graded at 5 % by gpt-judge); "
         "zoo other (small, medium, large; alpha 0.6; policy adaptive; labels feedback); "
         "encoder pair-1; database postgresql+asyncpg://router:***@db/messplus, log at 120; "
         "energy not measured"

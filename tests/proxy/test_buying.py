@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.purchasing import START_ALLOWANCE
 from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_costs
 from litellm_messplus.proxy.judges import check_judges, write_in_unit
 from litellm_messplus.proxy.label_purse import (
@@ -44,14 +45,12 @@ COSTS = 1.0, 0.0, 2.0
 """Of a request: an answer of the largest, none of others, and what comparing them costs."""
 
 
-def zoo(**auto: Any) -> ZooSettings:
-    return ZooSettings.model_validate({"alpha": 0.7, "labels": {"auto": auto}})
-
-
-def purse(known: LabelCosts | None = SAVED, **auto: Any) -> Purse:
-    settings = zoo(**auto)
-    assert settings.labels.auto is not None
-    made = Purse(settings, settings.labels.auto)
+def purse(
+    known: LabelCosts | None = SAVED, start_allowance: float = START_ALLOWANCE, **buying: Any
+) -> Purse:
+    settings = ZooSettings.model_validate({"alpha": 0.7, "buy_labels": buying})
+    assert settings.buy_labels is not None
+    made = Purse(settings, settings.buy_labels, start_allowance)
     if known is not None:
         made.learn(known, 24.0, 0.0)
     return made
@@ -66,12 +65,12 @@ def test_a_zoo_that_saves_enough_buys_what_is_wanted() -> None:
 
 
 def test_grading_needs_no_answer_of_the_largest() -> None:
-    assert purse(by="judge").probability(0.3, 1.0, 0.0, 1.0) == (0.3, 1.0)
+    assert purse(how="grade").probability(0.3, 1.0, 0.0, 1.0) == (0.3, 1.0)
 
 
 def test_a_judge_without_a_known_price_is_taken_for_as_expensive_as_the_largest() -> None:
     assert purse().probability(0.3, 2.0, 0.0, None) == (0.3, 6.0)
-    assert purse(by="judge").probability(0.3, 2.0, 0.0, None) == (0.3, 2.0)
+    assert purse(how="grade").probability(0.3, 2.0, 0.0, None) == (0.3, 2.0)
 
 
 @pytest.mark.parametrize("limit", [{"budget_per_day": 0.0}, {"share_of_saved": 0.0}])
@@ -201,11 +200,11 @@ def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
             "alpha": 0.7,
             "cost_unit": "joule",
             "electricity": {"price_per_kwh": 3.6},  # a dollar is a megajoule
-            "labels": {"auto": {"by": "judge"}},
+            "buy_labels": {"how": "grade"},
         }
     )
-    assert settings.labels.auto is not None
-    made = Purse(settings, settings.labels.auto)
+    assert settings.buy_labels is not None
+    made = Purse(settings, settings.buy_labels)
     made.learn(LabelCosts(saved=1e9), 24.0, 0.0)
 
     assert made.probability(0.3, 5.0, 0.0, 2.0)[1] == pytest.approx(2e6)
@@ -243,24 +242,17 @@ NOT_BOUGHT = "z: no labels are bought, for"
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("given", "told"),
     [
-        ("auto", []),
-        ({"auto": {"budget_per_day": 0}}, [f"{NOT_BOUGHT} budget_per_day is 0"]),
-        (
-            {"judge": {"model": "c", "gradings_per_day": 0}},
-            [f"{NOT_BOUGHT} gradings_per_day is 0"],
-        ),
-        (
-            {"auto": {"share_of_saved": 0, "start_allowance": 0}},
-            [f"{NOT_BOUGHT} share_of_saved and start_allowance is 0"],
-        ),
-        ({"parity": {"rate": 0}}, [f"{NOT_BOUGHT} rate is 0"]),
+        ({"labels": "auto"}, []),
+        ({"buy_labels": {"budget_per_day": 0}}, [f"{NOT_BOUGHT} budget_per_day is 0"]),
+        ({"buy_labels": {"gradings_per_day": 0}}, [f"{NOT_BOUGHT} gradings_per_day is 0"]),
+        ({"buy_labels": {}, "label_rate": 0}, [f"{NOT_BOUGHT} label_rate is 0"]),
         ({}, []),
     ],
 )
-def test_what_buys_nothing_is_told_at_the_start(labels: Any, told: list[str]) -> None:
-    settings = ZooSettings.model_validate({"alpha": 0.7, "labels": labels})
+def test_what_buys_nothing_is_told_at_the_start(given: Any, told: list[str]) -> None:
+    settings = ZooSettings.model_validate({"alpha": 0.7, **given})
 
     assert list(idle_reasons({"z": settings})) == told
 
@@ -273,29 +265,31 @@ def listed(name: str, model: str, **info: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("labels", "key"),
+    ("given", "key"),
     [
-        ({"auto": {"judge": "z"}}, "messplus.zoos.z.labels.auto.judge"),
-        ({"parity": {"judge": "nobody"}}, "messplus.zoos.z.labels.parity.judge"),
-        ({"auto": {"judge": "free"}}, "messplus.zoos.z.labels.auto.judge"),
+        ({"buy_labels": {"judge": "z"}}, "judge"),
+        ({"buy_labels": {"judge": "nobody"}, "label_rate": 0.1}, "judge"),
+        ({"buy_labels": {"judge": "free"}}, "judge"),
         (
-            {"parity": {"judge": "free", "budget_per_day": 1}},
-            "messplus.zoos.z.labels.parity.budget_per_day",
+            {"buy_labels": {"judge": "free", "budget_per_day": 1}, "label_rate": 0.1},
+            "budget_per_day",
         ),
     ],
 )
-def test_a_judge_that_cannot_be_one_is_refused(labels: Any, key: str) -> None:
-    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, "labels": labels}}}})
+def test_a_judge_that_cannot_be_one_is_refused(given: Any, key: str) -> None:
+    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, **given}}}})
     models = [listed("z", "openai/a", **PRICED), listed("free", "openai/nobody-knows")]
 
     with pytest.raises(ConfigurationError) as refused:
         check_judges(settings, models)
-    assert refused.value.key == key
+    assert refused.value.key == f"messplus.zoos.z.buy_labels.{key}"
 
 
-@pytest.mark.parametrize("labels", ["auto", {"parity": {}}, {"auto": {"judge": "critic"}}])
-def test_the_largest_judges_where_nobody_is_named(labels: Any) -> None:
-    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, "labels": labels}}}})
+@pytest.mark.parametrize(
+    "given", [{"labels": "auto"}, {"buy_labels": {}}, {"buy_labels": {"judge": "critic"}}]
+)
+def test_the_largest_judges_where_nobody_is_named(given: Any) -> None:
+    settings = load_settings({"messplus": {"zoos": {"z": {"alpha": 0.7, **given}}}})
 
     check_judges(settings, [listed("z", "openai/a", **PRICED), listed("critic", "b", **PRICED)])
 

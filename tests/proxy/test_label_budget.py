@@ -5,6 +5,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.grader import Reply
-from litellm_messplus.proxy import label_purse
+from litellm_messplus.proxy import buying, label_purse
 from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.proxy.label_purse import Purse
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import gradings, requests
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
@@ -22,8 +24,11 @@ from tests.support.judge import shown_answers
 PRICE = Price(prompt=1e-5, completion=1e-5)
 BUDGET = 0.5
 BOUGHT = {
-    "auto": {"auto": {"by": "judge", "budget_per_day": BUDGET, "start_allowance": 1.0}},
-    "judge": {"judge": {"model": "critic", "rate": 1.0, "budget_per_day": BUDGET}},
+    "where needed": {"buy_labels": {"how": "grade", "budget_per_day": BUDGET}},
+    "all": {
+        "buy_labels": {"how": "grade", "judge": "critic", "budget_per_day": BUDGET},
+        "label_rate": 1.0,
+    },
 }
 SHORT = "word " * 100
 LONG = "word " * 6400
@@ -44,8 +49,8 @@ async def simulated_judge(
 
 
 @asynccontextmanager
-async def buying(folder: Path, labels: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
-    async with running(folder, {"labels": labels}, deadline_seconds=5.0) as plugin:
+async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
+    async with running(folder, zoo, deadline_seconds=5.0) as plugin:
         await plugin.parts._judges._look()
         yield plugin
 
@@ -56,6 +61,7 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgeCalls, "price", lambda _self: PRICE)
     # What has been labelled is in the log at the next look, and no longer reserved.
     monkeypatch.setattr(label_purse, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(buying, "Purse", partial(Purse, start_allowance=1.0))
 
 
 async def serve(
@@ -88,12 +94,12 @@ async def labels_by_key(folder: Path) -> dict[str, list[float]]:
     return found
 
 
-@pytest.mark.parametrize("labels", BOUGHT.values(), ids=BOUGHT)
+@pytest.mark.parametrize("zoo", BOUGHT.values(), ids=BOUGHT)
 @pytest.mark.parametrize("attack", [{"prompt": LONG}, {"answer": LONG}], ids=["asks", "is told"])
 async def test_long_prompts_and_answers_of_one_key_leave_labels_to_the_others(
-    tmp_path: Path, labels: dict[str, Any], attack: dict[str, str]
+    tmp_path: Path, zoo: dict[str, Any], attack: dict[str, str]
 ) -> None:
-    async with buying(tmp_path, labels) as plugin:
+    async with purchasing(tmp_path, zoo) as plugin:
         for number in range(30):
             await serve(plugin, f"honest {number % 3}", 1)
         await serve(plugin, "hostile", 100, **attack)

@@ -146,7 +146,7 @@ async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path
 
 
 async def test_the_limits_count_its_call_and_expect_nothing_before(tmp_path: Path) -> None:
-    arguments, limits = call("1"), {"latency": {"p95_seconds": 0.5}, "budget_per_day": 2.0}
+    arguments, limits = call("1"), {"p95_seconds": 0.5, "budget_per_day": 2.0}
     async with running(tmp_path, limits, deadline_seconds=NEVER_IN_TIME) as plugin:
         await route(plugin, arguments)
         await plugin.parts.journal.flush()

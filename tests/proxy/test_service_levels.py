@@ -6,8 +6,8 @@ import pytest
 
 from litellm_messplus.proxy.reading import service_level
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import ServiceLevel
-from litellm_messplus.zoo import Zoo
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.zoo import Zoo
 from tests.support.builders import build_zoo
 
 GOLD, SILVER = {"messplus_service_level": "gold"}, {"messplus_service_level": "silver"}

@@ -118,15 +118,12 @@ def test_a_second_verdict_leaves_the_queue_as_if_it_had_been_the_first(
 
 
 @given(alphas, st.floats(0.0, 5.0), st.floats(0.0, 0.49))
-def test_a_margin_only_adds_and_is_gone_when_much_is_known(
-    alpha: float, margin: float, noise: float
+def test_the_aim_is_the_share_of_labels_that_alpha_shows_as(
+    alpha: float, more: float, noise: float
 ) -> None:
-    aims = [aim(alpha, margin=margin, answered=n, label_noise=noise) for n in (0, 10, 100, 10**9)]
-    assert aims == sorted(aims, reverse=True)
-    assert 0.0 < aims[-1] <= aims[0] < 1.0
-    shown = noise * (1.0 - alpha) + (1.0 - noise) * alpha  # the share of labels that alpha shows as
-    assert aims[-1] == pytest.approx(shown, abs=1e-3)
-    assert aim(alpha, margin=0.0, answered=7, label_noise=noise) == pytest.approx(shown)
+    shown = noise * (1.0 - alpha) + (1.0 - noise) * alpha
+    assert aim(alpha, label_noise=noise) == pytest.approx(shown)
+    assert shown - 1e-12 <= aim(alpha, raised=more, label_noise=noise) < 1.0
 
 
 @given(alphas, st.floats(0.2, 5.0))
@@ -181,8 +178,7 @@ def test_with_the_surplus_the_certificate_says_kept_and_hardly_without(
     assert low(needed) >= alpha > low(0.6 * needed)
 
 
-@pytest.mark.parametrize("setting", [{"confidence": 0.95}, {"margin": 1.0}], ids=str)
-def test_the_engine_aims_by_the_labels_that_are_folded_in(setting: dict[str, float]) -> None:
+def test_the_engine_aims_by_the_labels_that_are_folded_in() -> None:
     def aims(answers: int, **settings: Any) -> float:
         engine = build_engine(build_zoo(alpha=0.6, **settings))
         for _ in range(answers):
@@ -191,10 +187,7 @@ def test_the_engine_aims_by_the_labels_that_are_folded_in(setting: dict[str, flo
         asked = Question("r1", level, point(1, 0), 40, tuple(engine.zoo.candidates))
         return engine.situation(asked).alpha
 
-    assert aims(0) == aims(50) == 0.6 < aims(50, **setting) <= 0.8
-    if "margin" in setting:
-        assert aims(0, **setting) > aims(50, **setting) > aims(5000, **setting) > 0.6
-        assert aims(5000, **setting) == pytest.approx(0.6, abs=0.01)
+    assert aims(0) == aims(50) == 0.6 < aims(50, confidence=0.95) <= 0.8
 
 
 def config(**settings: object) -> dict[str, object]:
@@ -219,10 +212,9 @@ def test_a_service_level_has_its_own_confidence_or_the_zoos() -> None:
             ({"confidence": each}, r"zoos\.llama\.confidence.*given .*; allowed")
             for each in (0.3, 1, 95)
         ),
-        ({"confidence": 0.9, "service_levels": {"gold": {"margin": 1.0}}}, r"not both.*'gold'"),
         ({"confidence": 0.9, "policy": "paper"}, "without confidence"),
     ],
-    ids=["too low", "certain", "a percentage", "a margin too", "the paper's policy"],
+    ids=["too low", "certain", "a percentage", "the paper's policy"],
 )
 def test_a_confidence_that_is_none_stops_the_start(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):

@@ -7,8 +7,8 @@ import pytest
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.switching.modes import Arm, Mode, ZooMode
-from litellm_messplus.zoo import Zoo
 from tests.support.in_process import DEPLOYMENTS
 
 

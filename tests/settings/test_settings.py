@@ -4,14 +4,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.settings_tables import every_setting
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.settings.load import load_settings
-from litellm_messplus.settings.policies import PaperPromise, PaperSettings
-from litellm_messplus.settings.schema import (
-    MessplusSettings,
-    ServiceLevelSettings,
-    ZooSettings,
-)
+from litellm_messplus.settings.load import FORMER, load_settings
+from litellm_messplus.settings.promise import READ_BY, Promise
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 NAN = float("nan")
 
@@ -61,9 +58,7 @@ def test_the_defaults_of_the_section_need_nothing_but_a_zoo() -> None:
 
 
 def test_every_setting_is_described() -> None:
-    for model in (MessplusSettings, ZooSettings, ServiceLevelSettings):
-        undescribed = [name for name, field in model.model_fields.items() if not field.description]
-        assert undescribed == []
+    assert [each.key for each in every_setting() if not each.field.description] == []
 
 
 def test_a_level_takes_what_it_leaves_out_from_its_zoo() -> None:
@@ -143,13 +138,8 @@ def test_a_value_of_a_zoo_that_cannot_be_honoured_is_refused(
     [
         ("deadline_seconds", 0, "greater than 0"),
         ("flush_seconds", -1, "greater than 0"),
-        ("snapshot_every", 0, "greater than or equal to 1"),
-        ("concurrent_explorations", 0, "greater than or equal to 1"),
         ("encoder", 7, "a valid string"),
         ("encoder", "", "String should have at least 1 character"),
-        ("encoder_batch", 0, "greater than or equal to 1"),
-        ("encoder_wait_seconds", -0.1, "greater than or equal to 0"),
-        ("encoder_cache", -1, "greater than or equal to 0"),
         ("seed", "x", "a valid integer"),
         ("store_text", "maybe", "a valid boolean"),
     ],
@@ -164,7 +154,7 @@ def test_a_value_of_the_section_that_cannot_be_honoured_is_refused(
     assert error.allowed.startswith(allowed)
 
 
-@pytest.mark.parametrize("key", sorted(PaperSettings.model_fields))
+@pytest.mark.parametrize("key", sorted(READ_BY["paper"]))
 def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
     """Left in, it would look as if it counted."""
     value = 0.5
@@ -175,7 +165,7 @@ def test_a_setting_that_the_policy_does_not_read_is_refused(key: str) -> None:
     assert error.allowed == refusal_of({"policy": "adaptive", key: value}).allowed
 
 
-@pytest.mark.parametrize("key", sorted(PaperPromise.model_fields))
+@pytest.mark.parametrize("key", ["V", "c"])
 def test_a_setting_of_a_level_that_the_policy_does_not_read_is_refused(key: str) -> None:
     levels = {"gold": {"alpha": 0.99}, "batch": {key: 0.5}}
     error = refusal_of({"service_levels": levels})
@@ -194,8 +184,9 @@ def test_a_promise_counts_requests_unless_it_is_to_count_conversations() -> None
     [
         ({"policy": "paper"}, "`policy: paper` counts requests"),
         ({"conversations": {"unit": "conversation", "hold": "never"}}, "nobody knows which"),
-        ({"labels": {"auto": {"judge": "gpt"}}}, "without labels.auto beside"),
-        ({"labels": {"parity": {"judge": "gpt"}}}, "without labels.parity beside"),
+        ({"labels": "auto"}, "`buy_labels.how: grade` at a `label_rate` beside"),
+        ({"buy_labels": {}, "label_rate": 0.1}, "`buy_labels.how: grade` at a `label_rate`"),
+        ({"buy_labels": {"how": "grade"}}, "`buy_labels.how: grade` at a `label_rate`"),
     ],
 )
 def test_where_conversations_cannot_be_counted_the_start_stops(
@@ -245,7 +236,7 @@ def test_a_zoo_must_state_its_alpha() -> None:
             {"service_levels": {"gold": {"aplha": 0.9}}},
             {},
             "messplus.zoos.llama.service_levels.gold.aplha",
-            ServiceLevelSettings,
+            Promise,
         ),
     ],
 )
@@ -265,7 +256,7 @@ def test_an_unknown_key_is_refused_with_the_keys_known_at_its_place(
         ({"aplha": 0.9}, {}, "alpha"),
         ({"Alpha": 0.9}, {}, "alpha"),
         ({"service_levels": {"gold": {"budget_a_day": 1.0}}}, {}, "budget_per_day"),
-        ({"labels": {"jugde": {}}}, {}, "judge"),
+        ({"buy_labels": {"jugde": {}}}, {}, "judge"),
         ({}, {"data_base": "x"}, "database"),
     ],
 )
@@ -279,11 +270,25 @@ def test_no_key_is_suggested_where_none_is_near() -> None:
     assert refusal_of({"xyz": 1}).allowed.startswith("no such key; known here: ")
 
 
-@pytest.mark.parametrize("name", ["key_influence", "key_share"])
-def test_a_limit_of_a_keys_verdicts_from_before_is_refused_with_the_one_there_is(name: str) -> None:
-    error = refusal_of({"labels": {name: 0.02}})
-    assert error.key == "messplus.zoos.llama.labels"
-    assert error.allowed.startswith(f"`key_pull` in place of `{name}`")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"labels": {"key_share": 0.02}}, "`key_pull`: how far one key may move"),
+        ({"labels": {"judge": {"model": "critic"}}}, "`buy_labels: {how: grade, judge: NAME}`"),
+        ({"labels": {"checks": {"weight": 2}}}, "nothing: a label of a check counts 1"),
+        ({"margin": 1}, "`confidence` in place of `margin`"),
+        ({"service_levels": {"gold": {"judge_rate": 0.1}}}, "`label_rate` in place of"),
+    ],
+)
+def test_a_setting_of_the_past_is_refused_with_what_says_it_now(
+    given: dict[str, Any], said: str
+) -> None:
+    assert refusal_of(given).allowed.startswith(said)
+
+
+def test_no_setting_that_there_is_is_one_of_the_past() -> None:
+    for key in (each.key for each in every_setting()):
+        assert not any(f".{key}".endswith(f".{former}") for former in FORMER)
 
 
 def test_the_default_level_may_not_be_configured_twice() -> None:
@@ -372,16 +377,9 @@ def test_carbon_is_stated_for_joules_alone() -> None:
 @pytest.mark.parametrize(
     ("given", "key", "value", "allowed"),
     [
-        ({"latency": {"p95_seconds": 0}}, "latency.p95_seconds", 0, "greater than 0"),
-        ({"latency": {"p95_seconds": "fast"}}, "latency.p95_seconds", "fast", "a valid number"),
-        ({"latency": {}}, "latency.p95_seconds", "nothing", "Field required"),
-        ({"latency": 4}, "latency", 4, "a section"),
-        (
-            {"latency": {"p95_seconds": 1, "p99_seconds": 4}},
-            "latency.p99_seconds",
-            4,
-            "no such key",
-        ),
+        ({"p95_seconds": 0}, "p95_seconds", 0, "greater than 0"),
+        ({"p95_seconds": "fast"}, "p95_seconds", "fast", "a valid number"),
+        ({"p99_seconds": 4}, "p99_seconds", 4, "no such key (did you mean `p95_seconds`?)"),
         ({"budget_per_day": 0}, "budget_per_day", 0, "greater than 0"),
         ({"budget_per_day": -1}, "budget_per_day", -1, "greater than 0"),
     ],
@@ -396,7 +394,7 @@ def test_a_limit_that_cannot_be_honoured_is_refused(
         assert error.allowed.startswith(allowed)
 
 
-@pytest.mark.parametrize("given", [{"latency": {"p95_seconds": 4}}, {"budget_per_day": 5}])
+@pytest.mark.parametrize("given", [{"p95_seconds": 4}, {"budget_per_day": 5}])
 def test_the_paper_knows_no_limits_beside_alpha(given: dict[str, Any]) -> None:
     for zoo in (given, {"service_levels": {"gold": given}}):
         error = refusal_of({"policy": "paper", **zoo})
@@ -406,16 +404,16 @@ def test_the_paper_knows_no_limits_beside_alpha(given: dict[str, Any]) -> None:
 def test_a_level_has_the_limits_of_its_zoo_unless_it_sets_its_own() -> None:
     zoo = load(
         {
-            "latency": {"p95_seconds": 4},
+            "p95_seconds": 4,
             "budget_per_day": 20,
             "service_levels": {
                 "gold": {"budget_per_day": 5},
-                "chat": {"latency": {"p95_seconds": 1}},
+                "chat": {"p95_seconds": 1},
             },
         }
     ).zoos["llama"]
     found = {
-        name: (level.latency and level.latency.p95_seconds, level.budget_per_day)
+        name: (level.p95_seconds, level.budget_per_day)
         for name in ("default", "gold", "chat")
         for level in (zoo.level(name),)
     }
@@ -424,4 +422,4 @@ def test_a_level_has_the_limits_of_its_zoo_unless_it_sets_its_own() -> None:
 
 def test_without_limits_a_level_has_none() -> None:
     level = load().zoos["llama"].level("default")
-    assert (level.latency, level.budget_per_day) == (None, None)
+    assert (level.p95_seconds, level.budget_per_day) == (None, None)

@@ -27,12 +27,12 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store import pruning as pruning
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, decided, read_entries
-from litellm_messplus.zoo import Zoo
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo, taught
 from tests.support.patience import PATIENT, turns, until_it_holds

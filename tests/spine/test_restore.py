@@ -8,9 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.restore import restore
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
-from litellm_messplus.zoo import Zoo
 from tests.support.builders import (
     POLICIES,
     PRICES,

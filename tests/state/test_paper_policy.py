@@ -15,11 +15,11 @@ from litellm_messplus.prediction.head import Label, LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
-from litellm_messplus.settings.policies import POLICIES, PolicyName
+from litellm_messplus.settings.promise import READ_BY, PolicyName
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Entry
-from litellm_messplus.state.paper_policy import PaperPolicy
+from litellm_messplus.state.paper_policy import EXPLORATION_WAIT_SECONDS, PaperPolicy
 from litellm_messplus.state.policy import Policy, build_policy
 from litellm_messplus.state.zoo_state import ZooState
 from tests.support.builders import (
@@ -66,7 +66,7 @@ def test_each_policy_learns_with_its_own_predictor() -> None:
     for is_fast in (True, False):
         built = build_policy(build_zoo().settings, NAMES, 2, is_fast=is_fast)
         assert isinstance(built, AdaptivePolicy)
-    assert set(POLICIES) == set(get_args(PolicyName))
+    assert set(READ_BY) == set(get_args(PolicyName))
 
 
 @pytest.mark.parametrize("is_fast", [True, False])
@@ -128,8 +128,7 @@ def test_means_of_an_unknown_candidate_are_a_key_error() -> None:
 
 # Policy `paper` learns from an exploration's labels together, or when it has waited enough.
 
-WAIT = 600.0
-WAITING = build_zoo(policy="paper", exploration_wait_seconds=WAIT)
+WAITING = build_zoo(policy="paper")
 CALLED = (LARGE, SMALL, "medium")
 
 
@@ -175,8 +174,8 @@ def test_a_second_verdict_while_it_waits_takes_the_place_of_the_first() -> None:
 
 def test_when_the_time_is_up_it_learns_from_what_it_has() -> None:
     explored, some = decided(calls=3, at=1000.0), list(verdicts(1.0, 0.0))
-    in_time = fold(explored, *some, decided(request_id="r2", at=1000.0 + WAIT))
-    too_late = fold(explored, *some, decided(request_id="r2", at=1001.0 + WAIT))
+    in_time = fold(explored, *some, decided(request_id="r2", at=1000.0 + EXPLORATION_WAIT_SECONDS))
+    too_late = fold(explored, *some, decided(request_id="r2", at=1001.0 + EXPLORATION_WAIT_SECONDS))
     assert weights(in_time) == weights(fold())
     assert weights(too_late) == weights(fold(decided(calls=2), *some))
 
@@ -184,9 +183,11 @@ def test_when_the_time_is_up_it_learns_from_what_it_has() -> None:
 def test_a_label_that_comes_after_that_teaches_alone() -> None:
     """And an exploration without any is let go."""
     *some, late = verdicts(1.0, 0.0, 1.0)
-    waited = fold(decided(calls=3), *some, decided(request_id="r2", at=WAIT + 1), late)
+    waited = fold(
+        decided(calls=3), *some, decided(request_id="r2", at=EXPLORATION_WAIT_SECONDS + 1), late
+    )
     assert weights(waited) == weights(fold(decided(calls=2), *some, late))
-    state = fold(decided(calls=3), decided(request_id="r2", at=WAIT + 1))
+    state = fold(decided(calls=3), decided(request_id="r2", at=EXPLORATION_WAIT_SECONDS + 1))
     assert "r1" not in paper_of(state).waiting
     assert weights(state) == weights(fold())
 

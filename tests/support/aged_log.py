@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
-from litellm_messplus.zoo import Zoo
 from tests.support.builders import build_engine, traffic
 from tests.support.folding import bits, only_zoo
 

@@ -28,6 +28,7 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.rows import flat, rebuilt
 from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import (
     CandidateChanged,
@@ -49,7 +50,6 @@ from litellm_messplus.vocabulary import (
     Failure,
     LabelKind,
 )
-from litellm_messplus.zoo import Zoo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SMALL, MEDIUM, LARGE = "small", "medium", "large"

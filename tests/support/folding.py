@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
-from litellm_messplus.zoo import Zoo
 from tests.support.builders import build_engine
 
 

@@ -64,6 +64,38 @@ def patient(config: Config, folder: Path) -> Config:
     return config
 
 
+QUICK = """
+from functools import partial
+from importlib import import_module
+
+for place, given in {made!r}.items():
+    module, name = import_module(place.rpartition(".")[0]), place.rpartition(".")[2]
+    setattr(module, name, partial(getattr(module, name), **given))
+
+from {plugin} import instance
+"""
+
+
+def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
+    """The same, and what the proxy makes of these classes, each named as in `MAKERS`, is given
+    these arguments: in place of constants that are too patient for a test."""
+    plugin = config["litellm_settings"]["callbacks"][0].removesuffix(".instance")
+    places = {MAKERS[name]: given for name, given in made.items()}
+    (folder / "quick.py").write_text(QUICK.format(made=places, plugin=plugin))
+    config["litellm_settings"]["callbacks"] = ["quick.instance"]
+    return config
+
+
+MAKERS = {
+    "explorer": "litellm_messplus.proxy.composition.Explorer",
+    "journal": "litellm_messplus.proxy.composition.Journal",
+    "judge": "litellm_messplus.proxy.judges.Judge",
+    "purse": "litellm_messplus.proxy.buying.Purse",
+    "verdicts": "litellm_messplus.proxy.composition.TokenBuckets",
+}
+"""Where each class is called."""
+
+
 def without_plugin(config: Config) -> Config:
     """The same models, served by LiteLLM alone."""
     plain = copy.deepcopy(config)

@@ -47,7 +47,7 @@ async def test_what_is_held_back_is_told(
     database: AsyncEngine, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await log.append(database, history(10))
-    await Retention(settings_of(database_url, keep_days=20, drop=True), Counters()).look()
+    await Retention(settings_of(database_url, keep_days=20), Counters()).look()
     assert "older requests of zoo stay in the log" in caplog.text
 
 
@@ -56,7 +56,7 @@ async def test_a_failure_is_counted_and_says_why(
 ) -> None:
     counters = Counters()
     missing = f"sqlite+aiosqlite:///{tmp_path}/missing.db"
-    await Retention(settings_of(missing, keep_days=20, drop=True), counters).look()
+    await Retention(settings_of(missing, keep_days=20), counters).look()
     assert counters.as_dict() == {"retention_failures": 1}
     assert "there is no database at" in caplog.text
 
@@ -66,7 +66,7 @@ async def test_while_another_worker_prunes_nothing_is_done(
 ) -> None:
     counters = Counters()
     async with alone(database):
-        await Retention(settings_of(database_url, keep_days=20, drop=True), counters).look()
+        await Retention(settings_of(database_url, keep_days=20), counters).look()
     assert counters.as_dict() == {}
 
 
@@ -81,11 +81,10 @@ async def test_without_the_section_nothing_is_started() -> None:
 @pytest.mark.parametrize(
     ("given", "key", "allowed"),
     [
-        ({"keep_days": 30}, "messplus.retention", "exactly one of"),
-        ({"keep_days": 30, "archive": "x", "drop": True}, "messplus.retention", "exactly one of"),
-        ({"keep_days": 0, "drop": True}, "messplus.retention.keep_days", "greater than or equal"),
-        ({"drop": True}, "messplus.retention.keep_days", "required"),
-        ({"keep_day": 3, "drop": True}, "messplus.retention.keep_day", "keep_days"),
+        ({"keep_days": 30, "drop": True}, "messplus.retention.drop", "without an `archive`"),
+        ({"keep_days": 0}, "messplus.retention.keep_days", "greater than or equal"),
+        ({"archive": "x"}, "messplus.retention.keep_days", "required"),
+        ({"keep_day": 3}, "messplus.retention.keep_day", "keep_days"),
     ],
 )
 def test_bad_settings_are_named(given: dict[str, Any], key: str, allowed: str) -> None:

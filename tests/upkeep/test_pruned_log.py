@@ -18,6 +18,7 @@ from litellm_messplus.records import (
     RequestRecord,
 )
 from litellm_messplus.restore import restore
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import history as histories
 from litellm_messplus.store import log, snapshots
@@ -25,7 +26,6 @@ from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.pruned_rows import ABOUT_REQUESTS, PRUNED
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.upkeep.prune import begin_anew, dry_run, prune
-from litellm_messplus.zoo import Zoo
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of, write
 from tests.support.builders import (
     PRICES,

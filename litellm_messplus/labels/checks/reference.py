@@ -9,7 +9,7 @@ from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import NotNegative, Settings
+from litellm_messplus.settings.promise import NotNegative, Settings
 
 METADATA_KEY = "messplus_reference"
 Words = Annotated[StrictStr, Field(min_length=1)]

@@ -32,14 +32,11 @@ class Checks:
         sandbox: Sandbox,
         report: ReportFinding,
         counters: Counters,
-        *,
-        weight: float,
     ) -> None:
         self._checks = tuple(checks)
         self._sandbox = sandbox
         self._report = report
         self._counters = counters
-        self._weight = weight
         self._running: defaultdict[str, set[asyncio.Task[None]]] = defaultdict(set)
 
     def ended(self, call: AnsweredCall) -> None:
@@ -81,7 +78,7 @@ class Checks:
             kind=LabelKind.CHECK,
             source=f"check:{check.name}",
             value=score.value,
-            weight=self._weight,
+            weight=1.0,
             comment=score.reason,
             cause=call.asked.cause,
         )
@@ -105,7 +102,7 @@ def build_checks(
     checks = [*_built_in(settings, sandbox, counters), *_callables(settings, zoo)]
     if not checks:
         return None
-    return Checks(checks, sandbox, report, counters, weight=settings.weight)
+    return Checks(checks, sandbox, report, counters)
 
 
 def _built_in(settings: ChecksSettings, sandbox: Sandbox, counters: Counters) -> Iterator[Check]:

@@ -21,7 +21,6 @@ from litellm_messplus.labels.judge.prompt import (
 from litellm_messplus.labels.source import Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import GradingSettings
 from litellm_messplus.vocabulary import GradingStatus, LabelKind, Preferred
 
 # How a judge is asked: whoever calls models hands this in.
@@ -88,15 +87,16 @@ class Asking:
     def __init__(
         self,
         model: str,
-        settings: GradingSettings,
         ask: Ask,
         budget: DailyBudget,
         cost: JudgeCost,
         sinks: JudgeSinks,
+        *,
+        timeout_seconds: float,
     ) -> None:
         self.model = model
         self.cost = cost
-        self._limit = settings.timeout_seconds
+        self._limit = timeout_seconds
         self._ask = ask
         self._budget = budget
         self._sinks = sinks
@@ -178,12 +178,11 @@ class Grader:
         self,
         asking: Asking,
         rubric: str,
-        weight: float,
         report: ReportFinding,
         *,
         seed: int,
     ) -> None:
-        self.weight = weight
+        self.weight = 1.0
         self._asking = asking
         self._rubric = rubric
         self._report = report

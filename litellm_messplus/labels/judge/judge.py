@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 
-from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.agreement import LEAST, Agreement
 from litellm_messplus.labels.judge.budget import DailyBudget, Spent
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
 from litellm_messplus.labels.judge.grader import Grades, Outcome
 from litellm_messplus.labels.source import AnsweredCall, Asked
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.labels import GradingSettings
 
 # Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
 
@@ -65,6 +64,11 @@ def _always(_asked: Asked, _dollars: float) -> bool:
     return True
 
 
+WAITING = 1000
+"""Requests that may wait to be graded, in one worker; more are left out, and counted."""
+PATIENCE_SECONDS = 1800.0
+"""How long a request waits for a judge that fails, before it is left out: a longer outage is a
+day's, and its labels would come too late to matter."""
 CLOSE_SECONDS = 5.0
 """How long a stop waits for the gradings under way."""
 
@@ -82,21 +86,25 @@ class Judge:
         self,
         zoo: str,
         model: str,
-        settings: GradingSettings,
         grades: Grades,
         budget: DailyBudget,
         cost: JudgeCost,
         counters: Counters,
+        *,
+        concurrent: int,
+        most_waiting: int = WAITING,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self.model = model
         self.cost = cost
         self._zoo = zoo
-        self._settings = settings
+        self._concurrent = concurrent
+        self._most_waiting = most_waiting
         self._counters = counters
         self._budget = budget
         self._grades = grades
         self._availability = Availability()
-        self._backlog = Backlog(settings.patience_seconds, self._left_out)
+        self._backlog = Backlog(patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
         self._is_paid: IsPaid = _always
         self._has_learned = asyncio.Event()
@@ -132,18 +140,18 @@ class Judge:
         """Begin grading, in the running event loop."""
         self._workers = [
             asyncio.create_task(self._work(), name=f"messplus-judge-{self._zoo}-{number}")
-            for number in range(self._settings.concurrent)
+            for number in range(self._concurrent)
         ]
 
     def learn(self, spent: Spent, agreement: Agreement, workers: int = 1) -> None:
         """Learn what the log says: what the day has cost so far, how the judge agrees with users,
         and how many workers share what is left of the day."""
         self._budget.learn(spent, workers)
-        counts = agreement.may_be(self._settings.least_agreement)
+        counts = agreement.may_be(LEAST)
         if counts != self._counts:
             self._log_change(counts, agreement)
         self._counts = counts
-        self._grades.weight = self._settings.weight if counts else 0.0
+        self._grades.weight = float(counts)
         self._has_learned.set()
 
     def ended(self, call: AnsweredCall) -> None:
@@ -171,9 +179,9 @@ class Judge:
         await _cancelled(list(self._busy))
 
     def _has_room(self) -> bool:
-        if self.waiting >= self._settings.waiting:
+        if self.waiting >= self._most_waiting:
             self._backlog.leave_out_the_late()
-        return self.waiting < self._settings.waiting
+        return self.waiting < self._most_waiting
 
     def _gathered(self, request: ToGrade) -> None:
         rest = self._grades.at_once(request)
@@ -228,7 +236,7 @@ class Judge:
             self.model,
             now,
             agreement,
-            self._settings.least_agreement,
+            LEAST,
         )
 
 

@@ -17,6 +17,10 @@ from litellm_messplus.vocabulary import LabelKind, Preferred
 logger = logging.getLogger("litellm_messplus")
 
 SOURCE = "parity"
+MOST_BIAS = 0.3
+"""By how much more often the judge may prefer the answer that it is shown first to the other, or
+less, as a share; beyond, with 95 % confidence, its labels stop counting. A judge at 0.3 names one
+answer in two thirds of the pairs that it should call equal."""
 SCORES = {Preferred.FIRST: 1.0, Preferred.SECOND: -1.0, Preferred.NEITHER: 0.0}
 """What a preference says of the first answer shown."""
 
@@ -27,22 +31,19 @@ class Comparer:
     Where both say the same, no judge is asked. Else one compares the two blind, in both orders, and
     what it says of the order cancels out. The largest's own answer satisfies by definition.
     ``weight`` is what the findings count, 0 where the judge agrees too little with users; and they
-    count 0 while it prefers a place by more than ``most_bias``.
+    count 0 while it prefers a place by more than `MOST_BIAS`.
     """
 
     def __init__(
         self,
         largest: str,
         asking: Asking,
-        weight: float,
-        most_bias: float,
         report: ReportFinding,
         counters: Counters,
     ) -> None:
-        self.weight = weight
+        self.weight = 1.0
         self._largest = largest
         self._asking = asking
-        self._most_bias = most_bias
         self._report = report
         self._counters = counters
         self._position = PositionBias()
@@ -131,7 +132,7 @@ class Comparer:
 
     def _take(self, position: PositionBias) -> None:
         self._position = position
-        is_fair = position.may_be_within(self._most_bias)
+        is_fair = position.may_be_within(MOST_BIAS)
         if is_fair != self._is_fair:
             logger.warning(
                 "the labels of the judge %s %s: it prefers the answer shown first by %s, and may by"
@@ -139,6 +140,6 @@ class Comparer:
                 self._asking.model,
                 "count again" if is_fair else "stop counting",
                 position,
-                self._most_bias,
+                MOST_BIAS,
             )
         self._is_fair = is_fair

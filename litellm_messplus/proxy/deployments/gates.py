@@ -47,7 +47,7 @@ from litellm_messplus.proxy.surfaces.requirements import (
 )
 from litellm_messplus.routing.held import FAILED, Answer, all_of, fits, passing
 from litellm_messplus.runtime import Counters
-from litellm_messplus.zoo import Zoo
+from litellm_messplus.settings.zoo import Zoo
 
 logger = logging.getLogger("litellm_messplus")
 

@@ -23,8 +23,8 @@ from litellm_messplus.proxy.deployments.membership import (
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, deployment_price
 from litellm_messplus.proxy.litellm_seam import stores_models
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.settings.zoo import FEWEST, Zoo
 from litellm_messplus.switching.modes import LITELLM
-from litellm_messplus.zoo import FEWEST, Zoo
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -198,14 +198,13 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
 
 def _check_waiting(name: str, settings: ZooSettings) -> None:
     """Refuse what a zoo cannot do whose largest candidate nobody knows yet."""
-    labels = settings.labels
-    for kind, given in (("parity", labels.parity), ("auto", labels.auto)):
-        if given is not None and given.judge is None and settings.largest is None:
-            raise ConfigurationError(
-                f"messplus.zoos.{name}.labels.{kind}.judge",
-                "nothing, in a zoo that waits for its models",
-                f"a `model_name` that judges, or `messplus.zoos.{name}.largest`",
-            )
+    buying = settings.buy_labels
+    if buying is not None and buying.judge is None and settings.largest is None:
+        raise ConfigurationError(
+            f"messplus.zoos.{name}.buy_labels.judge",
+            "nothing, in a zoo that waits for its models",
+            f"a `model_name` that judges, or `messplus.zoos.{name}.largest`",
+        )
 
 
 def _check_before(key: str, settings: ZooSettings, known: Sequence[str], may_wait: bool) -> None:

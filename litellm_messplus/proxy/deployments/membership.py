@@ -7,8 +7,8 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import Deployment, model_info
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.serving import TeamModels
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.switching.modes import group_value
-from litellm_messplus.zoo import Zoo
 
 Groups = Mapping[str, Sequence[str]]
 """The model names of each of LiteLLM's routing groups."""

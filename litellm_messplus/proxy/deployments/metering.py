@@ -15,8 +15,8 @@ from litellm_messplus.proxy.litellm_seam import bundled_encoding
 from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.vocabulary import CostSource
-from litellm_messplus.zoo import Zoo
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ showed since the start is gone, which is said once, for another worker may know 
 from collections.abc import Mapping
 
 from litellm_messplus.costs.price import Price
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog
 from litellm_messplus.vocabulary import Change
-from litellm_messplus.zoo import Zoo
 
 LASTING_SECONDS = 90.0
 """Three times as long as LiteLLM takes, unless told otherwise, to bring its models to all

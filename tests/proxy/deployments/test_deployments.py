@@ -9,7 +9,7 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.proxy.deployments.deployment import candidate_of
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.zoo import Zoo
+from litellm_messplus.settings.zoo import Zoo
 
 SMALL, LARGE = "openai/own-small", "openai/own-large"
 

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Protocol
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, ServiceLevel, ZooSettings
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 
 TYPICAL = 100.0, 100.0
 """Tokens of a prompt and of an answer of the call, a second long, that finds the most expensive."""

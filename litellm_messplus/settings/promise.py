@@ -1,0 +1,89 @@
+"""What is promised, and what each policy reads of it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Alpha = Annotated[float, Field(gt=0.0, lt=1.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Settings(BaseModel):
+    """A section of the configuration: unknown keys and numbers that are none are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def cells(*, allowed: str | None = None, default: str | None = None) -> dict[str, Any]:
+    """Give words to docs/settings.md: what no type says of what is ``allowed``, and what stands in
+    for a value that is left out. For the ``json_schema_extra`` of a `Field`."""
+    return {"allowed": allowed, "default_words": default}
+
+
+class Promise(Settings):
+    """The promise to the requests of one service level. The zoo's own is the level `default`;
+    a further level states what differs from it."""
+
+    alpha: Alpha = Field(description="The share of requests that must be satisfied.")
+    confidence: Annotated[float, Field(ge=0.5, lt=1.0)] | None = Field(
+        default=None,
+        description="Under `adaptive`: with which confidence the certificate is to say `kept`. The "
+        "aim is raised by what its lower bound needs to reach alpha.",
+        json_schema_extra=cells(default="none: nothing is raised"),
+    )
+    p95_seconds: Positive | None = Field(
+        default=None,
+        description="Under `adaptive`: seconds, from the start of a call to its end, that at most "
+        "5 % of the requests may take longer than: see [limits](limits.md).",
+        json_schema_extra=cells(default="none: any time"),
+    )
+    budget_per_day: Positive | None = Field(
+        default=None,
+        description="Under `adaptive`: what the calls may cost in a day (UTC), in the zoo's unit "
+        "of cost, those that no user sees included. Comes before alpha.",
+        json_schema_extra=cells(default="none: no budget"),
+    )
+    failures: Literal["apart", "count"] = Field(
+        default="apart",
+        description="What a request that failed (no answer of an endpoint, no healthy deployment, "
+        "a deadline) is to the promise. `apart`: a figure of its own, and none of satisfaction. "
+        "`count`: an unsatisfied request, of which an outage is repaid within bounds: see "
+        "[control](control.md).",
+    )
+    label_rate: Share | None = Field(
+        default=None,
+        description="The share of requests whose labels are [bought](labels.md#labels-that-are-"
+        "bought), drawn at random. Left out, they are bought where they are needed.",
+        json_schema_extra=cells(default="none: where they are needed"),
+    )
+    V: Positive = Field(
+        default=1e-4,
+        description="Under `paper`: the weight of cost against the virtual queue, per unit of "
+        "cost. The default is the paper's and per joule: in another unit, set another.",
+    )
+    c: NotNegative = Field(
+        default=0.1,
+        description="Under `paper`: scales the exploration probability. At 0, only the first "
+        "request of a service level is explored.",
+    )
+
+
+class ServiceLevel(Promise):
+    """A promise, and the name of the stream of requests that it is about."""
+
+    name: str
+
+
+PolicyName = Literal["adaptive", "paper"]
+
+READ_BY: Mapping[PolicyName, frozenset[str]] = {
+    "adaptive": frozenset(
+        ("confidence", "p95_seconds", "budget_per_day", "response_bias", "label_noise")
+    ),
+    "paper": frozenset(("V", "c", "learning_rate", "momentum", "weight_decay")),
+}
+"""The settings that one policy reads and no other does; all others are read by all of them."""
