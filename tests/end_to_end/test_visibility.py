@@ -1,5 +1,5 @@
 """A decision in LiteLLM's own logs and traces, on a real proxy: its standard logging object as a
-callback gets it, its own figure of savings, and its spans as an exporter gets them."""
+callback gets it, its own figure of savings, and the attributes of its spans."""
 
 import json
 from collections.abc import Iterator
@@ -37,9 +37,7 @@ def append(name, line):
 class Lines(SpanExporter):
     def export(self, spans):
         for span in spans:
-            parent = None if span.parent is None else span.parent.span_id
             append("spans.jsonl", {
-                "name": span.name, "id": span.context.span_id, "parent": parent,
                 "attributes": dict(span.attributes or {}),
             })
         return SpanExportResult.SUCCESS
@@ -151,28 +149,17 @@ def test_what_a_client_writes_there_is_not_believed(proxy: Proxy, client: httpx.
     assert event["metadata"]["routing_decision"]["router_type"] == "messplus"
 
 
-def test_the_trace_has_the_decision_on_litellms_span_and_two_spans_of_ours(
-    proxy: Proxy, client: httpx.Client
-) -> None:
+def test_litellms_span_has_the_decision(proxy: Proxy, client: httpx.Client) -> None:
     request_id = ask(client).headers["x-messplus-request-id"]
 
-    def of_request() -> dict[str, dict[str, Any]]:
-        spans = lines(proxy, "spans.jsonl")
-        found = [s for s in spans if s["attributes"].get("messplus.request_id") == request_id]
-        own = {f"request: {span['name']}": span for span in found}
-        for name in ("messplus.decide", "messplus.encode"):
-            above = {span["id"] for span in own.values()}
-            own.update((name, s) for s in spans if s["name"] == name and s["parent"] in above)
-        return own
+    def of_request() -> list[dict[str, Any]]:
+        spans = (span["attributes"] for span in lines(proxy, "spans.jsonl"))
+        return [each for each in spans if each.get("messplus.request_id") == request_id]
 
-    until(lambda: len(of_request()) >= 3, lambda: proxy.log[-4000:])
-    spans = of_request()
-    decide, encode = spans["messplus.decide"], spans["messplus.encode"]
-    [request] = [span for span in spans.values() if span["id"] == decide["parent"]]
-    assert request["attributes"]["messplus.zoo"] == "zoo"
-    assert request["attributes"]["messplus.routed"] == "openai/tiny"
-    assert not request["name"].startswith("messplus.")
-    assert encode["parent"] == decide["id"]
+    until(lambda: bool(of_request()), lambda: proxy.log[-4000:])
+    for each in of_request():
+        assert each["messplus.zoo"] == "zoo"
+        assert each["messplus.routed"] == "openai/tiny"
 
 
 def test_the_log_names_the_end_user_and_the_tags(proxy: Proxy, client: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""What LiteLLM's own logs are told of a decision, under the plugin's own hook."""
+"""What LiteLLM's own logs and traces show of a decision, under the plugin's own hook."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -9,9 +9,11 @@ from typing import Any
 import litellm
 import pytest
 from litellm.proxy.hooks.cache_control_check import _PROXY_CacheControlCheck
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.trace import INVALID_SPAN
 
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.visibility.attempts import REMEMBERED, Visibility
+from litellm_messplus.proxy.visibility import REMEMBERED
 from tests.support.in_process import DEPLOYMENTS, call, deployment, running
 
 MESSAGES = [{"role": "user", "content": "What is 2 + 2?"}]
@@ -32,15 +34,13 @@ async def plugin(tmp_path: Path) -> AsyncIterator[MessplusPlugin]:
 async def attempt(
     plugin: MessplusPlugin, arguments: dict[str, Any], healthy: list[Any] = DEPLOYMENTS
 ) -> Any:
-    """One attempt of a request; what LiteLLM is then told of it."""
+    """One attempt of a request; the card that LiteLLM then has."""
     await plugin.async_filter_deployments("zoo", healthy, MESSAGES, arguments)
     return arguments["metadata"].get("routing_decision")
 
 
 async def test_the_card_says_what_was_decided_and_why(plugin: MessplusPlugin) -> None:
-    arguments = call("call-1")
-
-    card = await attempt(plugin, arguments)
+    card = await attempt(plugin, call("call-1"))
 
     assert card["router_model_name"] == "zoo"
     assert card["router_type"] == "messplus"
@@ -53,34 +53,22 @@ async def test_the_card_says_what_was_decided_and_why(plugin: MessplusPlugin) ->
     assert any(signal.startswith("queue ") for signal in card["signals"])
     assert card["savings_baseline_model"] == "openai/large"
     assert card["savings_baseline_deployment_id"] == "large"
+    assert "2 + 2" not in str(card)  # nothing quotes the prompt
 
 
-async def test_where_nobody_reads_litellms_logs_there_is_no_card(
-    plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_database", [False, True])
+async def test_there_is_a_card_where_somebody_reads_litellms_logs(
+    plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch, has_database: bool
 ) -> None:
     hooks = [each for each in litellm.callbacks if each != "datadog"]
     monkeypatch.setattr(litellm, "callbacks", [*hooks, _PROXY_CacheControlCheck(), plugin])
-
-    assert await attempt(plugin, call("call-1")) is None
-
-
-async def test_litellms_database_is_a_reader(
-    plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(litellm, "callbacks", [])
-    proxy = SimpleNamespace(prisma_client=object())
+    proxy = SimpleNamespace(prisma_client=object() if has_database else None)
     monkeypatch.setitem(sys.modules, "litellm.proxy.proxy_server", proxy)
 
-    assert (await attempt(plugin, call("call-1")))["router_type"] == "messplus"
+    assert (await attempt(plugin, call("call-1")) is not None) == has_database
 
 
-async def test_nothing_in_the_card_quotes_the_prompt(plugin: MessplusPlugin) -> None:
-    card = await attempt(plugin, call("call-1"))
-
-    assert "2 + 2" not in str(card)
-
-
-async def test_a_retry_is_told_as_one_and_names_who_is_tried_now(plugin: MessplusPlugin) -> None:
+async def test_a_retry_is_shown_as_one_and_names_who_is_tried_now(plugin: MessplusPlugin) -> None:
     arguments = call("call-1")
     first = await attempt(plugin, arguments)
     del arguments["metadata"]["routing_decision"]  # as LiteLLM does before each attempt
@@ -94,12 +82,12 @@ async def test_a_retry_is_told_as_one_and_names_who_is_tried_now(plugin: Messplu
     assert second["score"] == second["classifier_probabilities"]["openai/large"]
 
 
-async def test_what_a_router_of_litellms_own_told_stays(plugin: MessplusPlugin) -> None:
-    told = {"router_model_name": "smart", "router_type": "complexity"}
+async def test_the_card_of_a_router_of_litellms_own_stays(plugin: MessplusPlugin) -> None:
+    own = {"router_model_name": "smart", "router_type": "complexity"}
     arguments = call("call-1")
-    arguments["metadata"]["routing_decision"] = told
+    arguments["metadata"]["routing_decision"] = own
 
-    assert await attempt(plugin, arguments) is told
+    assert await attempt(plugin, arguments) is own
 
 
 async def test_an_unhealthy_largest_is_still_what_savings_compare_with(
@@ -124,7 +112,7 @@ async def test_a_group_without_a_zoo_has_no_card(plugin: MessplusPlugin) -> None
 async def test_a_card_that_cannot_be_made_stops_no_request(plugin: MessplusPlugin) -> None:
     unreadable = [{**each, "litellm_params": {}} for each in DEPLOYMENTS]
     arguments = call("call-1")
-    await plugin.async_filter_deployments("zoo", DEPLOYMENTS, MESSAGES, arguments)
+    await attempt(plugin, arguments)
 
     plugin.parts.visibility.attempt(unreadable, arguments, None)
 
@@ -132,10 +120,43 @@ async def test_a_card_that_cannot_be_made_stops_no_request(plugin: MessplusPlugi
 
 
 async def test_so_many_baselines_are_remembered_and_no_more(plugin: MessplusPlugin) -> None:
-    visibility: Visibility = plugin.parts.visibility
+    visibility = plugin.parts.visibility
     for number in range(REMEMBERED + 1):
-        name = f"openai/model-{number}"
-        found = visibility._baseline("zoo", name, [deployment(f"model-{number}", 1.0)])
-        assert found is not None
+        healthy = [deployment(f"model-{number}", 1.0)]
+        assert visibility._baseline("zoo", f"openai/model-{number}", healthy) is not None
 
     assert len(visibility) == 1
+
+
+async def traced(plugin: MessplusPlugin, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of LiteLLM's span of one attempt."""
+    span = TracerProvider().get_tracer("litellm").start_span("request")
+    await plugin.async_filter_deployments("zoo", DEPLOYMENTS, MESSAGES, arguments, span)
+    assert isinstance(span, ReadableSpan)
+    return {
+        name.removeprefix("messplus."): value for name, value in (span.attributes or {}).items()
+    }
+
+
+async def test_litellms_span_carries_the_decision_and_that_of_a_retry_its_attempt(
+    plugin: MessplusPlugin,
+) -> None:
+    arguments = call("call-1")
+
+    found = await traced(plugin, arguments)
+    arguments["metadata"]["model_info"] = {"id": "small"}
+    retried = await traced(plugin, arguments)
+
+    record = next(plugin.parts.served._open.find("call-1")).record
+    for name in ("request_id", "queue", "chosen", "reason", "expected_satisfaction"):
+        assert found[name] == getattr(record, name)
+    assert (found["zoo"], found["alpha"], found["attempt"]) == ("zoo", 0.8, 1)
+    assert found["routed"] == record.chosen
+    assert found["is_exploration"] is False
+    assert retried == {"routed": "openai/large", "attempt": 2}
+
+
+async def test_a_span_that_records_nothing_is_left_alone(plugin: MessplusPlugin) -> None:
+    await plugin.async_filter_deployments("zoo", DEPLOYMENTS, MESSAGES, call("1"), INVALID_SPAN)
+
+    assert plugin.counters.as_dict() == {}

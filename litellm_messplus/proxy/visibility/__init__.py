@@ -1,1 +1,0 @@
-"""What LiteLLM's own pages, logs and traces show of a decision."""
