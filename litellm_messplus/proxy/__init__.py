@@ -16,15 +16,13 @@ label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
 samples           what the unseen calls of watched zoos may cost
 judge_calls       one call to a judge, charged to nobody
-visibility/       a decision in LiteLLM's own logs and traces
+visibility        a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
-served_call       LiteLLM's log event becomes the end of the call that the user saw
-call_sink         the record of an ended call, and everyone who is told of it
+ends              a call has ended: its record, and everyone who is informed of it
 labelling         the ended call is shown to the sources of labels
 energy_service    the joules of ended calls, where they are measured
 http              the routes and headers of our own
-feedback          what clients say of answers, made durable
-finding           the request that an id means
+feedback          the request that an id means, and what clients say of it, made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of answers and ends
@@ -45,6 +43,6 @@ and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holding,
     deciding, feedback, journal, distributions, explorer, visibility
-answered: plugin, served_call, open_requests, deployments, surfaces, call_sink, energy_service,
-    journal, distributions, holding
+answered: plugin, ends, open_requests, deployments, surfaces, energy_service, journal,
+    distributions, holding
 """

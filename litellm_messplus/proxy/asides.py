@@ -17,15 +17,14 @@ from litellm_messplus.draws import uniform
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.proxy.deployments import deployment
-from litellm_messplus.proxy.deployments.deployment import Deployment
-from litellm_messplus.proxy.deployments.membership import of_group
+from litellm_messplus.proxy.deployments.deployment import Deployment, of_group
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, service_level
 from litellm_messplus.proxy.samples import SamplePurses
-from litellm_messplus.proxy.surfaces.askers import asker_of, conversation_of, names_of
+from litellm_messplus.proxy.surfaces.identity import asker_of, conversation_of, names_of
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason

@@ -12,10 +12,14 @@ from pydantic import TypeAdapter
 
 from litellm_messplus import parquet
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
-from litellm_messplus.proxy.deployments.energy_sources import measured_deployments
+from litellm_messplus.proxy.deployments.deployment import (
+    candidate_of,
+    deployment_id,
+    members,
+    routing_groups,
+)
 from litellm_messplus.proxy.deployments.index import configured_zoos
-from litellm_messplus.proxy.deployments.membership import members, routing_groups
+from litellm_messplus.proxy.deployments.prices import measured_deployments
 from litellm_messplus.proxy.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings

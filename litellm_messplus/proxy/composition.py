@@ -14,17 +14,16 @@ from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.asides import Asides
 from litellm_messplus.proxy.buying import Buyers
-from litellm_messplus.proxy.call_sink import CallSink
-from litellm_messplus.proxy.deployments.energy_sources import MeasuredDeployment
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
+from litellm_messplus.proxy.deployments.prices import MeasuredDeployment
 from litellm_messplus.proxy.distributions import Distributions
+from litellm_messplus.proxy.ends import CallSink, ServedCalls
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
-from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback
-from litellm_messplus.proxy.finding import RequestFinder
+from litellm_messplus.proxy.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.http import build_routes
@@ -45,9 +44,8 @@ from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.proxy.samples import SamplePurses
-from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.shared_counters import SharedCounters
-from litellm_messplus.proxy.visibility.attempts import Visibility
+from litellm_messplus.proxy.visibility import Visibility
 from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Background, Counters

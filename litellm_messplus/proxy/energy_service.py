@@ -14,8 +14,8 @@ from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.energy.zeus import ReopeningMeter, open_meter
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.deployments.energy_sources import EnergySource, MeasuredDeployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.prices import EnergySource, MeasuredDeployment
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.history import EndedCall, ended_calls

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.proxy.call_sink import CallEnd, CallSink, Said, who_failed
 from litellm_messplus.proxy.deployments.deployment import (
     exploration_barred,
     exploration_target,
 )
 from litellm_messplus.proxy.deployments.metering import ReportedCall
+from litellm_messplus.proxy.ends import CallEnd, CallSink, Said, who_failed
 from litellm_messplus.proxy.litellm_seam import (
     OWN_PARAMETERS,
     failed_deployment,

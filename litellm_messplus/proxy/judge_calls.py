@@ -22,7 +22,7 @@ from litellm_messplus.proxy.litellm_seam import (
     running_router,
 )
 from litellm_messplus.proxy.surfaces import answers
-from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, read_usage
+from litellm_messplus.proxy.surfaces.answers import AbsurdUsageError, read_usage
 
 METADATA = {"internal_call_origin": "messplus_judge"}
 """No key, team or user in it, so LiteLLM charges nobody; its logs and traces say what it was."""

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
-from litellm_messplus.proxy.holding.standing import Pin
+from litellm_messplus.proxy.holding.holds import Pin
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.store.history import author

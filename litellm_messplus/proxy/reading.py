@@ -14,8 +14,7 @@ from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of
 from litellm_messplus.proxy.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.proxy.deployments.metering import PromptTokens
-from litellm_messplus.proxy.surfaces.acting import may_act
-from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.proxy.surfaces.request import IncomingRequest, may_act
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL

@@ -20,15 +20,14 @@ from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.holding.holds import Holds
-from litellm_messplus.proxy.holding.standing import Pin, Standing
+from litellm_messplus.proxy.holding.holds import Holds, Pin, Standing
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.proxy.reading import ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.askers import asker_of, names_of
+from litellm_messplus.proxy.surfaces.identity import asker_of, names_of
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,

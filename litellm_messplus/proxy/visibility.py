@@ -45,8 +45,8 @@ class Baseline:
 
 
 class Visibility:
-    """Shows each attempt of a request; where it fails, the request goes on and the failure is
-    counted."""
+    """The view of each attempt in LiteLLM's logs; where it fails, the request goes on and the
+    failure is counted."""
 
     def __init__(self, open_requests: OpenRequests, counters: Counters) -> None:
         self._open = open_requests

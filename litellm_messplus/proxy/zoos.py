@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.authentication import Caller, administrator
-from litellm_messplus.proxy.deployments.membership import befores
+from litellm_messplus.proxy.deployments.deployment import befores
 from litellm_messplus.proxy.modes import (
     LiveModes,
     ModeChanges,

@@ -11,8 +11,11 @@ import pytest
 
 from litellm_messplus.cli import options
 from litellm_messplus.proxy.deployments.deployment import candidate_of
-from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
-from litellm_messplus.proxy.deployments.prices import energy_price, stated_dollars
+from litellm_messplus.proxy.deployments.prices import (
+    energy_price,
+    measured_deployment,
+    stated_dollars,
+)
 from litellm_messplus.proxy.reading import NAME_KEY
 from tests.support.markdown import ROOT, Document, code_of
 

@@ -7,7 +7,7 @@ from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.labels.failures import Failures
 from litellm_messplus.labels.source import Finding
-from litellm_messplus.proxy.call_sink import who_failed
+from litellm_messplus.proxy.ends import who_failed
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.vocabulary import FAILED, SERVING, Failure, LabelKind
 from tests.support.checking import ended

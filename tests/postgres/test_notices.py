@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import following
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy import finding
+from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.finding import RequestFinder
+from litellm_messplus.proxy.feedback import RequestFinder
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters
@@ -170,7 +170,7 @@ async def test_a_notice_lets_records_wait_for_their_flush_interval(
 async def test_who_waits_for_an_id_is_woken_when_another_worker_writes_it(
     workers: tuple[Worker, Worker], given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "WAIT_SECONDS", 2 * PATIENT)
+    monkeypatch.setattr(feedback, "WAIT_SECONDS", 2 * PATIENT)
     here, there = workers
     finder = RequestFinder(there.database, OpenRequests(), there.journal.arrivals, there.counters)
     looking = asyncio.create_task(finder.find(given, Caller("key", is_admin=False)))

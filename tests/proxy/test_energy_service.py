@@ -17,8 +17,8 @@ from litellm_messplus.energy.meter import Meter
 from litellm_messplus.journal import Journal
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.proxy import energy_service
-from litellm_messplus.proxy.deployments.energy_sources import measured_deployment
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.prices import measured_deployment
 from litellm_messplus.proxy.energy_service import OTHERS, EnergyService, OtherWorkers
 from litellm_messplus.records import CallRecord, EnergyRecord, Record
 from litellm_messplus.runtime import Counters

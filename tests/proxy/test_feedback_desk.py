@@ -35,8 +35,8 @@ from litellm_messplus.proxy.feedback import (
     FeedbackDesk,
     NextTurnFeedback,
     Outcome,
+    RequestFinder,
 )
-from litellm_messplus.proxy.finding import RequestFinder
 from litellm_messplus.proxy.http import _refusals
 from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests

@@ -45,7 +45,7 @@ async def test_by_any_id_it_is_on_the_first_request(database: AsyncEngine, desk:
 async def test_a_session_means_its_newest_conversation(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 0.05)
     session = "digest of my task"
     named = with_columns(turn("t1"), session=session)
     await log.append(database, [begun(), named, served_call("c")])
@@ -79,7 +79,7 @@ async def test_the_first_request_may_come_a_moment_later(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another worker has yet to write it."""
-    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 2 * PATIENT)
+    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 2 * PATIENT)
     await log.append(database, [turn("t1"), served_call("t1")])
     asked = asyncio.create_task(say(desk, 1.0, {"id": "t1"}))
     await until_it_holds(lambda: "c" in desk.journal.arrivals.expected)
@@ -93,7 +93,7 @@ async def test_the_first_request_may_come_a_moment_later(
 async def test_where_the_first_request_never_comes_the_named_one_stands_for_itself(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 0.05)
     await log.append(database, [turn("t1"), served_call("t1")])
 
     assert (await say(desk, 1.0, {"id": "t1"})).call_id == "t1.0"
@@ -103,7 +103,7 @@ async def test_where_the_first_request_never_comes_the_named_one_stands_for_itse
 async def test_another_keys_conversation_is_unknown(
     database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("litellm_messplus.proxy.finding.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("litellm_messplus.proxy.feedback.WAIT_SECONDS", 0.05)
     await log.append(database, [begun(), turn("t1")])
     for given in ("c", "t1"):
         with pytest.raises(UnknownRequestError):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.proxy.ends import failed_end
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.served_call import failed_end
 from litellm_messplus.store.tables import requests
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.in_process import DEPLOYMENTS, call, running, written

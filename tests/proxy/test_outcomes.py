@@ -7,12 +7,11 @@ import pytest
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.proxy.call_sink import call_record
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.metering import Meter
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice
+from litellm_messplus.proxy.ends import answered_end, call_record, failed_end, served_by
 from litellm_messplus.proxy.open_requests import UNKNOWN, Author, OpenRequest
-from litellm_messplus.proxy.served_call import answered_end, failed_end, served_by
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.vocabulary import CallStatus, CostSource

@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy.call_sink import CallSink
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.ends import CallSink, ServedCalls
 from litellm_messplus.proxy.open_requests import UNKNOWN, Authors, OpenRequest, OpenRequests
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.proxy.served_call import ServedCalls
 from litellm_messplus.proxy.surfaces import answers
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log

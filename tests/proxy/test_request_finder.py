@@ -14,9 +14,9 @@ from litellm_messplus import arrivals
 from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.errors import TooOftenError, UnknownRequestError
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy import finding as module
+from litellm_messplus.proxy import feedback as module
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.finding import RequestFinder
+from litellm_messplus.proxy.feedback import RequestFinder
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters

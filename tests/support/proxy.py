@@ -50,9 +50,9 @@ def zoo_config(
 
 WAITS = f"""
 from litellm_messplus.plugin import instance
-from litellm_messplus.proxy import finding
+from litellm_messplus.proxy import feedback
 
-finding.WAIT_SECONDS = {PATIENT}
+feedback.WAIT_SECONDS = {PATIENT}
 """
 
 

@@ -7,20 +7,23 @@ from typing import Any
 
 from litellm_messplus.costs.price import Price, average
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, deployment_id
-from litellm_messplus.proxy.deployments.energy_sources import (
-    MeasuredDeployment,
-    measured_deployment,
-)
-from litellm_messplus.proxy.deployments.membership import (
+from litellm_messplus.proxy.deployments.deployment import (
+    Deployment,
     Groups,
     befores,
+    candidate_of,
+    deployment_id,
     member_groups,
     members,
     refuse_wildcard,
     routing_groups,
 )
-from litellm_messplus.proxy.deployments.prices import DeploymentPrice, deployment_price
+from litellm_messplus.proxy.deployments.prices import (
+    DeploymentPrice,
+    MeasuredDeployment,
+    deployment_price,
+    measured_deployment,
+)
 from litellm_messplus.proxy.litellm_seam import stores_models
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.settings.zoo import FEWEST, Zoo

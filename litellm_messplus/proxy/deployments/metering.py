@@ -12,7 +12,7 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.proxy.deployments.deployment import Deployment, candidate_of, model_info
 from litellm_messplus.proxy.deployments.prices import DeploymentPrice, is_free
 from litellm_messplus.proxy.litellm_seam import bundled_encoding
-from litellm_messplus.proxy.surfaces.usage import AbsurdUsageError, counted_usage, read_usage
+from litellm_messplus.proxy.surfaces.answers import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.zoo import Zoo

@@ -1,14 +1,13 @@
-"""Who serves a conversation: asked before each decision, told of each answer and of its end.
+"""Who serves a conversation: asked before each decision, informed of each answer and of its end.
 
 The lines of a worker are its own: nobody waits for them. What other workers served is read from the
 log (`line_log.py`), and from the file that the workers of a machine share (`pinboard.py`).
-Whatever fails here, the request is decided as if it stood alone.
-"""
+Whatever fails here, the request is decided as if it stood alone."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,23 +24,27 @@ from litellm_messplus.conversations.line import (
 )
 from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.conversations.rule import (
+    CountedAs,
     Hold,
+    LinePlace,
     Signs,
     Trouble,
     hold_of,
     may_go_up,
 )
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.proxy.deployments.deployment import (
     Deployment,
     candidate_of,
     deployment_id,
+    led_by,
+    only,
+    pinned,
 )
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.holding.pinboard import Pinboard, Pinned
-from litellm_messplus.proxy.holding.standing import Pin, Standing
-from litellm_messplus.proxy.surfaces.answers import plain_response_id
+from litellm_messplus.proxy.surfaces.answers import plain_response_id, read_usage
 from litellm_messplus.proxy.surfaces.identity import (
     answer_as_asked,
     ids_given,
@@ -51,25 +54,99 @@ from litellm_messplus.proxy.surfaces.identity import (
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.signs import read_signs
 from litellm_messplus.proxy.surfaces.surface import SURFACES
-from litellm_messplus.proxy.surfaces.usage import read_usage
 from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.vocabulary import CallStatus
+
+# Where a request stands, and who holds it: what the router does with both.
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The deployment that goes first, where it is known, and the candidate that it is of. It
+    ``is_bound`` where no other candidate could read the prompt, ``is_alone`` where no other
+    deployment has the state that the request continues."""
+
+    candidate: str
+    deployment: str | None
+    is_bound: bool = False
+    is_alone: bool = False
+
+    def among(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
+        """Leave out those that cannot serve the request at all; all stay where none could."""
+        if self.is_alone:
+            left = pinned(deployments, self.deployment)
+            if len(left) == 1:
+                return left
+        return (self.is_bound and only(deployments, self.candidate)) or deployments
+
+    def first(self, ranked: Sequence[Deployment], tried: Collection[str]) -> Sequence[Deployment]:
+        """Put the deployment before all others, unless it has failed this request."""
+        if self.deployment is None or self.deployment in tried:
+            return ranked
+        return led_by(ranked, self.deployment)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The standing of a request: its place, the question with what it finds in the caches, and why
+    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``apart`` is
+    the question of a switch, where trouble may break the hold. ``session`` is the digest of the
+    session that the client named, where verdicts may be on it."""
+
+    place: Place
+    question: Question
+    hold: Hold | None = None
+    pin: Pin | None = None
+    apart: Question | None = None
+    session: str | None = None
+
+    def choose(self, engine: Engine) -> Choice | None:
+        """Choose who holds it, or a better one where trouble shows; None where it is to be
+        decided."""
+        if self.pin is None:
+            return None
+        if self.apart is not None:
+            better = engine.go_up(self.apart, self.pin.candidate)
+            if better is not None:
+                return better
+        return engine.hold(self.question, self.pin.candidate)
+
+    def logged(self, reason: Reason) -> LinePlace:
+        """Return what the log keeps of the place of a request, which was decided for that
+        reason."""
+        line = self.place.line
+        hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
+        prefix = self.place.prompt.hex()
+        return LinePlace(line.conversation, line.name, prefix, self.place.turn, hold)
+
+    @property
+    def counted(self) -> CountedAs | None:
+        """The count of a request; None where it stands for itself and named no session."""
+        if self.question.counted_with is None and self.session is None:
+            return None
+        return CountedAs(self.question.counted_with, self.session)
+
+    def followed(self, choice: Choice) -> Pin | None:
+        """Note that the choice is followed; returns the pin, where the choice follows that."""
+        if choice.decision.reason is Reason.TROUBLE:
+            self.place.line.went_up = True
+        follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
+        return self.pin if follows else None
+
 
 VLLM = "hosted_vllm/"
 """How LiteLLM's name of a model begins that a vLLM server serves."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Zoo:
     """One zoo whose conversations are held: its engine and its habits."""
 
     engine: Engine
-    habits: Habits = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.habits = Habits(self.engine.zoo.candidates)
+    habits: Habits
 
 
 class Holds:
@@ -84,7 +161,7 @@ class Holds:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._zoos = {
-            name: _Zoo(engine)
+            name: _Zoo(engine, Habits(engine.zoo.candidates))
             for name, engine in engines.items()
             if engine.zoo.settings.hold != "never"
         }
@@ -127,7 +204,7 @@ class Holds:
         known = self._zoos.get(zoo)
         if self.lines is None or known is None:
             return None
-        try:
+        with self._alone("a request was decided as if it were alone"):
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             asked, settings = _asked(request, question, zoo), known.engine.zoo.settings
@@ -138,18 +215,13 @@ class Holds:
             if asked.session is None or not settings.counts_conversations:
                 return found
             return replace(found, session=self.session_digest(asked.session))
-        except Exception:
-            self._counters.failure("identity_failures", "a request was decided as if it were alone")
-            return None
+        return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note whose answer goes out, before it is logged: the next request may come first."""
-        if self.lines is None:
-            return
-        try:
-            self._called(self.lines, place, zoo, deployment)
-        except Exception:
-            self._counters.failure("identity_failures", "who answers is not known")
+        if self.lines is not None:
+            with self._alone("who answers is not known"):
+                self._called(self.lines, place, zoo, deployment)
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
@@ -161,12 +233,9 @@ class Holds:
 
     def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
         """Note what became of a request that was called."""
-        if self.lines is None or call.status is not CallStatus.SUCCESS:
-            return
-        try:
-            self._ended(self.lines, place, record, call, response)
-        except Exception:
-            self._counters.failure("identity_failures", "an answer is not known again")
+        if self.lines is not None and call.status is CallStatus.SUCCESS:
+            with self._alone("an answer is not known again"):
+                self._ended(self.lines, place, record, call, response)
 
     def _ended(
         self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
@@ -292,6 +361,14 @@ class Holds:
             found.deployment,
             found.characters,
         )
+
+    @contextmanager
+    def _alone(self, failure: str) -> Iterator[None]:
+        """Count what fails: the request stands alone then."""
+        try:
+            yield
+        except Exception:
+            self._counters.failure("identity_failures", failure)
 
     @contextmanager
     def _sharing(self) -> Iterator[None]:

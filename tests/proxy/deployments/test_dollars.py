@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.proxy.deployments.prices import is_free, public_dollars, stated_dollars
-from litellm_messplus.proxy.surfaces.usage import read_usage
+from litellm_messplus.proxy.surfaces.answers import read_usage
 
 # LiteLLM's own typed dictionaries make pydantic warn when its router is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item:UserWarning")

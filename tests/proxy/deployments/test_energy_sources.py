@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments.energy_sources import (
+from litellm_messplus.proxy.deployments.index import DeploymentIndex
+from litellm_messplus.proxy.deployments.prices import (
     EnergySource,
     measured_deployment,
     measured_deployments,
 )
-from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.profiles import PROMPT, write_profile
 

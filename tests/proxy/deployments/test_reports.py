@@ -3,7 +3,7 @@
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
-from litellm_messplus.proxy.deployments.reports import LASTING_SECONDS, Reports
+from litellm_messplus.proxy.deployments.live_zoos import LASTING_SECONDS, Reports
 from litellm_messplus.vocabulary import Change
 from tests.support.builders import MEDIUM, PRICES, SMALL, build_engine, build_zoo, changed
 from tests.support.live_router import deployment

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy.surfaces.acting import may_act
-from litellm_messplus.proxy.surfaces.request import read_request
+from litellm_messplus.proxy.surfaces.request import may_act, read_request
 
 FUNCTION = {"type": "function", "function": {"name": "look", "parameters": {}}}
 OF_RESPONSES = {"type": "function", "name": "look", "parameters": {}}

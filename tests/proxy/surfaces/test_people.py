@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from litellm_messplus.proxy.surfaces.askers import (
+from litellm_messplus.proxy.surfaces.identity import (
     LONGEST,
     LONGEST_TAG,
     MOST_TAGS,

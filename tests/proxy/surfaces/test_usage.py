@@ -8,7 +8,7 @@ import pytest
 from litellm.llms.anthropic.chat.transformation import AnthropicConfig
 
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.proxy.surfaces.usage import (
+from litellm_messplus.proxy.surfaces.answers import (
     MOST_TOKENS,
     AbsurdUsageError,
     counted_usage,
