@@ -40,17 +40,9 @@ def status(
             "good, how sure that is, and what it saves.",
         ),
     ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a picture of how well the predictions held (needs the extra `plot`)."
-        ),
-    ] = None,
 ) -> None:
     """Show where each promise stands, at what cost, and what needs attention."""
     place = options.history(database, url)
-    if learned and plot is not None:
-        raise MessplusError("--plot draws the status, not what was learned")
     if full and (learned or as_json):
         raise MessplusError("--full goes with neither --json nor --learned")
     if learned:
@@ -66,10 +58,6 @@ def status(
         print(json.dumps(found.as_dict()))
     else:
         _print(found, full=full)
-    if plot is not None:
-        from litellm_messplus.status.plot import draw
-
-        draw(plot, found.calibration)
 
 
 def ask_proxy(url: str, key: str | None, window: int) -> "Status":

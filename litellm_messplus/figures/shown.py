@@ -131,7 +131,7 @@ LEVEL = (
     Shown("largest", "The largest candidate at the newest request, by which `savings` are named."),
     Shown(
         "requests_per_hour",
-        "Traffic, however it was served: since the hour before this one began.",
+        "Traffic, however it was served: the rate of the last 5 minutes, in requests an hour.",
     ),
     Shown(
         "as_before",

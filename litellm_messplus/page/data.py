@@ -18,7 +18,7 @@ from litellm_messplus.page.series import read_label_costs, read_points
 from litellm_messplus.page.service import read_service
 from litellm_messplus.page.span import span_of
 from litellm_messplus.status.calibration import Prequential
-from litellm_messplus.status.queries import judged_calls
+from litellm_messplus.status.reading import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import one_moment
 

@@ -1,36 +1,31 @@
-"""What an operator should know of without asking: pure rules, and a log of their comings and
-goings."""
+"""What an operator should know of without asking: the alerts that the figures raise, by pure rules,
+and a log of their comings and goings."""
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED
+from litellm_messplus.figures.words import figure, percent, percent_range
+from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
+from litellm_messplus.status.reading import MINUTES, Recent
+from litellm_messplus.status.report import (
+    Alert,
+    AlertKind,
+    KeyStatus,
+    LevelStatus,
+    LiveLevels,
+    Satisfaction,
+)
+from litellm_messplus.store.zoo_modes import ModeRow
+from litellm_messplus.vocabulary import SERVING
 
 logger = logging.getLogger("litellm_messplus")
 
 PATIENCE = 3
-"""Looks in a row without an alert until it counts as over, so that a wavering one is told once."""
-
-
-class AlertKind(StrEnum):
-    """The kinds of alert, by their names in JSON and in the metrics."""
-
-    FAILING = "failing"
-    OUT_OF_REACH = "out_of_reach"
-    BELOW = "below"
-    NO_FEEDBACK = "no_feedback"
-    THIN_EVIDENCE = "thin_evidence"
-    JUDGE_STOPPED = "judge_stopped"
-    KEY_HELD = "key_held"
-    CANDIDATES = "candidates"
-    RETURNED = "returned"
-    BUDGET_BINDS = "budget_binds"
-    OVER_BUDGET = "over_budget"
-    TOO_LATE = "too_late"
-    JOURNAL = "journal"
-    GATES = "gates"
-    UNSHARED = "unshared"
-
+"""Looks in a row without an alert until it counts as over, so that a wavering one is logged
+once."""
+OVER = 1.02
+"""Times the budget that a day may cost until it is told: the last requests are not known before."""
 
 FAILURES = {
     AlertKind.JOURNAL: (
@@ -50,27 +45,20 @@ FAILURES = {
 """The words for what failed, and the counters of `GET /messplus/health` that say so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """One thing that is wrong; ``service_level`` is None where it is about a zoo, and ``zoo`` too
-    where it is about all."""
-
-    kind: AlertKind
-    message: str
-    zoo: str | None = None
-    service_level: str | None = None
-
-    @property
-    def key(self) -> tuple[AlertKind, str | None, str | None]:
-        """The fields that make it the same alert, though the numbers in its message change."""
-        return self.kind, self.zoo, self.service_level
-
-    @property
-    def subject(self) -> str:
-        """The zoo and service level that it is about, for people."""
-        if self.zoo is None:
-            return "messplus"
-        return self.zoo if self.service_level is None else f"{self.zoo}/{self.service_level}"
+def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
+    """Name the zoos that fail more than a few of their requests now."""
+    for zoo, found in sorted(recent.items()):
+        if found.is_failing:
+            by = ", ".join(
+                f"{each.value.replace('_', ' ')} {found.failures[each]}"
+                for each in SERVING
+                if each in found.failures
+            )
+            message = (
+                f"{found.failed} of the {found.ended} requests of the last {MINUTES} minutes "
+                f"failed ({percent(found.failed / found.ended)}): {by}"
+            )
+            yield Alert(AlertKind.FAILING, message, zoo)
 
 
 def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
@@ -82,6 +70,110 @@ def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
             message = f"{words} since the proxy started: {', '.join(failed)}"
             alerts.append(Alert(kind, message))
     return alerts
+
+
+def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
+    """List the judges whose labels have stopped counting: they agree too little with users, or
+    prefer an answer for its place."""
+    return [
+        Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
+        for each in judges
+        if found[each.zoo, each.judge].weight == 0.0
+    ]
+
+
+def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
+    """Name, for each service level, the keys of which labels were held in the last day, by their
+    hashes."""
+    held: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        if key.held:
+            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
+            held.setdefault((key.zoo, key.service_level), []).append(told)
+    return [
+        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
+        for (zoo, level), told in held.items()
+    ]
+
+
+def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
+    """Name the zoos that returned to what served before by themselves, until somebody acts."""
+    return [
+        Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
+        for zoo, row in sorted(rows.items())
+        if row.is_returned
+    ]
+
+
+def level_alerts(level: LevelStatus) -> list[Alert]:
+    """List the alerts of one service level, the gravest first."""
+    found = [*_out_of_reach(level), *_below(level), *_limits(level), *_feedback(level)]
+    return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
+
+
+def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    if not level.is_within_reach:
+        yield (
+            AlertKind.OUT_OF_REACH,
+            f"no candidate can hold alpha {level.alpha:g}: the best value is served meanwhile",
+        )
+
+
+def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    """Yield the alert of a share below its promise: by the newest requests where they are below,
+    else by the whole time."""
+    for window, span in ((level.last, "last"), (level.overall, "whole")):
+        found = window.satisfaction
+        if found.is_below:
+            over = f"the last {found.requests} {found.unit}" if span == "last" else "the whole time"
+            yield AlertKind.BELOW, f"below the promise over {over}: {_rate(found)}"
+            return
+
+
+def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    """Yield alerts about feedback, once there were requests enough to expect some."""
+    last, overall = level.last.satisfaction, level.overall.satisfaction
+    if overall.requests < ENOUGH_ANSWERED:
+        return
+    if last.requests >= ENOUGH_ANSWERED and last.judged == 0:
+        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
+    elif overall.is_thin:
+        yield AlertKind.THIN_EVIDENCE, overall.evidence
+
+
+def _rate(found: Satisfaction) -> str:
+    return (
+        f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)}) of "
+        f"{found.judged} judged, promised {percent(found.promised)}"
+    )
+
+
+def candidate_alerts(live: LiveLevels) -> list[Alert]:
+    """Report each zoo once whose candidates are not what they should be."""
+    concerns = {zoo: each.concern for (zoo, _), each in sorted(live.items()) if each.concern}
+    return [Alert(AlertKind.CANDIDATES, concern, zoo) for zoo, concern in concerns.items()]
+
+
+def _limits(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+    if level.limits is None:
+        return
+    missed, answered = level.missed, level.last.satisfaction.judged
+    is_missed = missed is not None and missed > 0.0 and answered >= ENOUGH_ANSWERED
+    if level.limits.binding == "budget" and is_missed:
+        yield AlertKind.BUDGET_BINDS, f"the budget of the day binds: {level.missed_in_words}"
+    budget, latency = level.limits.budget, level.limits.latency
+    if budget is not None and budget.spent > OVER * budget.per_day:
+        yield (
+            AlertKind.OVER_BUDGET,
+            f"today has cost {figure(budget.spent)}, of a budget of {figure(budget.per_day)}: the "
+            "least expensive candidate serves",
+        )
+    if latency is not None and latency.low is not None and latency.low > latency.allowed_share:
+        yield (
+            AlertKind.TOO_LATE,
+            f"{percent(latency.late_share)} of {latency.ended} requests took longer than "
+            f"{latency.seconds:g} s, {percent(latency.allowed_share)} may",
+        )
 
 
 class AlertLog:

@@ -7,43 +7,56 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.tally import Tally
+from litellm_messplus.figures.interval import Interval, Standing, is_thin, standing
+from litellm_messplus.figures.tally import Tally, share
 from litellm_messplus.labels.response_bias import Audit
-from litellm_messplus.status import queries
-from litellm_messplus.status.alerts import failure_alerts
-from litellm_messplus.status.as_before import as_before, read_traffic
+from litellm_messplus.status import reading as ask
+from litellm_messplus.status.alerts import (
+    candidate_alerts,
+    failing_alerts,
+    failure_alerts,
+    judge_alerts,
+    key_alerts,
+    level_alerts,
+    mode_alerts,
+)
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
-from litellm_messplus.status.concerns import candidate_alerts, key_alerts, level_alerts, mode_alerts
 from litellm_messplus.status.conversations import ConversationStatus, read_conversations
-from litellm_messplus.status.failing import RecentRequests, failing_alerts, recent_requests
 from litellm_messplus.status.incidents import KeyIncidents, read_incidents
 from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
     Sources,
     all_sources,
-    judge_alerts,
     judge_status,
     judging,
     labels_of,
     response_bias,
     sources,
 )
-from litellm_messplus.status.limits import LimitFigures, limits_status, read_limits
-from litellm_messplus.status.queries import Key, Newest, Start, judged_calls
+from litellm_messplus.status.limits import read_limits
+from litellm_messplus.status.reading import Key, Newest, Recent
 from litellm_messplus.status.report import (
+    Answers,
+    AsBefore,
     CandidateStatus,
+    Cost,
+    Exploration,
     KeyStatus,
     LabelCostStatus,
     LevelStatus,
+    LimitsStatus,
     LiveLevel,
     LiveLevels,
+    Overhead,
+    Satisfaction,
+    Savings,
     Source,
     Status,
     WindowStatus,
+    taken,
 )
 from litellm_messplus.status.switches import read_switches
-from litellm_messplus.status.windows import window_status
 from litellm_messplus.store.audits import audits
 from litellm_messplus.store.candidates import LoggedChange, newest_changes
 from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
@@ -81,11 +94,10 @@ class Rows:
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[LoggedChange] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
-    limits: Mapping[Key, LimitFigures] = field(default_factory=dict)
+    limits: Mapping[Key, LimitsStatus] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
     incidents: Sequence[KeyIncidents] = ()
-    recent: Mapping[str, RecentRequests] = field(default_factory=dict)
-    traffic: Mapping[Key, float] = field(default_factory=dict)
+    recent: Mapping[Key, Recent] = field(default_factory=dict)
 
 
 async def read_status(
@@ -106,7 +118,8 @@ async def read_status(
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
-    rows = await _read(database, window, with_calibration)
+    async with database.connect() as connection, one_moment(connection):
+        rows = await _read(connection, window, with_calibration)
     found = build_status(rows, window, live, counters)
     if not with_calibration:  # nor the forecast, which reads thousands of requests
         return found
@@ -115,48 +128,32 @@ async def read_status(
     return replace(found, switches=await read_switches(database, modes, rows.overall.totals.keys()))
 
 
-async def _read(database: AsyncEngine, window: int, with_calibration: bool) -> Rows:
+async def _read(connection: AsyncConnection, window: int, with_calibration: bool) -> Rows:
     now = datetime.now(UTC)
-    today = now.date()
-    async with database.connect() as connection, one_moment(connection):
-        start = await queries.window_start(connection, window)
-        return Rows(
-            overall=await _overall(connection),
-            last=await _last(connection, start),
-            newest=await queries.newest(connection),
-            out_of_reach=await queries.out_of_reach(connection),
-            audits=await audits(connection),
-            judging=await judging(connection),
-            calibration=await _calibration(connection) if with_calibration else (),
-            keys=await heaviest_keys(connection, HEAVIEST_KEYS),
-            label_costs=await label_costs(connection, today, today - timedelta(days=1)),
-            changes=await newest_changes(connection),
-            modes=await newest_of(connection),
-            limits=await read_limits(connection, start, now),
-            conversations=await read_conversations(connection),
-            incidents=await read_incidents(connection),
-            recent=await recent_requests(connection, now),
-            traffic=await read_traffic(connection, now),
-        )
-
-
-async def _overall(connection: AsyncConnection) -> Span:
-    return Span(
-        totals=await queries.totals(connection),
-        sources=await all_sources(connection),
+    start = await ask.window_start(connection, window)
+    return Rows(
+        overall=Span(await ask.totals(connection), await all_sources(connection)),
+        last=Span(await ask.totals(connection, start), await sources(connection, start)),
+        newest=await ask.newest(connection),
+        out_of_reach=await ask.out_of_reach(connection),
+        audits=await audits(connection),
+        judging=await judging(connection),
+        calibration=await read_calibration(connection) if with_calibration else (),
+        keys=await heaviest_keys(connection, HEAVIEST_KEYS),
+        label_costs=await label_costs(connection, now.date(), now.date() - timedelta(days=1)),
+        changes=await newest_changes(connection),
+        modes=await newest_of(connection),
+        limits=await read_limits(connection, start, now),
+        conversations=await read_conversations(connection),
+        incidents=await read_incidents(connection),
+        recent=await ask.recent_requests(connection, now),
     )
 
 
-async def _last(connection: AsyncConnection, start: Start) -> Span:
-    return Span(
-        totals=await queries.totals(connection, start),
-        sources=await sources(connection, start),
-    )
-
-
-async def _calibration(connection: AsyncConnection) -> list[ZooCalibration]:
+async def read_calibration(connection: AsyncConnection) -> list[ZooCalibration]:
+    """Compare the newest predictions with their verdicts, by zoo."""
     prequential = Prequential()
-    async for call in judged_calls(connection):
+    async for call in ask.judged_calls(connection):
         prequential.add(call)
     return prequential.calibration()
 
@@ -172,21 +169,35 @@ def build_status(
         (zoo, promise_of(level)) for zoo, level in rows.newest.keys() | rows.overall.totals.keys()
     }
     known = logged if live is None else set(live)
+    zoos = {zoo for zoo, _ in known}
+    recent: dict[str, Recent] = {}
+    for (zoo, _), each in rows.recent.items():
+        if zoo in zoos:
+            recent[zoo] = recent.get(zoo, Recent()) + each
+    failing = {zoo for zoo, each in recent.items() if each.is_failing}
     levels = [
         found
         for key in sorted(known)
-        if (found := _level(key, rows, live.get(key) if live else None)) is not None
+        if (found := _level(key, rows, live.get(key) if live else None, failing)) is not None
     ]
-    zoos = {zoo for zoo, _ in known}
     least = {zoo: each.least_agreement for (zoo, _), each in (live or {}).items()}
     judges = tuple(
         judge_status(key, found, least.get(key[0]))
         for key, found in sorted(rows.judging.items())
         if key[0] in zoos
     )
-    keys = tuple(_key(each) for each in rows.keys if (each.zoo, each.service_level) in known)
+    keys = tuple(
+        taken(
+            KeyStatus,
+            each,
+            unsatisfied=None if each.satisfied is None else 1.0 - each.satisfied,
+            held=each.not_counting,
+        )
+        for each in rows.keys
+        if (each.zoo, each.service_level) in known
+    )
     alerts = [
-        *failing_alerts(rows.recent, sorted(zoos)),
+        *failing_alerts(recent),
         *failure_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
@@ -194,24 +205,19 @@ def build_status(
         *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
         *(a for level in levels for a in level_alerts(level)),
     ]
-    calibration = tuple(each for each in rows.calibration if each.zoo in zoos)
-    costs = tuple(
-        _label_costs(zoo, found) for zoo, found in sorted(rows.label_costs.items()) if zoo in zoos
-    )
-    changes = tuple(
-        CandidateStatus(each.zoo, each.candidate, each.change, each.at)
-        for each in rows.changes
-        if each.zoo in zoos
-    )
     return Status(
         window,
         tuple(levels),
         tuple(alerts),
-        calibration,
+        tuple(each for each in rows.calibration if each.zoo in zoos),
         judges,
         keys,
-        costs,
-        changes,
+        tuple(
+            taken(LabelCostStatus, found, zoo=zoo)
+            for zoo, found in sorted(rows.label_costs.items())
+            if zoo in zoos
+        ),
+        tuple(taken(CandidateStatus, each) for each in rows.changes if each.zoo in zoos),
         conversations=tuple(
             each for each in rows.conversations if (each.zoo, each.service_level) in known
         ),
@@ -219,40 +225,20 @@ def build_status(
     )
 
 
-def _label_costs(zoo: str, found: LabelCosts) -> LabelCostStatus:
-    return LabelCostStatus(
-        zoo=zoo,
-        unseen=found.unseen,
-        judging=found.judging,
-        saved=found.saved,
-        unseen_today=found.unseen_today,
-        judging_today=found.judging_today,
-    )
-
-
-def _key(found: KeyVerdicts) -> KeyStatus:
-    return KeyStatus(
-        zoo=found.zoo,
-        service_level=found.service_level,
-        key_hash=found.key_hash,
-        requests=found.requests,
-        verdicts=found.verdicts,
-        counting=found.counting,
-        unsatisfied=None if found.satisfied is None else 1.0 - found.satisfied,
-        held=found.not_counting,
-    )
-
-
-def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
+def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> LevelStatus | None:
     """Build the status of a level; None where neither the engine nor the log can say the alpha."""
-    beside = key[0], level_before(key[1])
+    before = key[0], level_before(key[1])
     newest = rows.newest.get(key)
-    alpha = _alpha(key, rows, live, newest)
+    alpha = _alpha(key, before, rows, live)
     if alpha is None:
         return None
-    recent = rows.recent.get(key[0])
-    is_failing = recent is not None and recent.is_failing
-    overall = _window(key, rows.overall, alpha, is_failing)
+    overall, last = (
+        _window(span.totals.get(key), span.sources.get(key, ()), alpha, key[0] in failing)
+        for span in (rows.overall, rows.last)
+    )
+    is_within_reach = live.is_within_reach if live else None
+    price = live.price if live else None
+    rate = {stream: rows.recent.get(stream, Recent()).per_hour for stream in (key, before)}
     return LevelStatus(
         zoo=key[0],
         service_level=key[1],
@@ -260,48 +246,118 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None) -> LevelStatus | None:
         cost_unit=live.cost_unit if live else None,
         source=Source.ENGINE if live else Source.NEWEST_REQUEST,
         queue=live.queue if live else newest.queue if newest else None,
-        price=_price(live, newest),
-        is_within_reach=_is_within_reach(key, rows, live),
+        price=newest.price if price is None and newest else price,
+        is_within_reach=key not in rows.out_of_reach
+        if is_within_reach is None
+        else is_within_reach,
         overall=overall,
-        last=_window(key, rows.last, alpha, is_failing),
+        last=last,
         response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
-        limits=limits_status(rows.limits.get(key)),
-        requests_per_hour=rows.traffic.get(key, 0.0) + rows.traffic.get(beside, 0.0),
-        as_before=as_before(key, rows.last.totals, rows.traffic),
+        limits=rows.limits.get(key),
+        requests_per_hour=sum(rate.values()),
+        as_before=_as_before(rows.last.totals.get(before), rate[before]),
     )
 
 
-def _alpha(key: Key, rows: Rows, live: LiveLevel | None, newest: Newest | None) -> float | None:
+def _alpha(key: Key, before: Key, rows: Rows, live: LiveLevel | None) -> float | None:
     """Return alpha as configured, else of the newest request; where all are pruned, what their
     verdicts had."""
     if live and live.alpha is not None:
         return live.alpha
+    newest = rows.newest.get(key) or rows.newest.get(before)
     if newest is not None:
         return newest.alpha
-    beside = key[0], level_before(key[1])
-    if beside in rows.newest:
-        return rows.newest[beside].alpha
-    totals = rows.overall.totals.get(key) or rows.overall.totals.get(beside)
+    totals = rows.overall.totals.get(key) or rows.overall.totals.get(before)
     return None if totals is None else totals.promised
 
 
-def _window(key: Key, span: Span, alpha: float, is_failing: bool) -> WindowStatus:
-    totals = span.totals.get(key)
-    labels = labels_of(span.sources.get(key, ()), totals)
-    return window_status(totals, alpha, labels, is_failing=is_failing)
+def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
+    """Say what the newest requests beside a promise came to; None where none was served as
+    before."""
+    if tally is None:
+        return None
+    interval = tally.interval
+    return taken(
+        AsBefore,
+        tally,
+        requests_per_hour=per_hour,
+        answered_share=tally.share_answered,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cost_per_request=tally.seen_cost_per_request,
+    )
 
 
-def _price(live: LiveLevel | None, newest: Newest | None) -> float | None:
-    if live is not None and live.price is not None:
-        return live.price
-    return newest.price if newest else None
+# Sums of requests into the status of a window: what was kept, at what cost.
 
 
-def _is_within_reach(key: Key, rows: Rows, live: LiveLevel | None) -> bool:
-    if live is not None and live.is_within_reach is not None:
-        return live.is_within_reach
-    return key not in rows.out_of_reach
+def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool) -> WindowStatus:
+    """Describe the requests that were added up, None for no requests; ``alpha`` is of now, and so
+    is ``is_failing``: whether requests of the zoo get no answer."""
+    tally = found or Tally()
+    has_cost = tally.priced or tally.cost > 0.0
+    return WindowStatus(
+        taken(Answers, tally, answered=tally.succeeded, answered_share=tally.share_answered),
+        _satisfaction(tally, alpha, is_failing),
+        labels_of(given, tally),
+        Cost(tally.cost if has_cost else None, tally.cost_per_request, tally.unstated),
+        Exploration(
+            requests=tally.explorations,
+            share=share(tally.explorations, tally.requests),
+            cost=tally.exploration_cost,
+            cost_share=share(tally.exploration_cost, tally.cost),
+        ),
+        Savings(tally.compared, tally.compared_cost_largest, tally.saved, tally.saved_share)
+        if tally.compared
+        else None,
+        _overhead(tally),
+    )
+
+
+def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
+    promised = tally.promised if tally.promised is not None and tally.judged else alpha
+    effective, interval = tally.effective, tally.interval
+    return taken(
+        Satisfaction,
+        tally,
+        requests=tally.counted,
+        judged_share=share(tally.judged, tally.counted),
+        promised=promised,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        verdict=Standing.FAILING if is_failing else standing(interval, promised),
+        is_thin=is_thin(interval, effective),
+        evidence=_evidence(interval, tally),
+    )
+
+
+def _evidence(interval: Interval | None, tally: Tally) -> str:
+    """Say in words how much the figures rest on."""
+    if tally.counted == 0:
+        return f"no {tally.unit} yet"
+    found = f"{tally.judged} of {tally.counted} {tally.unit} with a verdict"
+    if round(tally.effective) < tally.judged:
+        found += f", worth {tally.effective:.0f}"
+    if not is_thin(interval, tally.effective):
+        return found
+    width = f", interval {100 * interval.width:.0f} points wide" if interval else ""
+    return f"not enough evidence: {found}{width}"
+
+
+def _overhead(tally: Tally) -> Overhead | None:
+    """Return what predicting and deciding took beside the calls themselves, on average."""
+    timed = tally.timed
+    if timed == 0:
+        return None
+    predicting, call = tally.predicting_seconds / timed, tally.call_seconds / timed
+    # Both are measured by one clock, but rounded.
+    deciding = max(tally.deciding_seconds / timed, 0.0)
+    whole = predicting + deciding + call or 1.0
+    return Overhead(
+        timed, tally.late, predicting, deciding, call,
+        predicting / whole, deciding / whole, call / whole, share(tally.joules, tally.metered),
+    )  # fmt: skip
 
 
 # Reading the status from a database that somebody else keeps.

@@ -1,18 +1,14 @@
 """What became of conversations: how long they are, what holds them, and where they were lost."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import RenderableType
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
-from litellm_messplus.figures.words import figure, percent
-from litellm_messplus.status.queries import window_start, within
+from litellm_messplus.status.reading import window_start, within
 from litellm_messplus.store.sum_tables import outcomes
 from litellm_messplus.store.tables import requests
-from litellm_messplus.terminal import Rows, numbers, whole
 
 NEWEST = 2_000
 """Requests of each service level that are read: the status takes the same time on any log."""
@@ -101,26 +97,3 @@ def _status(
         switches,
         dict(zip((hold.value for hold in Hold), holds, strict=True)),
     )
-
-
-def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all promises; none where no request is of a conversation."""
-    if not found:
-        return
-    figures = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
-    rows = Rows(
-        f"conversations, of the newest {NEWEST:,} requests; costs in the zoo's unit",
-        (*whole("zoo, service level"), *numbers(*figures)),
-    )
-    for each in found:
-        held = ", ".join(f"{each.holds[hold]} {hold}" for hold in sorted(KEPT) if each.holds[hold])
-        rows.add(
-            f"{each.zoo}, {each.service_level}",
-            figure(each.conversations),
-            figure(each.turns),
-            figure(each.cost),
-            percent(each.held_share) + (f" ({held})" if held else ""),
-            figure(each.switches),
-            *(figure(each.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
-        )
-    yield rows

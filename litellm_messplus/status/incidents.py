@@ -1,17 +1,14 @@
 """Which keys stand behind failed requests, late decisions, labels of checks and held labels."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import RenderableType
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.words import figure
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.tables import calls, labels, requests
-from litellm_messplus.terminal import Rows, numbers, whole
 from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
 
 NEWEST = 5_000
@@ -116,31 +113,3 @@ def _labels() -> Select[Any]:
         .where(is_held | is_check, labels.c.call_id == labels.c.request_id + ".0")
         .group_by(asked.c.zoo, asked.c.key_hash)
     )
-
-
-def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
-    """Yield one table of these keys; none where nothing went wrong and no check labelled."""
-    if not found:
-        return
-    figures = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
-    rows = Rows(
-        f"what keys caused, of the newest {NEWEST:,} requests",
-        (*whole("key", "zoo"), *numbers(*figures)),
-    )
-    for each in found:
-        rows.add(
-            short_key(each.key_hash),
-            each.zoo,
-            *map(figure, (each.requests, each.failed, each.late)),
-            *map(figure, (each.checks, each.unsatisfied_checks, each.held)),
-        )
-    yield rows
-
-
-SHOWN = 12
-"""Characters of a key's hash: enough to tell the keys of a proxy apart."""
-
-
-def short_key(key_hash: str | None) -> str:
-    """Return the beginning of a key's hash."""
-    return (key_hash or "none")[:SHOWN]

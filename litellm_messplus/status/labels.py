@@ -1,6 +1,6 @@
 """What each source of labels says, source by source, and what of it counts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,18 +8,91 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import is_thin
+from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described
 from litellm_messplus.figures.tally import Tally, interval_of, share
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
-from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.queries import Key, Start, within
-from litellm_messplus.status.report import JudgeStatus, Labels, ResponseBias, SourceRate
+from litellm_messplus.status.reading import Key, Start, within
 from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.side_tables import label_precedence
 from litellm_messplus.store.sum_tables import grading_sums, label_sums, verdicts
 from litellm_messplus.store.tables import gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
+
+# The shapes: source by source, and of the judge.
+
+
+@described(SOURCE)
+@dataclass(frozen=True, slots=True)
+class SourceRate:
+    """The labels of one source on the requests that it labelled."""
+
+    kind: LabelKind
+    source: str
+    labelled: int
+    rate: float
+    low: float
+    high: float
+    counting: int
+    is_thin: bool
+
+
+@described(WINDOW, "labels.")
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Requests with a label of any source, and each source that has given one."""
+
+    labelled: int
+    labelled_share: float | None
+    sources: tuple[SourceRate, ...]
+
+    def counting(self, source: str) -> int:
+        """Count the verdicts of a source."""
+        return sum(each.counting for each in self.sources if each.source == source)
+
+
+@described(LEVEL, "response_bias.")
+@dataclass(frozen=True, slots=True)
+class ResponseBias:
+    """The response bias: how many times as often unsatisfied users answer as satisfied ones. Both
+    rates are over the whole time."""
+
+    graded: int
+    answered: int
+    ratio: float
+    low: float
+    high: float
+    is_corrected: bool
+    is_thin: bool
+    feedback_rate: float | None
+    corrected_rate: float | None
+
+
+@described(JUDGE)
+@dataclass(frozen=True, slots=True)
+class JudgeStatus:
+    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo."""
+
+    zoo: str
+    judge: str
+    gradings: int
+    graded: int
+    cost: float | None
+    gradings_without_cost: int
+    both_satisfied: int
+    only_judge_satisfied: int
+    only_user_satisfied: int
+    neither: int
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    counts: bool | None
+    note: str
+    position_bias: float | None = None
+
+
+# What each source says.
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
 """The view, as far as it is read here: of each source its newest label, counting or not."""
@@ -80,10 +153,10 @@ def by_strength(given: Iterable[Given]) -> Sources:
     return tuple(sorted(given, key=_order))
 
 
-def labels_of(found: Sources, totals: Tally | None) -> Labels:
+def labels_of(found: Sources, totals: Tally) -> Labels:
     """Sum the labels up for the report."""
-    labelled, requests = (totals.labelled, totals.requests) if totals else (0, 0)
-    return Labels(labelled, share(labelled, requests), tuple(map(_rate, found)))
+    labelled = totals.labelled
+    return Labels(labelled, share(labelled, totals.requests), tuple(map(_rate, found)))
 
 
 def _rate(given: Given) -> SourceRate:
@@ -249,16 +322,6 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
         note=_note(found, least),
         position_bias=found.position.share,
     )
-
-
-def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
-    """List the judges whose labels have stopped counting: they agree too little with users, or
-    prefer an answer for its place."""
-    return [
-        Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
-        for each in judges
-        if found[each.zoo, each.judge].weight == 0.0
-    ]
 
 
 def _note(found: Grading, least: float | None) -> str:

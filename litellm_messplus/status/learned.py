@@ -3,9 +3,8 @@
 What the heads say comes from the running engine, else from the newest snapshot. What reading saves
 is told by the log: of the newest requests it holds what each candidate was expected to cost and to
 satisfy. Over these, the cheapest way to hold alpha with a model for every prompt is compared with
-the cheapest fixed mix at the same means; the interval is that of a bootstrap over the requests."""
+the cheapest fixed mix at the same means."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from rich.text import Text
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.words import percent, percent_around
+from litellm_messplus.figures.words import percent
 from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
@@ -32,8 +31,6 @@ from litellm_messplus.terminal import Rows, numbers, whole, words
 NEWEST = 500
 """Requests of a service level over which the saving is told."""
 FEWEST = 50
-RESAMPLED = 200
-"""Of the bootstrap, by a generator of seed 0: the same log gives the same interval."""
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -41,15 +38,13 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Share of the cost that reading saves at alpha against the means, with its interval at 95 %,
-    over so many ``requests`` as they were expected to go."""
+    """Share of the cost that reading saves at alpha against the means, over so many ``requests`` as
+    they were expected to go."""
 
     service_level: str
     alpha: float
     requests: int
     saved: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +107,7 @@ async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | N
     """Read what the log tells, beside what running engines know."""
     async with database.connect() as connection, one_moment(connection):
         found = await expected(connection)
-    return await asyncio.to_thread(learned, found, readings)  # the bootstrap takes a while
+    return learned(found, readings)
 
 
 def learned(found: list[Expected], readings: Mapping[str, ZooView | None]) -> Learned:
@@ -163,27 +158,19 @@ async def expected(connection: AsyncConnection) -> list[Expected]:
 
 
 def _saving(found: Expected) -> Saving:
-    """Compute the saving, and its interval over requests drawn anew. Who serves what at which price
-    does not depend on what is drawn, so it is decided once."""
+    """Compare the plan with the cheapest mix, over these requests; below zero where the plan would
+    cost more."""
     order = np.argsort(found.cost.mean(axis=0), kind="stable")
     satisfaction, cost = found.satisfaction[:, order], found.cost[:, order]
     prices = PRICES * np.ptp(cost.mean(axis=0))
     served = (cost - prices[:, None, None] * satisfaction).argmin(axis=2)
     every = np.arange(len(cost))
-    rates, costs = satisfaction[every, served], cost[every, served]
-
-    def saved(rows: NDArray[np.int64]) -> float:
-        """Compare the plan with the cheapest mix, over these requests; below zero where the plan
-        would cost more."""
-        mix = _mix(satisfaction[rows].mean(axis=0), cost[rows].mean(axis=0), found.alpha)
-        means = (np.maximum.accumulate(each[:, rows].mean(axis=1)) for each in (rates, costs))
-        plan = Frontier(prices.tolist(), *(each.tolist() for each in means)).at(found.alpha).cost
-        return 1.0 - plan / mix if mix > 0.0 else 0.0
-
-    generator = np.random.default_rng(0)
-    draws = [saved(generator.integers(0, len(cost), len(cost))) for _ in range(RESAMPLED)]
-    low, high = np.percentile(draws, (2.5, 97.5)).tolist()
-    return Saving(found.service_level, found.alpha, len(cost), saved(every), low, high)
+    chosen = (satisfaction[every, served], cost[every, served])
+    rates, costs = (np.maximum.accumulate(each.mean(axis=1)).tolist() for each in chosen)
+    mix = _mix(satisfaction.mean(axis=0), cost.mean(axis=0), found.alpha)
+    plan = Frontier(prices.tolist(), rates, costs).at(found.alpha).cost
+    saved = 1.0 - plan / mix if mix > 0.0 else 0.0
+    return Saving(found.service_level, found.alpha, len(cost), saved)
 
 
 def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
@@ -248,7 +235,7 @@ def _zoo(zoo: LearnedZoo) -> Iterator[RenderableType]:
 def _saving_in_words(zoo: str, found: Saving) -> str:
     return (
         f"{zoo}, {found.service_level}: at alpha {found.alpha:g} reading saves an expected "
-        f"{percent_around(found.saved, found.low, found.high, 0)} against the best fixed mix, over "
+        f"{percent(found.saved, 0)} against the best fixed mix, over "
         f"the newest {found.requests} requests"
     )
 

@@ -1,37 +1,41 @@
 """The tables of the status, for people: one for each promise, then those of the zoos."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.figures.interval import Standing
-from litellm_messplus.figures.shown import KEY, LABEL_COSTS, LEVEL, cells, titles
-from litellm_messplus.figures.words import figure, percent, percent_range
-from litellm_messplus.status.alerts import Alert, AlertKind
-from litellm_messplus.status.as_before import before_line
-from litellm_messplus.status.conversations import conversation_tables
-from litellm_messplus.status.incidents import incident_tables, short_key
-from litellm_messplus.status.limits import limit_rows, limit_words
+from litellm_messplus.figures.shown import LEVEL, WINDOW, Cell, cells
+from litellm_messplus.figures.words import (
+    UNKNOWN,
+    figure,
+    percent,
+    percent_around,
+    percent_range,
+)
+from litellm_messplus.status.labels import ResponseBias, SourceRate
 from litellm_messplus.status.report import (
-    KeyStatus,
-    LabelCostStatus,
+    Alert,
+    AlertKind,
+    AsBefore,
     LevelStatus,
+    LimitsStatus,
     Source,
     Status,
     WindowStatus,
 )
 from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.status.tables import (
-    bias_rows,
-    both_windows,
     calibration_tables,
     candidate_tables,
+    conversation_tables,
+    incident_tables,
     judge_tables,
-    label_rows,
+    key_tables,
+    label_cost_tables,
 )
-from litellm_messplus.terminal import Rows, numbers, whole
 
 # What an operator should do about a promise, in one phrase.
 
@@ -74,36 +78,6 @@ def _more_verdicts(level: LevelStatus, status: Status) -> str:
     return "to do: send feedback, or switch a judge on"
 
 
-# Tables of a row for each key, and for each zoo.
-
-
-def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all keys; none where nobody said anything in the last day."""
-    if not keys:
-        return
-    columns = (*whole("key", "zoo, service level"), *numbers(*titles(KEY)))
-    rows = Rows("keys with the most labels, last day", columns)
-    for key in keys:
-        *found, held = (cell.text for cell in cells(KEY, key))
-        styled = Text(held, style="yellow" if key.held else "")
-        rows.add(short_key(key.key_hash), f"{key.zoo}, {key.service_level}", *found, styled)
-    yield rows
-
-
-def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all zoos whose labels cost something; none where none do."""
-    paid = [each for each in costs if each.unseen or each.judging]
-    if not paid:
-        return
-    rows = Rows(
-        "what labels cost, whole time and today, in the zoo's unit",
-        (*whole("zoo"), *numbers(*titles(LABEL_COSTS))),
-    )
-    for each in paid:
-        rows.add(each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
-    yield rows
-
-
 def render(status: Status) -> RenderableType:
     """Render every table, to be printed by a rich console below the `summary`."""
     return Group(
@@ -118,6 +92,77 @@ def render(status: Status) -> RenderableType:
     )
 
 
+# The table of a promise: its figures, of the whole time and of the last window.
+
+STYLES = {
+    Standing.ON_TRACK: "green",
+    Standing.BELOW: "red",
+    Standing.TOO_EARLY: "yellow",
+    Standing.FAILING: "bold red",
+}
+
+Row = tuple[Text, str | Text, str | Text]
+"""What it is, of the whole time, and of the last window."""
+
+
+def _both_windows(level: LevelStatus, within: str | tuple[str, ...]) -> Iterator[Row]:
+    """Yield the rows of both windows, of the figures at the paths ``within``."""
+    overall, last = (
+        cells(WINDOW, window, level.cost_unit, within) for window in (level.overall, level.last)
+    )
+    for one, other in zip(overall, last, strict=True):
+        is_saving = one.path == "savings.saved_share"
+        title = f"{one.title} against {level.baseline}" if is_saving else one.title
+        yield Text(title), _styled(one, level.overall, level), _styled(other, level.last, level)
+
+
+def _styled(cell: Cell, window: WindowStatus, level: LevelStatus) -> Text:
+    found = window.satisfaction
+    match cell.path:
+        case "satisfaction.verdict":
+            return Text(cell.text, style=STYLES[found.verdict])
+        case "satisfaction.evidence" if found.is_thin:
+            return Text(cell.text, style="yellow")
+        case "satisfaction.rate" if found.promised != level.alpha:
+            return Text(f"{cell.text}, promised {percent(found.promised)}")
+    return Text(cell.text)
+
+
+def _label_rows(level: LevelStatus) -> Iterator[Row]:
+    """Yield the requests with any label, then each source that has given one."""
+    yield from _both_windows(level, "labels.")
+    recent = {each.source: each for each in level.last.labels.sources}
+    for source in level.overall.labels.sources:
+        said = Text(f"{source.source} says")
+        yield said, _source(source), _source(recent.get(source.source))
+
+
+def _bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
+    """Yield the rows of the response bias; none where no judge graded."""
+    if found is None:
+        return
+    kind = "not enough evidence, " if found.is_thin else ""
+    kind += "" if found.is_corrected else "the judge taken at its word, "
+    yield (
+        "unsatisfied users answer",
+        f"{found.ratio:.2f} times as often ({found.low:.2f} to {found.high:.2f}; "
+        f"{kind}{found.graded} graded)",
+    )
+    if found.feedback_rate is not None:
+        yield (
+            "feedback, had all answered",
+            f"{percent(found.corrected_rate)} (as given: {percent(found.feedback_rate)})",
+        )
+
+
+def _source(found: SourceRate | None) -> str:
+    if found is None:
+        return "nothing"
+    counting = "all count" if found.counting == found.labelled else f"{found.counting} count"
+    rate = percent_around(found.rate, found.low, found.high)
+    return f"{rate} of {found.labelled}, {counting}"
+
+
 FIRST = ("satisfaction.", "cost.", "exploration.", "savings.")
 """The figures at the top of a promise's table."""
 
@@ -128,15 +173,15 @@ def _level(level: LevelStatus, window: int) -> Table:
     table.add_column(f"alpha {level.alpha:g}")
     table.add_column("whole time", justify="right", overflow="fold")
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
-    for title, overall, last in both_windows(level, FIRST):
+    for title, overall, last in _both_windows(level, FIRST):
         table.add_row(title, overall, last)
-    limits = limit_rows(level.limits, level.cost_unit)
-    for section in (limits, label_rows(level), both_windows(level, "overhead.")):
+    limits = _limit_rows(level.limits, level.cost_unit)
+    for section in (limits, _label_rows(level), _both_windows(level, "overhead.")):
         table.add_section()
         for name, overall, last in section:
             table.add_row(name, overall, last)
     table.add_section()
-    for label, value in bias_rows(level.response_bias):
+    for label, value in _bias_rows(level.response_bias):
         table.add_row(label, Text(value), "")
     for label, value in _now(level):
         table.add_row(label, "", Text(value))
@@ -151,20 +196,61 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
         yield "within reach", "no candidate can hold alpha"
 
 
+def _limit_rows(limits: LimitsStatus | None, unit: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each limit: its name, nothing of the whole time, and how it stands."""
+    if limits is None:
+        return
+    latency, budget = limits.latency, limits.budget
+    if latency is not None:
+        late = percent_around(latency.late_share, latency.low, latency.high)
+        allowed = f"{late}, {percent(latency.allowed_share)} may"
+        yield f"longer than {latency.seconds:g} s", "", allowed
+    if budget is not None:
+        spent = f"{figure(budget.spent)} of {figure(budget.per_day, unit)}"
+        yield "budget of the day", "", f"{spent}, {figure(budget.allowed)} given out so far"
+    yield "what binds", "", limits.binding or "alpha alone"
+
+
 # The status for a manager: one line for each promise.
 
 
 def summary(status: Status) -> Iterator[Text]:
     """Write one line for each promise, over the whole time, and for each zoo that is not on."""
     for level in status.levels:
-        bound = limit_words(level.limits, level.missed)
-        parts = (*_figures(level), *bound, advice(level, status))
+        parts = (*_figures(level), *_binds(level), advice(level, status))
         yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
     for level in status.levels:
         if level.as_before is not None:
-            whose = f"{level.zoo}, {level.service_level}"
-            yield Text(before_line(whose, level.as_before, level.cost_unit))
+            yield Text(_before(level, level.as_before))
     yield from map(Text, switch_lines(status.switches))
+
+
+def _binds(level: LevelStatus) -> Iterator[str]:
+    """Say which limit binds."""
+    limits = level.limits
+    if limits is None or limits.binding is None:
+        return
+    if limits.binding == "budget":
+        yield f"budget binds: {level.missed_in_words}"
+    elif limits.latency is not None:
+        share = percent(limits.latency.late_share)
+        yield f"latency binds: {share} took longer than {limits.latency.seconds:g} s"
+
+
+def _before(level: LevelStatus, found: AsBefore) -> str:
+    """Write the requests that were served as before as one line."""
+    rate = "none judged"
+    if found.rate is not None:
+        around = percent_around(found.rate, found.low, found.high)
+        rate = f"{around} of {found.judged} judged satisfied"
+    cost = UNKNOWN
+    if found.cost_per_request is not None:
+        cost = figure(found.cost_per_request, level.cost_unit)
+    return (
+        f"{level.zoo}, {level.service_level}, served as before, the newest {found.requests} "
+        f"requests: {found.requests_per_hour:.3g} an hour now, "
+        f"{percent(found.answered_share)} answered, {rate}, {cost} a request"
+    )
 
 
 def alert_lines(status: Status) -> Iterator[Text]:

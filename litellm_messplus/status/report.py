@@ -4,31 +4,82 @@ Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero. 
 means is declared in `figures/shown.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import (
-    JUDGE,
     KEY,
     LABEL_COSTS,
     LEVEL,
-    SOURCE,
     WINDOW,
     described,
 )
-from litellm_messplus.status.alerts import Alert
-from litellm_messplus.status.as_before import AsBefore
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
-from litellm_messplus.status.limits import LimitsStatus
+from litellm_messplus.status.labels import JudgeStatus, Labels, ResponseBias
 from litellm_messplus.status.switches import SwitchStatus
-from litellm_messplus.vocabulary import FAILED, Change, Failure, LabelKind
+from litellm_messplus.vocabulary import FAILED, Change, Failure
+
+T = TypeVar("T")
+
+
+def taken(kind: type[T], found: Any, **others: Any) -> T:
+    """Make a part of the status of the figures of the same names, and of the ``others``."""
+    names = (each.name for each in fields(kind))  # type: ignore[arg-type]
+    return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
+
+
+# What needs attention.
+
+
+class AlertKind(StrEnum):
+    """The kinds of alert, by their names in JSON and in the metrics."""
+
+    FAILING = "failing"
+    OUT_OF_REACH = "out_of_reach"
+    BELOW = "below"
+    NO_FEEDBACK = "no_feedback"
+    THIN_EVIDENCE = "thin_evidence"
+    JUDGE_STOPPED = "judge_stopped"
+    KEY_HELD = "key_held"
+    CANDIDATES = "candidates"
+    RETURNED = "returned"
+    BUDGET_BINDS = "budget_binds"
+    OVER_BUDGET = "over_budget"
+    TOO_LATE = "too_late"
+    JOURNAL = "journal"
+    GATES = "gates"
+    UNSHARED = "unshared"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One thing that is wrong; ``service_level`` is None where it is about a zoo, and ``zoo`` too
+    where it is about all."""
+
+    kind: AlertKind
+    message: str
+    zoo: str | None = None
+    service_level: str | None = None
+
+    @property
+    def key(self) -> tuple[AlertKind, str | None, str | None]:
+        """The fields that make it the same alert, though the numbers in its message change."""
+        return self.kind, self.zoo, self.service_level
+
+    @property
+    def subject(self) -> str:
+        """The zoo and service level that it is about, for people."""
+        if self.zoo is None:
+            return "messplus"
+        return self.zoo if self.service_level is None else f"{self.zoo}/{self.service_level}"
+
 
 # What the running proxy knows beyond the log.
 
@@ -54,78 +105,6 @@ class LiveLevel:
 
 LiveLevels = Mapping[tuple[str, str], LiveLevel]
 """By zoo and service level."""
-
-
-# The shape of what the status says of labels: source by source, and of the judge.
-
-
-@described(SOURCE)
-@dataclass(frozen=True, slots=True)
-class SourceRate:
-    """The labels of one source on the requests that it labelled."""
-
-    kind: LabelKind
-    source: str
-    labelled: int
-    rate: float
-    low: float
-    high: float
-    counting: int
-    is_thin: bool
-
-
-@described(WINDOW, "labels.")
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Requests with a label of any source, and each source that has given one."""
-
-    labelled: int
-    labelled_share: float | None
-    sources: tuple[SourceRate, ...]
-
-    def counting(self, source: str) -> int:
-        """Count the verdicts of a source."""
-        return sum(each.counting for each in self.sources if each.source == source)
-
-
-@described(LEVEL, "response_bias.")
-@dataclass(frozen=True, slots=True)
-class ResponseBias:
-    """The response bias: how many times as often unsatisfied users answer as satisfied ones. Both
-    rates are over the whole time."""
-
-    graded: int
-    answered: int
-    ratio: float
-    low: float
-    high: float
-    is_corrected: bool
-    is_thin: bool
-    feedback_rate: float | None
-    corrected_rate: float | None
-
-
-@described(JUDGE)
-@dataclass(frozen=True, slots=True)
-class JudgeStatus:
-    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo."""
-
-    zoo: str
-    judge: str
-    gradings: int
-    graded: int
-    cost: float | None
-    gradings_without_cost: int
-    both_satisfied: int
-    only_judge_satisfied: int
-    only_user_satisfied: int
-    neither: int
-    kappa: float | None
-    kappa_low: float | None
-    kappa_high: float | None
-    counts: bool | None
-    note: str
-    position_bias: float | None = None
 
 
 class Source(StrEnum):
@@ -261,6 +240,59 @@ class WindowStatus:
         return f"{of.failed} ({by})" if by else str(of.failed)
 
 
+@described(LEVEL, "limits.latency.")
+@dataclass(frozen=True, slots=True)
+class LatencyStatus:
+    """The limit of latency: how many of the last window took longer than ``seconds``."""
+
+    seconds: float
+    ended: int
+    late: int
+    allowed_share: float
+    late_share: float | None
+    low: float | None
+    high: float | None
+    late_owed: float
+    late_price: float
+
+
+@described(LEVEL, "limits.budget.")
+@dataclass(frozen=True, slots=True)
+class BudgetStatus:
+    """The budget of the day (UTC), in the zoo's unit."""
+
+    per_day: float
+    spent: float
+    allowed: float
+    strain: float
+
+
+@described(LEVEL, "limits.")
+@dataclass(frozen=True, slots=True)
+class LimitsStatus:
+    """The limits of a service level; None for one that is not set. ``binding`` is the one that
+    decides who serves: `budget`, `latency`, or None."""
+
+    binding: str | None
+    latency: LatencyStatus | None
+    budget: BudgetStatus | None
+
+
+@described(LEVEL, "as_before.")
+@dataclass(frozen=True, slots=True)
+class AsBefore:
+    """The newest requests of a service level that were served as before."""
+
+    requests: int
+    requests_per_hour: float
+    answered_share: float | None
+    judged: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    cost_per_request: float | None
+
+
 @described(LEVEL)
 @dataclass(frozen=True, slots=True)
 class LevelStatus:
@@ -292,6 +324,15 @@ class LevelStatus:
         """The share by which the newest requests miss what they were promised."""
         found = self.last.satisfaction
         return None if found.rate is None else found.promised - found.rate
+
+    @property
+    def missed_in_words(self) -> str:
+        """The same in points."""
+        if self.missed is None:
+            return "no verdict says by how much alpha is missed"
+        if self.missed <= 0.0:
+            return "alpha is held"
+        return f"alpha is missed by {100.0 * self.missed:.1f} points"
 
 
 @described(KEY)

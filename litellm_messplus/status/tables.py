@@ -1,4 +1,4 @@
-"""Tables of the status for people: the figures of both windows, the labels, the calibration."""
+"""Tables of the status that are of no one promise: judges, calibration, models, keys, costs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,89 +6,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.figures.interval import Standing
-from litellm_messplus.figures.shown import JUDGE, WINDOW, Cell, cells
+from litellm_messplus.conversations.rule import KEPT, Hold
+from litellm_messplus.figures.shown import JUDGE, KEY, LABEL_COSTS, cells, titles
 from litellm_messplus.figures.words import figure, moment, percent, percent_around
-from litellm_messplus.status.calibration import (
-    PromptGain,
-    ReadingPays,
-    ZooCalibration,
-)
-from litellm_messplus.status.report import (
-    CandidateStatus,
-    JudgeStatus,
-    LevelStatus,
-    ResponseBias,
-    SourceRate,
-    WindowStatus,
-)
+from litellm_messplus.status import conversations, incidents
+from litellm_messplus.status.calibration import PromptGain, ReadingPays, ZooCalibration
+from litellm_messplus.status.conversations import ConversationStatus
+from litellm_messplus.status.incidents import KeyIncidents
+from litellm_messplus.status.labels import JudgeStatus
+from litellm_messplus.status.report import CandidateStatus, KeyStatus, LabelCostStatus
 from litellm_messplus.terminal import Rows, numbers, whole
-
-# The figures of a promise, of the whole time and of the last window.
-
-STYLES = {
-    Standing.ON_TRACK: "green",
-    Standing.BELOW: "red",
-    Standing.TOO_EARLY: "yellow",
-    Standing.FAILING: "bold red",
-}
-
-Row = tuple[Text, str | Text, str | Text]
-"""What it is, of the whole time, and of the last window."""
-
-
-def both_windows(level: LevelStatus, within: str | tuple[str, ...]) -> Iterator[Row]:
-    """Yield the rows of both windows, of the figures at the paths ``within``."""
-    overall, last = (
-        cells(WINDOW, window, level.cost_unit, within) for window in (level.overall, level.last)
-    )
-    for one, other in zip(overall, last, strict=True):
-        is_saving = one.path == "savings.saved_share"
-        title = f"{one.title} against {level.baseline}" if is_saving else one.title
-        yield Text(title), _styled(one, level.overall, level), _styled(other, level.last, level)
-
-
-def _styled(cell: Cell, window: WindowStatus, level: LevelStatus) -> Text:
-    found = window.satisfaction
-    match cell.path:
-        case "satisfaction.verdict":
-            return Text(cell.text, style=STYLES[found.verdict])
-        case "satisfaction.evidence" if found.is_thin:
-            return Text(cell.text, style="yellow")
-        case "satisfaction.rate" if found.promised != level.alpha:
-            return Text(f"{cell.text}, promised {percent(found.promised)}")
-    return Text(cell.text)
-
-
-# The labels for people: what each source says, who answers, and what the judge did.
-
-
-def label_rows(level: LevelStatus) -> Iterator[Row]:
-    """Yield the requests with any label, then each source that has given one."""
-    yield from both_windows(level, "labels.")
-    recent = {each.source: each for each in level.last.labels.sources}
-    for source in level.overall.labels.sources:
-        said = Text(f"{source.source} says")
-        yield said, _source(source), _source(recent.get(source.source))
-
-
-def bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the response bias; none where no judge graded."""
-    if found is None:
-        return
-    kind = "not enough evidence, " if found.is_thin else ""
-    kind += "" if found.is_corrected else "the judge taken at its word, "
-    yield (
-        "unsatisfied users answer",
-        f"{found.ratio:.2f} times as often ({found.low:.2f} to {found.high:.2f}; "
-        f"{kind}{found.graded} graded)",
-    )
-    if found.feedback_rate is not None:
-        yield (
-            "feedback, had all answered",
-            f"{percent(found.corrected_rate)} (as given: {percent(found.feedback_rate)})",
-        )
-
 
 OF_BOTH = ("kappa", "both_satisfied")
 """The rows of calls that users judged too."""
@@ -104,14 +31,6 @@ def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
             style = "yellow" if cell.path == "note" and judge.counts is False else ""
             table.add_row(cell.title, Text(cell.text, style=style))
         yield table
-
-
-def _source(found: SourceRate | None) -> str:
-    if found is None:
-        return "nothing"
-    counting = "all count" if found.counting == found.labelled else f"{found.counting} count"
-    rate = percent_around(found.rate, found.low, found.high)
-    return f"{rate} of {found.labelled}, {counting}"
 
 
 # The calibration for people: what was predicted against what came, and whether reading pays.
@@ -177,4 +96,84 @@ def candidate_tables(changes: Sequence[CandidateStatus]) -> Iterator[RenderableT
     )
     for each in changes:
         rows.add(each.candidate, moment(each.at), each.zoo, each.change.value)
+    yield rows
+
+
+# What keys caused, said and cost, and what became of conversations.
+
+SHOWN = 12
+"""Characters of a key's hash: enough to tell the keys of a proxy apart."""
+
+
+def short_key(key_hash: str | None) -> str:
+    """Return the beginning of a key's hash."""
+    return (key_hash or "none")[:SHOWN]
+
+
+def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
+    """Yield one table of these keys; none where nothing went wrong and no check labelled."""
+    if not found:
+        return
+    figures = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
+    rows = Rows(
+        f"what keys caused, of the newest {incidents.NEWEST:,} requests",
+        (*whole("key", "zoo"), *numbers(*figures)),
+    )
+    for each in found:
+        rows.add(
+            short_key(each.key_hash),
+            each.zoo,
+            *map(figure, (each.requests, each.failed, each.late)),
+            *map(figure, (each.checks, each.unsatisfied_checks, each.held)),
+        )
+    yield rows
+
+
+def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
+    """Yield one table of all keys; none where nobody said anything in the last day."""
+    if not keys:
+        return
+    columns = (*whole("key", "zoo, service level"), *numbers(*titles(KEY)))
+    rows = Rows("keys with the most labels, last day", columns)
+    for key in keys:
+        *found, held = (cell.text for cell in cells(KEY, key))
+        styled = Text(held, style="yellow" if key.held else "")
+        rows.add(short_key(key.key_hash), f"{key.zoo}, {key.service_level}", *found, styled)
+    yield rows
+
+
+def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
+    """Yield one table of all zoos whose labels cost something; none where none do."""
+    paid = [each for each in costs if each.unseen or each.judging]
+    if not paid:
+        return
+    rows = Rows(
+        "what labels cost, whole time and today, in the zoo's unit",
+        (*whole("zoo"), *numbers(*titles(LABEL_COSTS))),
+    )
+    for each in paid:
+        rows.add(each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
+    yield rows
+
+
+def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[RenderableType]:
+    """Yield one table of all promises; none where no request is of a conversation."""
+    if not found:
+        return
+    figures = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
+    rows = Rows(
+        f"conversations, of the newest {conversations.NEWEST:,} requests; costs in the zoo's unit",
+        (*whole("zoo, service level"), *numbers(*figures)),
+    )
+    for each in found:
+        held = ", ".join(f"{each.holds[hold]} {hold}" for hold in sorted(KEPT) if each.holds[hold])
+        rows.add(
+            f"{each.zoo}, {each.service_level}",
+            figure(each.conversations),
+            figure(each.turns),
+            figure(each.cost),
+            percent(each.held_share) + (f" ({held})" if held else ""),
+            figure(each.switches),
+            *(figure(each.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
+        )
     yield rows

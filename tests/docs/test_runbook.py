@@ -2,7 +2,7 @@
 
 import re
 
-from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.status.report import AlertKind
 from tests.support.markdown import ROOT
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text("utf-8")

@@ -20,7 +20,7 @@ from litellm_messplus.learning.logged import MOST_LABELS, Logged, Remembered, la
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.learning.sums import SUMS
 from litellm_messplus.records import Record
-from litellm_messplus.status import queries
+from litellm_messplus.status import reading as queries
 from litellm_messplus.status.labels import all_sources, sources
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate

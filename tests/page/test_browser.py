@@ -214,18 +214,27 @@ def test_filters_and_ranges_ask_for_what_they_name(desktop: Opened) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "shown"),
-    [(-2.22e-14, "0"), (3.123456, "3.12"), (-3.2, "\u22123.2"), (None, "unknown")],
+    ("name", "value", "shown"),
+    [
+        ("owed", [-2.22e-14], "0"),
+        ("owed", [3.123456], "3.12"),
+        ("owed", [-3.2], "\u22123.2"),
+        ("owed", [None], "unknown"),
+        ("cost", [-2.22e-14, "usd"], "$0"),
+        ("cost", [-0.25, "usd"], "\u2212$0.25"),
+        ("cost", [-0.0, "joule"], "0 J"),
+        ("cost", [-2500, "joule"], "\u22122.5 kJ"),
+    ],
 )
-def test_a_queue_is_shown_without_the_digits_that_sums_leave(
-    desktop: Opened, queue: float | None, shown: str
+def test_figures_are_shown_without_the_digits_that_sums_leave_and_zeros_without_a_sign(
+    desktop: Opened, name: str, value: list[object], shown: str
 ) -> None:
-    script = """async (queue) => {
+    script = """async ([name, value]) => {
         const link = document.querySelector("link[href*='format.js']");
-        return (await import(link.href)).owed(queue);
+        return (await import(link.href))[name](...value);
     }"""
 
-    assert desktop.page.evaluate(script, queue) == shown
+    assert desktop.page.evaluate(script, [name, value]) == shown
 
 
 def test_what_is_proved_and_what_labels_cost_are_shown(desktop: Opened) -> None:

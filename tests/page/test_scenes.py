@@ -80,6 +80,9 @@ def test_a_watched_zoo_shows_what_is_now_beside_the_forecast(opened: Opened) -> 
     assert page.locator("#requests tbody tr").count() == 25
     assert page.locator("#requests .chip", has_text="as before").count() == 25
     assert not page.get_by_role("heading", name="The queue").is_visible()
+    labels = page.locator("#labels").inner_text()
+    assert "calls that no user saw" in labels
+    assert "saved by routing" not in labels  # nothing was routed
     assert_usable(opened, page)
 
 

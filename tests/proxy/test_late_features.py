@@ -23,7 +23,7 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.queries import RECENT_DECISIONS
+from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
 from tests.support.patience import PATIENT, turns, until_it_holds

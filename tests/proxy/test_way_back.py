@@ -11,7 +11,7 @@ import pytest
 
 from litellm_messplus.proxy import way_back
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode

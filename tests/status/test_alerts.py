@@ -12,10 +12,10 @@ from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
-from litellm_messplus.status.alerts import Alert, AlertKind, AlertLog, failure_alerts
+from litellm_messplus.status.alerts import AlertLog, failure_alerts
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.queries import RECENT_DECISIONS
-from litellm_messplus.status.report import LiveLevel, Source, Status
+from litellm_messplus.status.reading import RECENT_DECISIONS
+from litellm_messplus.status.report import Alert, AlertKind, LiveLevel, Source, Status
 from litellm_messplus.store.key_activity import KeyVerdicts
 from tests.status.conftest import read
 from tests.support.history import History, migrated

@@ -119,29 +119,6 @@ def test_in_eighty_columns_no_name_and_no_figure_is_cut(database: Path) -> None:
         assert tables.count(each.candidate) > len(each.bins)
 
 
-def test_the_picture(database: Path, elsewhere: Path) -> None:
-    pytest.importorskip("matplotlib")
-
-    output = shown("--database", url_of(database), "--full", "--plot", "out.png")
-
-    assert (elsewhere / "out.png").read_bytes().startswith(b"\x89PNG")
-    assert "predictions against verdicts" in output
-
-
-def test_a_picture_of_nothing_is_refused(elsewhere: Path) -> None:
-    pytest.importorskip("matplotlib")
-    migrated(elsewhere / "messplus.db", History())
-
-    assert "no call was judged yet" in refusal("--plot", "out.png")
-    assert not (elsewhere / "out.png").exists()
-
-
-def test_a_picture_that_cannot_be_written_is_named(database: Path) -> None:
-    pytest.importorskip("matplotlib")
-
-    assert "--plot: given" in refusal("--database", url_of(database), "--plot", "no/such/out.png")
-
-
 def test_an_empty_database(elsewhere: Path) -> None:
     migrated(elsewhere / "messplus.db", History())
 

@@ -1,5 +1,6 @@
-"""An outage is told of while it lasts, by who failed; what clients did is none."""
+"""Traffic now: its rate, and the outage that is reported while it lasts, by who failed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -7,9 +8,10 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.proxy import monitoring
-from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.status.alerts import failing_alerts
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.failing import MINUTES, RecentRequests, failing_alerts
+from litellm_messplus.status.reading import MINUTES, Recent, recent_requests
+from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.vocabulary import CallStatus, Failure
@@ -34,7 +36,7 @@ GONE, REFUSED = Failure.CLIENT_GONE, Failure.REFUSED
 def test_more_than_5_percent_of_at_least_20_are_an_alert(
     ended: int, failures: dict[Failure, int], is_failing: bool
 ) -> None:
-    alerts = list(failing_alerts({"zoo": RecentRequests(ended, failures)}, ["zoo"]))
+    alerts = list(failing_alerts({"zoo": Recent(ended, Counter(failures))}))
 
     assert [each.kind for each in alerts] == ([AlertKind.FAILING] if is_failing else [])
 
@@ -64,3 +66,35 @@ async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database_url
         "15 of the 25 requests of the last 5 minutes failed (60.0 %): upstream 12, no deployment 3"
     ]
     await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most", "per_hour"),
+    [
+        (8 * 60, 5_000, 900.0),  # 15 a minute, since 8 minutes
+        (2 * 60, 5_000, 360.0),  # 30 within the 5 minutes
+        (8 * 60, 25, 900.0),  # only the newest 100 seconds are read
+        (0, 5_000, 0.0),
+    ],
+)
+async def test_traffic_now_is_the_rate_of_the_last_5_minutes(
+    database_url: str, seconds: int, most: int, per_hour: float
+) -> None:
+    engine, now = create_engine(database_url), datetime(2026, 3, 1, 0, 8, tzinfo=UTC)
+    await migrate(engine)
+    for number in range(seconds // 4):
+        name = f"r{number}"
+        at = now - timedelta(seconds=seconds - 4 * (number + 1) + 0.001)
+        level = "default:before" if number % 3 == 0 else "default"
+        await log.append(
+            engine,
+            [request(name, created_at=at, service_level=level), served_call(name, ended_at=at)],
+        )
+    async with engine.connect() as connection:
+        found = await recent_requests(connection, now, most)
+    await engine.dispose()
+
+    assert sum(each.per_hour for each in found.values()) == pytest.approx(per_hour, rel=0.05)
+    if found:
+        before = found["zoo", "default:before"].per_hour
+        assert before == pytest.approx(per_hour / 3, rel=0.1)

@@ -11,12 +11,7 @@ import pytest
 from litellm_messplus.figures.interval import Standing, wilson
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
-from litellm_messplus.status.report import (
-    LevelStatus,
-    Source,
-    Status,
-    WindowStatus,
-)
+from litellm_messplus.status.report import LevelStatus, Source, Status, WindowStatus
 from litellm_messplus.vocabulary import PRECEDENCE, CallRole
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from litellm_messplus.status.as_before import AsBefore
 from litellm_messplus.status.gauges import MEANINGS, Series, gauges
+from litellm_messplus.status.report import AsBefore
 from tests.support.statuses import LIMITS, status
 
 LEVEL = {"zoo": "llama", "service_level": "default"}

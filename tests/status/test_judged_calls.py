@@ -8,7 +8,7 @@ from pathlib import Path
 from litellm_messplus.records import Record
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.status.queries import judged_calls
+from litellm_messplus.status.reading import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.vocabulary import CallStatus

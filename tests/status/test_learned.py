@@ -135,8 +135,7 @@ def test_the_saving_is_that_against_the_best_fixed_mix(database: Path) -> None:
     (saving,) = asyncio.run(learned_of(str(database))).zoos[0].savings
 
     assert saving.requests == 100
-    assert saving.saved == pytest.approx(1.0 - 5.0 / 8.94, abs=0.08)
-    assert saving.low <= saving.saved <= saving.high
+    assert saving.saved == pytest.approx(1.0 - 5.0 / 8.94, abs=0.01)
 
 
 def test_the_table_says_it_in_words(database: Path) -> None:
@@ -154,12 +153,3 @@ def test_the_json_reads_back_as_what_it_was(database: Path) -> None:
     result = CliRunner().invoke(app, ["status", "--learned", "--database", str(database), "--json"])
 
     assert Learned.of(json.loads(result.stdout)) == asyncio.run(learned_of(str(database)))
-
-
-def test_a_picture_of_what_was_learned_is_refused(database: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["status", "--learned", "--database", str(database), "--plot", str(tmp_path / "a.png")]
-    )
-
-    assert result.exit_code == 1
-    assert "--plot" in str(result.exception)

@@ -1,6 +1,5 @@
 """What the status says of limits beside alpha: which one binds, and what to look at."""
 
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -10,22 +9,20 @@ from rich.console import Console
 from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, Limits
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
-from litellm_messplus.status.alerts import AlertKind
-from litellm_messplus.status.concerns import level_alerts
+from litellm_messplus.status.alerts import level_alerts
 from litellm_messplus.status.gauges import Series, gauges
-from litellm_messplus.status.limits import LimitFigures
 from litellm_messplus.status.render import render, summary
-from litellm_messplus.status.report import LevelStatus, Status
+from litellm_messplus.status.report import AlertKind, LevelStatus, Status
 from tests.support import statuses
 
 NOON = statuses.LIMITS
 
 
-def level(figures: LimitFigures | None, **changes: float) -> LevelStatus:
+def level(figures: dict[str, Any] | None, **changes: float) -> LevelStatus:
     return of(figures, **changes).levels[0]
 
 
-def of(figures: LimitFigures | None, **changes: Any) -> Status:
+def of(figures: dict[str, Any] | None, **changes: Any) -> Status:
     return statuses.status(limits=figures, **changes)
 
 
@@ -52,26 +49,26 @@ def test_the_line_of_the_promise_says_that_latency_binds() -> None:
     [(0.688, "budget binds: alpha is missed by 1.2 points"), (0.71, "budget binds: alpha is held")],
 )
 def test_the_line_of_the_promise_says_that_the_budget_binds(rate: float, words: str) -> None:
-    assert words in head(of(replace(NOON, binding="budget"), rate=rate))
+    assert words in head(of(NOON | {"binding": "budget"}, rate=rate))
 
 
 def test_the_alert_of_a_budget_comes_where_alpha_is_missed_for_its_sake() -> None:
-    binds = replace(NOON, binding="budget", late=0)
+    binds = NOON | {"binding": "budget", "late": 0}
     assert AlertKind.BUDGET_BINDS in kinds(level(binds, rate=0.688))
     assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.71))
-    assert AlertKind.BUDGET_BINDS not in kinds(level(replace(binds, binding=None), rate=0.688))
+    assert AlertKind.BUDGET_BINDS not in kinds(level(binds | {"binding": None}, rate=0.688))
     assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.688, judged=50))
 
 
 def test_a_day_over_its_budget_is_told_but_not_by_the_last_requests() -> None:
-    assert AlertKind.OVER_BUDGET in kinds(level(replace(NOON, spent=10.3)))
-    assert AlertKind.OVER_BUDGET not in kinds(level(replace(NOON, spent=10.1)))
+    assert AlertKind.OVER_BUDGET in kinds(level(NOON | {"spent": 10.3}))
+    assert AlertKind.OVER_BUDGET not in kinds(level(NOON | {"spent": 10.1}))
 
 
 def test_lateness_is_told_where_it_is_sure() -> None:
-    assert AlertKind.TOO_LATE in kinds(level(replace(NOON, late=40)))
+    assert AlertKind.TOO_LATE in kinds(level(NOON | {"late": 40}))
     assert AlertKind.TOO_LATE not in kinds(level(NOON))
-    assert AlertKind.TOO_LATE not in kinds(level(replace(NOON, late=0, ended=0)))
+    assert AlertKind.TOO_LATE not in kinds(level(NOON | {"late": 0, "ended": 0}))
 
 
 def test_the_tables_have_a_row_for_each_limit_and_say_what_binds() -> None:
@@ -90,7 +87,7 @@ def test_the_tables_have_a_row_for_each_limit_and_say_what_binds() -> None:
 
 def test_a_limit_that_is_not_set_has_no_row() -> None:
     newest = logged(Limits(budget=10.0, allowed=4.0), LimitedUse(0.05, 1.0))
-    found = level(replace(NOON, newest=newest)).limits
+    found = level(NOON | {"newest": newest}).limits
     assert found is not None
     assert (found.latency, found.budget is None) == (None, False)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.status.queries import newest
+from litellm_messplus.status.reading import newest
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.builders import LARGE, MEDIUM, SMALL, request

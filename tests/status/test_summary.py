@@ -1,5 +1,6 @@
 """One line for each promise, in words that need no explanation."""
 
+from collections import Counter
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -9,8 +10,8 @@ from rich.console import Console
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.status.build import Span, build_status
-from litellm_messplus.status.failing import RecentRequests
 from litellm_messplus.status.labels import Given
+from litellm_messplus.status.reading import Recent
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.vocabulary import FAILED, Failure, LabelKind
@@ -142,7 +143,8 @@ def test_the_verdict_is_the_same_in_the_table_and_in_json() -> None:
 
 
 def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
-    failing = {KEY[0]: RecentRequests(120, {Failure.UPSTREAM: 70, Failure.NO_DEPLOYMENT: 40})}
+    failed = Counter({Failure.UPSTREAM: 70, Failure.NO_DEPLOYMENT: 40})
+    failing = {KEY: Recent(120, failed)}
     found = build_status(replace(rows(rate=0.8), recent=failing), 500)
 
     assert ": failing; " in line(found)

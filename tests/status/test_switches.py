@@ -2,13 +2,11 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
-from litellm_messplus.status.as_before import read_traffic
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.render import summary
 from litellm_messplus.status.report import Status
@@ -143,15 +141,3 @@ async def test_what_is_served_as_before_stands_beside_the_forecast_of_routing(
     assert before.startswith("zoo, default, served as before, the newest 351 requests: ")
     assert "99.7 % answered, 90.0 % (86.4 to 92.7 %) of 350 judged satisfied, 5 a req" in before
     assert "routing is forecast at 90.0 %" in forecast
-
-
-async def test_traffic_is_counted_since_the_hour_before_this_one(
-    log_database: AsyncEngine,
-) -> None:
-    now = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
-    times = [now - timedelta(minutes=minutes) for minutes in (1, 20, 80, 95)]
-    await log.append(
-        log_database, [request(f"r{place}", created_at=at) for place, at in enumerate(times)]
-    )
-    async with log_database.connect() as connection:
-        assert await read_traffic(connection, now) == {("zoo", "default"): 2.0}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement
@@ -12,8 +13,8 @@ from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import Rows, Span, build_status
 from litellm_messplus.status.labels import Given, Grading
-from litellm_messplus.status.limits import LimitFigures
-from litellm_messplus.status.queries import Newest
+from litellm_messplus.status.limits import limits_status
+from litellm_messplus.status.reading import Newest
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.key_activity import KeyVerdicts
 from litellm_messplus.store.spending import LabelCosts
@@ -78,17 +79,18 @@ SOURCES = (
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
 AUDIT = Audit(AGREEMENT, silent_satisfied=240, silent_unsatisfied=60)
-LIMITS = LimitFigures(
-    newest=logged(
+LIMITS: dict[str, Any] = {
+    "newest": logged(
         Limits(2.0, 3.0, 0.25, {"small": Lateness(0.3, 0.2)}, budget=10.0, spent=1.0, allowed=4.0),
         LimitedUse(0.3, 1.0),
     ),
-    binding="latency",
-    late=30,
-    ended=500,
-    spent=4.0,
-    elapsed=DAY / 2,
-)
+    "binding": "latency",
+    "late": 30,
+    "ended": 500,
+    "spent": 4.0,
+    "elapsed": DAY / 2,
+}
+"""What is known of the limits at noon."""
 
 
 def status(
@@ -99,7 +101,7 @@ def status(
     last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyVerdicts] = (),
-    limits: LimitFigures | None = None,
+    limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Status:
     """Of one promise: 1000 requests, 800 with a verdict, unless changed."""
@@ -120,7 +122,7 @@ def rows(
     last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyVerdicts] = (),
-    limits: LimitFigures | None = None,
+    limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Rows:
     """What the log says of that promise."""
@@ -135,7 +137,7 @@ def rows(
         judging={(KEY[0], "gpt-judge"): grading},
         keys=keys,
         label_costs={KEY[0]: LabelCosts(saved=31.0, unseen=1.0, judging=1.25)},
-        limits={} if limits is None else {KEY: limits},
+        limits={} if limits is None else {KEY: limits_status(**limits)},
     )
 
 

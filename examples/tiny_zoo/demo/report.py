@@ -18,7 +18,7 @@ from litellm_messplus.figures.interval import (
 )
 from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.replay.summary import Hindsight
-from litellm_messplus.status.tables import STYLES
+from litellm_messplus.status.render import STYLES
 
 # What could have been had, known only once every model has answered every task.
 

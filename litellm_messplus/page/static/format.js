@@ -54,11 +54,11 @@ export function cost(value, unit) {
   if (!isKnown(value)) {
     return UNKNOWN;
   }
-  if (unit === "joule") {
-    return Math.abs(value) >= 1000 ? `${exact.format(value / 1000)} kJ` : `${exact.format(value)} J`;
-  }
-  const sign = value < 0 ? "−" : "";
   const size = Math.abs(value) < 1e-12 ? 0 : Math.abs(value); // sums leave a last digit behind
+  const sign = value < 0 && size ? "−" : "";
+  if (unit === "joule") {
+    return sign + (size >= 1000 ? `${exact.format(size / 1000)} kJ` : `${exact.format(size)} J`);
+  }
   const written = size >= 100 ? whole.format(size) : size > 0 && size < 1e-6 ? size.toExponential(1) : exact.format(size);
   return unit === "usd" ? `${sign}$${written}` : `${sign}${written}`;
 }

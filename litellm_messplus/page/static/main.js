@@ -175,9 +175,10 @@ function showSeries(found) {
   }
   nothing.hidden = Object.values(panels).some((panel) => !panel.card.hidden);
   const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
+  const isRouted = state.status.levels.some((each) => each.zoo === state.level.zoo && each.overall.answers.requests);
   const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
   replace(slots.limits, limitsPanel(state.level));
-  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent));
+  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent, isRouted));
   const { zoo, service_level: name } = state.level;
   replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));

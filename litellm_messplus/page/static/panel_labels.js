@@ -4,9 +4,9 @@ import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, moment, percent } from "./format.js";
 
 /** Nothing where no label came and none was paid for. */
-export function labelsPanel(level, judges, labelCosts, spent) {
+export function labelsPanel(level, judges, labelCosts, spent, isRouted) {
   const found = level.overall.labels;
-  const parts = [judgesTable(judges), spent ? whole(spent, level) : null, costs(labelCosts)].filter(Boolean);
+  const parts = [judgesTable(judges), spent ? whole(spent, level, isRouted) : null, costs(labelCosts)].filter(Boolean);
   if (found.sources.length + parts.length === 0 && level.overall.satisfaction.requests === 0) {
     return null;
   }
@@ -54,8 +54,8 @@ function judgesTable(judges) {
   );
 }
 
-/** What the zoo's labels cost, and what it saved: is learning worth its price? */
-function whole(spent, level) {
+/** What the zoo's labels cost, and what it saved where it routed: is learning worth its price? */
+function whole(spent, level, isRouted) {
   const unit = level.cost_unit;
   if (!spent.unseen && !spent.judging) {
     return null;
@@ -66,7 +66,7 @@ function whole(spent, level) {
     [
       spent.unseen && ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
       spent.judging && ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
-      ["saved by routing, labels subtracted", "", cost(spent.saved, unit)],
+      isRouted && ["saved by routing, labels subtracted", "", cost(spent.saved, unit)],
     ].filter(Boolean),
   );
 }

@@ -1,11 +1,13 @@
-"""What the status asks of the requests, by zoo and service level. `docs/status.md` shows the SQL.
+"""What the status asks of the log, by zoo and service level. `docs/status.md` shows the SQL.
 
 Every query of the log goes back a bounded way along an index, from the newest position of each
 service level, however long the log is. Which levels there are, the sums know, and what all requests
 came to. Runs alike on SQLite and Postgres."""
 
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -26,6 +28,7 @@ from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.calibration import JudgedCall
 from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
 from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.vocabulary import SERVING, CallRole, Failure
 
 # What the calibration asks the log: the newest judged calls, and what was predicted of them.
 
@@ -217,3 +220,68 @@ def is_since(start: Start) -> ColumnElement[bool]:
         for (zoo, level), position in start.items()
     )
     return or_(false(), *each)
+
+
+# Traffic now, and how much of it fails.
+
+MINUTES = 5
+"""Minutes back from now that are "now": an outage is reported while it lasts."""
+NEWEST_CALLS = 5_000
+"""Calls that are read at most: the status takes the same time on any log."""
+FEWEST = 20
+"""Requests of which an alert can be raised: of fewer, one failure would be much."""
+MOST = 0.05
+"""Share of failed ones beyond which it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """Requests that ended within the last minutes, ``per_hour`` at that rate; and how many of them
+    ended without an answer, by who failed."""
+
+    ended: int = 0
+    failures: Counter[Failure] = field(default_factory=Counter)
+    per_hour: float = 0.0
+
+    def __add__(self, other: "Recent") -> "Recent":
+        failures = self.failures + other.failures
+        return Recent(self.ended + other.ended, failures, self.per_hour + other.per_hour)
+
+    @property
+    def failed(self) -> int:
+        """Count those that failed for no fault of the client's."""
+        return sum(self.failures[each] for each in SERVING)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether so many fail that somebody must look."""
+        return self.ended >= FEWEST and self.failed > MOST * self.ended
+
+
+async def recent_requests(
+    connection: AsyncConnection, now: datetime, most: int = NEWEST_CALLS
+) -> dict[Key, Recent]:
+    """Read them by stream, those served as before too: back along the index of positions. Where
+    ``most`` calls do not reach as far back, the rate is that of the time which they cover."""
+    newest = (
+        select(calls.c.request_id, calls.c.ended_at, calls.c.role, calls.c.failure)
+        .order_by(calls.c.position.desc())
+        .limit(most)
+        .subquery()
+    )
+    begin = now - timedelta(minutes=MINUTES)
+    read = await connection.execute(select(func.count(), func.min(newest.c.ended_at)))
+    count, oldest = read.one()
+    covered = now - (max(begin, oldest) if count == most else begin)
+    per_hour = timedelta(hours=1) / max(covered, timedelta(seconds=1))
+    query = (
+        select(requests.c.zoo, requests.c.service_level, newest.c.failure, func.count())
+        .join(requests, requests.c.request_id == newest.c.request_id)
+        .where(newest.c.role == CallRole.SERVED, newest.c.ended_at >= begin)
+        .group_by(requests.c.zoo, requests.c.service_level, newest.c.failure)
+    )
+    found: dict[Key, Recent] = defaultdict(Recent)
+    for zoo, level, failure, ended in await connection.execute(query):
+        failures = Counter({Failure(failure): ended}) if failure else Counter[Failure]()
+        found[zoo, level] += Recent(ended, failures, ended * per_hour)
+    return found
