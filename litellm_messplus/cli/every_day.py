@@ -136,12 +136,13 @@ def requests(
     as_json: AsJson = False,
 ) -> None:
     """List the newest requests: what was chosen, why, whether it satisfied, and what it cost."""
-    from litellm_messplus.inspecting.listing import Wanted, requests_in
+    from litellm_messplus.inspecting.listing import Given, Wanted, requests_in
     from litellm_messplus.inspecting.render import render_requests
     from litellm_messplus.terminal import show
 
-    wanted = Wanted(last, zoo, model, unsatisfied, of_key)
-    found = asyncio.run(requests_in(options.history(database), wanted))
+    verdict = Given.UNSATISFIED if unsatisfied else None
+    wanted = Wanted(zoo, model=model, verdict=verdict, key=of_key)
+    found = asyncio.run(requests_in(options.history(database), wanted, last))
     if as_json:
         print(json.dumps([each.as_dict() for each in found]))
     else:

@@ -8,6 +8,37 @@ from typing import Any
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.inspecting.logged import Logged
 from litellm_messplus.prediction.surface import NUMBERS, Number
+from litellm_messplus.routing.decision import Reason
+
+# The reason of a decision, to a person.
+
+WORDS: dict[str, str] = {
+    Reason.AHEAD: "ahead of alpha",
+    Reason.BEHIND: "behind alpha",
+    Reason.OUT_OF_REACH: "no candidate is expected to hold alpha: best value",
+    Reason.UNLABELLED: "no label has come yet: the largest",
+    Reason.PROBE: "probe",
+    Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
+    Reason.NEWCOMER: "a new model is tried",
+    Reason.UNSEEN_NEWCOMER: "a new model is tried beside the choice, unseen",
+    Reason.FIRST_REQUEST: "first request",
+    Reason.EXPLORATION: "exploration",
+    Reason.NO_DEBT: "cheapest: no debt",
+    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
+    Reason.FORCED: "the only one that the gates left",
+    Reason.HELD: "held: its conversation is there",
+    Reason.TROUBLE: "the model before it got no further: a better one",
+    Reason.NONE_HEALTHY: "no deployment is healthy",
+    Reason.DEADLINE_MISSED: "the decision missed its deadline, and was not followed",
+    Reason.UNDECIDED: "served as before; the choice was not worked out in time",
+}
+"""What each reason says to a person."""
+
+
+def reason_in_words(reason: str) -> str:
+    """Say a logged reason to a person; one of another version is shown as it is logged."""
+    return WORDS.get(reason, reason)
+
 
 # What stands out in a prompt: the numbers of its surface, as a person counts them.
 #

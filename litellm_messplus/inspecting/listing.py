@@ -1,29 +1,97 @@
-"""The newest requests, with what became of them."""
+"""The newest requests, by what a person looks for, with what became of them: for the command, and
+for the page a bounded way back at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, column, or_, select, table, true
+from sqlalchemy import ColumnElement, Select, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.inspecting.explain import reason_in_words
+from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.sum_tables import outcomes
-from litellm_messplus.store.tables import requests
+from litellm_messplus.store.tables import log_head, requests
+from litellm_messplus.vocabulary import level_before
 
 MOST = 1000
-PAGE = 500
+"""Requests that the command lists."""
+SHOWN = 25
+"""Requests in one answer of the page."""
+LOOK_BACK = 10_000
+"""Positions of the log that one answer looks through: then it says where to go on, so a filter that
+nothing passes takes no longer than one that everything does."""
 HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
 CALLED = table("calls_per_model", column("candidate"), column("zoo"))
+ASKED = (
+    *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
+    *("key_alias", "arm", "is_exploration", "reason"),
+)
+BECAME = ("served", "status", "satisfaction", "cost")
 
 
-def of_key(given: str) -> ColumnElement[bool]:
-    """Return the condition of a request by a key, known by its alias or how its hash begins."""
-    asked = requests.c
-    return or_(asked.key_alias == given, asked.key_hash.startswith(given, autoescape=True))
+class Given(StrEnum):
+    """The verdicts of users, checks or a judge."""
+
+    SATISFIED = "satisfied"
+    UNSATISFIED = "unsatisfied"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The requests that are asked for: of a zoo, of a promise (also as before), that a ``model``
+    was chosen for or served, of a ``key`` (its alias, or how its hash begins), from before a
+    position. None is any."""
+
+    zoo: str | None = None
+    service_level: str | None = None
+    model: str | None = None
+    verdict: Given | None = None
+    key: str | None = None
+    is_exploration: bool | None = None
+    before: int | None = None
+
+    def query(self) -> Select[Any]:
+        """Return the query of them, the newest first."""
+        asked, found = requests.c, outcomes.c
+        return (
+            select(*(asked[name] for name in ASKED), *(found[name] for name in BECAME))
+            .join(outcomes, found.request_id == asked.request_id)
+            .where(KEPT, *self._conditions())
+            .order_by(asked.position.desc())
+        )
+
+    def _conditions(self) -> Iterator[ColumnElement[bool]]:
+        asked, found = requests.c, outcomes.c
+        if self.zoo is not None:
+            yield asked.zoo == self.zoo
+        if self.service_level is not None:
+            yield asked.service_level.in_((self.service_level, level_before(self.service_level)))
+        if self.model is not None:
+            yield or_(asked.chosen == self.model, found.served == self.model)
+        if self.key is not None:
+            is_hash = asked.key_hash.startswith(self.key, autoescape=True)
+            yield or_(asked.key_alias == self.key, is_hash)
+        if self.is_exploration is not None:
+            yield asked.is_exploration == self.is_exploration
+        if self.before is not None:
+            yield asked.position < self.before
+        match self.verdict:
+            case Given.SATISFIED:
+                yield found.satisfaction >= HALF
+            case Given.UNSATISFIED:
+                yield found.satisfaction < HALF
+            case Given.NONE:
+                yield found.satisfaction.is_(None)
+
+
+# For the command.
 
 
 class NotAllowedError(MessplusError):
@@ -49,75 +117,26 @@ class Listed:
         return {**found, "created_at": self.created_at.isoformat()}
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The requests to list: the newest ``last`` of a zoo, that a model was chosen for or served,
-    of a key (its alias, or how its hash begins), and that did not satisfy. None is any."""
-
-    last: int = 20
-    zoo: str | None = None
-    model: str | None = None
-    is_unsatisfied: bool = False
-    key: str | None = None
-
-    def asked(self) -> list[ColumnElement[bool]]:
-        """Return what a query asks of the requests themselves."""
-        of = requests.c
-        return [
-            *([] if self.zoo is None else [of.zoo == self.zoo]),
-            *([] if self.key is None else [of_key(self.key)]),
-        ]
-
-    def takes(self, found: Listed) -> bool:
-        is_of_model = self.model in (None, found.chosen, found.served)
-        is_unsatisfied = found.satisfied is not None and found.satisfied < HALF
-        return is_of_model and (is_unsatisfied or not self.is_unsatisfied)
-
-
-async def requests_in(database: str, wanted: Wanted) -> list[Listed]:
-    """Read them from a database, the newest first.
+async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Listed]:
+    """Read the newest ``last`` of them from a database, the newest first.
 
     Raises NotAllowedError for a zoo or model that the log does not have and for ``last`` out of
     bounds, and UnreadableDatabaseError.
     """
-    if not 1 <= wanted.last <= MOST:
-        raise NotAllowedError(f"--last: given {wanted.last}; allowed: 1 to {MOST}")
+    if not 1 <= last <= MOST:
+        raise NotAllowedError(f"--last: given {last}; allowed: 1 to {MOST}")
     async with reading(database) as engine:
-        found = await _newest(engine, wanted)
-        if not found:
+        async with engine.connect() as connection:
+            rows = (await connection.execute(wanted.query().limit(last))).all()
+        if not rows:
             await _check_names(engine, wanted)
-        return found
-
-
-async def _newest(engine: AsyncEngine, wanted: Wanted) -> list[Listed]:
-    """Walk backwards in pages until there are enough."""
-    found: list[Listed] = []
-    before: int | None = None
-    async with engine.connect() as connection:
-        while len(found) < wanted.last:
-            page = await _page(connection, wanted, before)
-            if not page:
-                break
-            before = page[-1].position
-            listed = [Listed(*row[1:]) for row in page]
-            found += [each for each in listed if wanted.takes(each)]
-    return found[: wanted.last]
-
-
-async def _page(connection: AsyncConnection, wanted: Wanted, before: int | None) -> Sequence[Any]:
-    is_before: ColumnElement[bool] = true() if before is None else requests.c.position < before
-    own, found = requests.c, outcomes.c
-    query = (
-        select(
-            *(own.position, own.request_id, own.created_at, own.zoo, own.service_level, own.chosen),
-            *(found.served, found.satisfaction, found.cost, own.reason),
-        )
-        .join(outcomes, found.request_id == own.request_id)
-        .where(is_before, *wanted.asked())
-        .order_by(requests.c.position.desc())
-        .limit(PAGE)
-    )
-    return (await connection.execute(query)).all()
+        return [
+            Listed(
+                *(row.request_id, row.created_at, row.zoo, row.service_level, row.chosen),
+                *(row.served, row.satisfaction, row.cost, row.reason),
+            )
+            for row in rows
+        ]
 
 
 async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:
@@ -133,3 +152,40 @@ async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:
     for option, given, known in (("--zoo", wanted.zoo, zoos), ("--model", wanted.model, models)):
         if given is not None and known and given not in known:
             raise NotAllowedError(f"{option}: given {given!r}; allowed: {', '.join(sorted(known))}")
+
+
+# For the page.
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Requests as the page shows them; ``before`` is where to go on, None at the log's start."""
+
+    requests: list[dict[str, Any]]
+    before: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"requests": self.requests, "before": self.before}
+
+
+async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
+    """List at most ``SHOWN`` of them, within ``LOOK_BACK`` positions before ``wanted.before``."""
+    end = wanted.before
+    if end is None:
+        end = 1 + (await connection.execute(select(func.max(log_head.c.position)))).scalar_one()
+    begin = max(0, end - LOOK_BACK)
+    query = wanted.query().where(requests.c.position < end, requests.c.position >= begin)
+    rows = (await connection.execute(query.limit(SHOWN))).all()
+    reached = rows[-1].position if len(rows) == SHOWN else begin
+    return Listing([_shown(row) for row in rows], reached if reached > 1 else None)
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    found = {
+        **row._mapping,
+        "created_at": row.created_at.isoformat(),
+        "reason": reason_in_words(row.reason),
+    }
+    del found["position"]
+    return found

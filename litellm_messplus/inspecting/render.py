@@ -7,36 +7,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from litellm_messplus.figures.words import UNKNOWN, figure, moment
-from litellm_messplus.inspecting.explain import Explanation
+from litellm_messplus.inspecting.explain import Explanation, reason_in_words
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import FAILED
 from litellm_messplus.switching.modes import LITELLM
 from litellm_messplus.terminal import Rows, numbers, whole, words
-
-WORDS: dict[str, str] = {
-    Reason.AHEAD: "ahead of alpha",
-    Reason.BEHIND: "behind alpha",
-    Reason.OUT_OF_REACH: "no candidate is expected to hold alpha: best value",
-    Reason.UNLABELLED: "no label has come yet: the largest",
-    Reason.PROBE: "probe",
-    Reason.UNSEEN_PROBE: "probe beside the choice, unseen",
-    Reason.NEWCOMER: "a new model is tried",
-    Reason.UNSEEN_NEWCOMER: "a new model is tried beside the choice, unseen",
-    Reason.FIRST_REQUEST: "first request",
-    Reason.EXPLORATION: "exploration",
-    Reason.NO_DEBT: "cheapest: no debt",
-    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
-    Reason.FORCED: "the only one that the gates left",
-    Reason.HELD: "held: its conversation is there",
-    Reason.TROUBLE: "the model before it got no further: a better one",
-    Reason.NONE_HEALTHY: "no deployment is healthy",
-    Reason.DEADLINE_MISSED: "the decision missed its deadline, and was not followed",
-    Reason.UNDECIDED: "served as before; the choice was not worked out in time",
-}
-"""What each reason says to a person."""
-
 
 NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
 """The reasons of who serves whatever the scores say."""
@@ -50,11 +27,6 @@ HOLDS: dict[str, str] = {
     "unknown": "Nobody knew which model had answered before: it was decided anew.",
 }
 """What the log says of a hold, to a person."""
-
-
-def reason_in_words(reason: str) -> str:
-    """Say a logged reason to a person; one of another version is shown as it is logged."""
-    return WORDS.get(reason, reason)
 
 
 # An explanation in sentences.

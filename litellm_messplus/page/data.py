@@ -1,24 +1,28 @@
 """What the page's JSON routes answer: each reading is bounded, however long the log is."""
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.certificate.claim import Certificate, certify
 from litellm_messplus.certificate.reading import NoCertificateError
-from litellm_messplus.inspecting.explain import explain
+from litellm_messplus.inspecting.explain import explain, reason_in_words
+from litellm_messplus.inspecting.listing import Wanted, list_requests
 from litellm_messplus.inspecting.logged import logged_from
-from litellm_messplus.inspecting.render import reason_in_words, sentences
-from litellm_messplus.page.listing import Wanted, list_requests
-from litellm_messplus.page.newest import read_newest
-from litellm_messplus.page.series import read_label_costs, read_points
-from litellm_messplus.page.service import read_service
-from litellm_messplus.page.span import span_of
-from litellm_messplus.status.calibration import Prequential
-from litellm_messplus.status.reading import judged_calls
+from litellm_messplus.inspecting.render import sentences
+from litellm_messplus.page.charts import (
+    plain,
+    read_label_costs,
+    read_newest,
+    read_points,
+    read_service,
+    span_of,
+)
+from litellm_messplus.status.build import read_calibration
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import one_moment
 
@@ -76,10 +80,7 @@ class PageData:
 
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
         """List the newest of these requests."""
-        async with (
-            self.database.connect() as connection,
-            one_moment(connection, LONGEST_SECONDS),
-        ):
+        async with self._moment() as connection:
             return (await list_requests(connection, wanted)).as_dict()
 
     async def request(self, given: str) -> dict[str, Any]:
@@ -89,6 +90,15 @@ class PageData:
         reason = reason_in_words(told["request"]["reason"])
         return {"sentences": sentences(found), "reason": reason, **told}
 
+    @asynccontextmanager
+    async def _moment(self) -> AsyncIterator[AsyncConnection]:
+        """Connect for one bounded reading."""
+        async with (
+            self.database.connect() as connection,
+            one_moment(connection, LONGEST_SECONDS),
+        ):
+            yield connection
+
     async def _certificate(self, zoo: str) -> Certificate:
         since = datetime.now(UTC).date() - timedelta(days=CERTIFIED_DAYS)
         try:
@@ -97,21 +107,13 @@ class PageData:
             return await certify(self.database, zoo, seconds=LONGEST_SECONDS)
 
     async def _calibration(self) -> dict[str, Any]:
-        prequential = Prequential()
-        async with (
-            self.database.connect() as connection,
-            one_moment(connection, LONGEST_SECONDS),
-        ):
-            async for call in judged_calls(connection):
-                prequential.add(call)
-        return {"calibration": [asdict(each) for each in prequential.calibration()]}
+        async with self._moment() as connection:
+            found = await read_calibration(connection)
+        return {"calibration": [asdict(each) for each in found]}
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))
-        async with (
-            self.database.connect() as connection,
-            one_moment(connection, LONGEST_SECONDS),
-        ):
+        async with self._moment() as connection:
             points = (
                 await read_newest(connection, zoo, level)
                 if days is None
@@ -121,7 +123,7 @@ class PageData:
             labels = await read_label_costs(connection, zoo, span)
         return {
             "step_seconds": None if days is None else span.step.total_seconds(),
-            "points": [each.as_dict() for each in points],
-            "service": service.as_dict(),
-            "label_costs": [each.as_dict() for each in labels],
+            "points": [plain(each) for each in points],
+            "service": plain(service),
+            "label_costs": [plain(each) for each in labels],
         }

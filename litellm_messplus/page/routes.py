@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.certificate.reading import NoCertificateError
+from litellm_messplus.inspecting.listing import Given, Wanted
 from litellm_messplus.inspecting.logged import NotFoundError
+from litellm_messplus.page.charts import LONGEST_DAYS
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, NOT_KEPT, files
-from litellm_messplus.page.listing import Given, Wanted
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
-from litellm_messplus.page.span import LONGEST_DAYS
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from litellm_messplus.store.rows import STORABLE

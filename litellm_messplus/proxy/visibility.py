@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_messplus.inspecting.render import reason_in_words
+from litellm_messplus.inspecting.explain import reason_in_words
 from litellm_messplus.proxy.deployments.deployment import (
     Deployment,
     candidate_of,

@@ -7,12 +7,13 @@ from typing import Any, cast
 import pytest
 from fastapi.routing import APIRoute
 
-from litellm_messplus.page import data, listing, newest, sign_ins
+from litellm_messplus.inspecting import listing
+from litellm_messplus.page import charts, data, sign_ins
+from litellm_messplus.page.charts import STEPS
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.files import HEADERS
 from litellm_messplus.page.routes import PATH, build_page_routes
 from litellm_messplus.page.sign_ins import Kind, SignIns
-from litellm_messplus.page.span import STEPS
 from litellm_messplus.proxy.page import CONNECTIONS, SWITCH, zoo_routes
 from litellm_messplus.proxy.zoos import SHOWING_SECONDS, ZooDesk
 from litellm_messplus.runtime import Counters
@@ -68,8 +69,8 @@ def test_every_chart_and_panel_is_described() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        f"newest {newest.NEWEST} requests",
-        f"that of the {newest.TRAILING} requests up to it",
+        f"newest {charts.NEWEST} requests",
+        f"that of the {charts.TRAILING} requests up to it",
         f"at most {sign_ins.MOST[Kind.CODE]} codes and\n{sign_ins.MOST[Kind.SESSION]} sessions",
         f"{listing.LOOK_BACK:,} positions of the log",
         f"more\nthan {data.LONGEST_SECONDS:g} seconds is given up",

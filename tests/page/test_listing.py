@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.page import listing
-from litellm_messplus.page.listing import SHOWN, Given, Listing, Wanted, list_requests
+from litellm_messplus.inspecting import listing
+from litellm_messplus.inspecting.listing import SHOWN, Given, Listing, Wanted, list_requests
 from litellm_messplus.store.database import create_engine
 from tests.page.seeded import LARGE, ZOO
 

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from litellm_messplus.page.listing import Given, Wanted, list_requests
-from litellm_messplus.page.newest import read_newest
-from litellm_messplus.page.series import read_label_costs, read_points
+from litellm_messplus.inspecting.listing import Given, Wanted, list_requests
+from litellm_messplus.page.charts import plain, read_label_costs, read_newest, read_points, span_of
 from litellm_messplus.page.sign_ins import SignIns
-from litellm_messplus.page.span import span_of
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import ZOO, fill
 from tests.support import postgres
@@ -53,7 +52,7 @@ def rounded(found: Any) -> Any:
     if isinstance(found, float):
         return round(found, 9)
     if isinstance(found, list):
-        return [rounded(each.as_dict() if hasattr(each, "as_dict") else each) for each in found]
+        return [rounded(plain(each) if is_dataclass(each) else each) for each in found]
     if isinstance(found, dict):
         return {name: rounded(each) for name, each in found.items()}
     return found

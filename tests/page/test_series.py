@@ -8,9 +8,15 @@ import pytest
 from sqlalchemy import event, func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.page.newest import NEWEST, POINTS, read_newest
-from litellm_messplus.page.series import Point, read_label_costs, read_points
-from litellm_messplus.page.span import span_of
+from litellm_messplus.page.charts import (
+    NEWEST,
+    POINTS,
+    Point,
+    read_label_costs,
+    read_newest,
+    read_points,
+    span_of,
+)
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store.tables import requests
 from tests.page.seeded import ALPHA, ZOO

@@ -8,9 +8,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.page.newest import NEWEST
-from litellm_messplus.page.service import POINTS, Service, read_service
-from litellm_messplus.page.span import span_of
+from litellm_messplus.page.charts import NEWEST, STEPS_AT_MOST, Service, read_service, span_of
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.tables import calls
 from tests.page.scenes import FAILED, SERVED, WATCHED
@@ -48,7 +46,7 @@ async def test_every_request_of_an_outage_is_in_one_step(
     assert sum(point.requests for point in found.points) == SERVED + FAILED
     assert sum(point.answered for point in found.points) == SERVED
     assert sum(point.failed for point in found.points) == FAILED
-    assert len(found.points) <= POINTS
+    assert len(found.points) <= STEPS_AT_MOST
     assert sum(each.answers for each in found.latency) == SERVED
 
 

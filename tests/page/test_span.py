@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from litellm_messplus.page.span import DAY, HOUR, LONGEST_DAYS, span_of
+from litellm_messplus.page.charts import DAY, HOUR, LONGEST_DAYS, span_of
 
 NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
 

@@ -1,0 +1,439 @@
+"""One promise over time, for the charts: what its requests came to, and how they were served.
+
+A range of days is read from the sums by hour or by day, never from the log: by day and promise
+along the primary keys, so a reading takes as long as the span is wide, however many requests it had
+and however many promises there are. Right after a start days say nothing: then the newest requests
+are read, a bounded number along an index.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain
+from math import ceil
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Table, and_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from litellm_messplus.figures.tally import Tally, share, tallies
+from litellm_messplus.store.sum_tables import (
+    call_sums,
+    grading_sums,
+    hourly_call_sums,
+    hourly_request_sums,
+    outcomes,
+    request_sums,
+)
+from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.vocabulary import CallRole, CallStatus, level_before
+
+
+def plain(found: Any) -> dict[str, Any]:
+    """Convert a part of a chart for JSON."""
+    return asdict(
+        found,
+        dict_factory=lambda items: {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in items
+        },
+    )
+
+
+# The span of time that a chart shows: from when to when, and in which steps.
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+LONGEST_DAYS = 366
+"""So that a reading is bounded, whatever is asked for."""
+STEPS = ((2, HOUR), (14, 6 * HOUR), (120, DAY), (LONGEST_DAYS, 7 * DAY))
+"""Up to how many days a chart has which step: 24 to 120 points, as many as a person can tell
+apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time from ``begin`` to before ``end``, both UTC, in whole steps."""
+
+    begin: datetime
+    end: datetime
+    step: timedelta
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether a step is less than a day, so that the sums by day do not tell it."""
+        return self.step < DAY
+
+    @property
+    def starts(self) -> list[datetime]:
+        """Return when each step begins."""
+        count = (self.end - self.begin) // self.step
+        return [self.begin + place * self.step for place in range(count)]
+
+    @property
+    def days(self) -> list[date]:
+        """Every date that it touches."""
+        count = -(-(self.end - datetime.combine(self.begin.date(), time.min, UTC)) // DAY)
+        return [self.begin.date() + place * DAY for place in range(count)]
+
+    def place(self, moment: datetime) -> int | None:
+        """Find which step it lies in, from 0; None outside of the span."""
+        if not self.begin <= moment < self.end:
+            return None
+        return (moment - self.begin) // self.step
+
+
+def span_of(days: int, until: datetime) -> Span:
+    """Return the span of so many days that ends with the step in which ``until`` lies.
+
+    Raises ValueError for less than one day, and for more than ``LONGEST_DAYS``.
+    """
+    if not 1 <= days <= LONGEST_DAYS:
+        raise ValueError(f"a span of {days} days; allowed: 1 to {LONGEST_DAYS}")
+    step = next(step for most, step in STEPS if days <= most)
+    grain = min(step, DAY)
+    midnight = until.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    end = midnight + ((until - midnight) // grain + 1) * grain
+    count = -(-timedelta(days=days) // step)
+    return Span(end - count * step, end, step)
+
+
+# What the requests of each step came to.
+
+
+@dataclass(slots=True)
+class Called:
+    """The calls of one step by candidate, and how many of them failed."""
+
+    served: Counter[str] = field(default_factory=Counter)
+    explored: Counter[str] = field(default_factory=Counter)
+    failures: int = 0
+
+    def add(self, candidate: str, role: str, calls: int, failures: int) -> None:
+        """Count calls of one candidate; what nobody knows the candidate of has an empty name."""
+        (self.served if role == CallRole.SERVED else self.explored)[candidate] += calls
+        self.failures += failures
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step of a chart. Shares are from 0 to 1, costs in the zoo's unit; None is unknown.
+
+    ``promised`` is alpha, where it changed within the step its mean. ``paid`` and
+    ``paid_at_largest`` are what the savings compare, ``queue`` is the mean at the
+    decisions. ``number`` is that of the newest request, where steps are of requests.
+    """
+
+    at: datetime
+    requests: int
+    answered: int
+    failed: int
+    judged: int
+    promised: float | None
+    rate: float | None
+    low: float | None
+    high: float | None
+    cost: float
+    paid: float
+    paid_at_largest: float
+    saved_share: float | None
+    queue: float | None
+    served: dict[str, int]
+    explored: dict[str, int]
+    failures: int
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCost:
+    """The cost of a judge's gradings on one day, in dollars; None where nobody knows."""
+
+    at: datetime
+    judge: str
+    gradings: int
+    cost: float | None
+
+
+async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
+    """Read a point for each step of the span, those without requests too."""
+    sums = await read_sums(connection, zoo, level, span)
+    steps = [Called() for _ in span.starts]
+    called, by = (hourly_call_sums, ("day", "hour")) if span.is_hourly else (call_sums, ("day",))
+    columns = (*by, "candidate", "role", "calls", "failures")
+    query = select(*(called.c[name] for name in columns)).where(_of(called, zoo, level, span))
+    for row in await connection.execute(query):
+        place = span.place(_moment(*row[: len(by)]))
+        if place is not None:
+            steps[place].add(row.candidate, row.role, row.calls, row.failures)
+    return [point(*step) for step in zip(span.starts, sums, steps, strict=True)]
+
+
+async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
+    """Read what the requests of each step came to."""
+    steps = [Tally() for _ in span.starts]
+    sums, by = (
+        (hourly_request_sums, ("day", "hour")) if span.is_hourly else (request_sums, ("day",))
+    )
+    found = await tallies(connection, *by, source=sums, where=_of(sums, zoo, level, span))
+    for when, tally in found.items():
+        place = span.place(_moment(*when))
+        if place is not None:
+            steps[place] += tally
+    return steps
+
+
+async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
+    """Read what the judges of a zoo cost on each day of the span that had gradings."""
+    of = grading_sums.c
+    query = (
+        select(of.day, of.judge, of.gradings, of.cost)
+        .where(of.day.in_(span.days), of.zoo == zoo)
+        .order_by(of.day, of.judge)
+    )
+    return [
+        LabelCost(_moment(day), judge, gradings, cost)
+        for day, judge, gradings, cost in await connection.execute(query)
+    ]
+
+
+def point(
+    at: datetime,
+    own: Tally,
+    called: Called,
+    judged: Tally | None = None,
+    number: int | None = None,
+) -> Point:
+    """Compute what a step says: of its ``own`` requests, and of those that were ``judged``, where
+    its rate is of others too."""
+    said = own if judged is None else judged
+    interval = said.interval
+    return Point(
+        at=at,
+        requests=own.requests,
+        answered=own.succeeded,
+        failed=own.failed,
+        judged=said.judged,
+        promised=said.promised,
+        rate=said.rate,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cost=own.cost,
+        paid=own.paid,
+        paid_at_largest=own.compared_cost_largest,
+        saved_share=own.saved_share,
+        queue=share(own.queue, own.requests),
+        served=dict(called.served),
+        explored=dict(called.explored),
+        failures=called.failures,
+        number=number,
+    )
+
+
+def _of(table: Table, zoo: str, level: str, span: Span) -> ColumnElement[bool]:
+    of = table.c
+    return and_(of.day.in_(span.days), of.zoo == zoo, of.service_level == level)
+
+
+def _moment(day: date, hour: int = 0) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
+
+
+# The same of the newest requests.
+
+NEWEST = 500
+"""Requests that are read, along an index, however long the log is."""
+POINTS = 50
+"""At the most, each of as many requests as the others."""
+TRAILING = 100
+"""Requests whose verdicts make the rate of a point: ten would say nothing."""
+
+
+async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list[Point]:
+    """Read points over the newest requests, the oldest first.
+
+    The rate of a point is of the last ``TRAILING`` requests by then; all else is of its own.
+    """
+    found, called = await _read_newest(connection, zoo, level)
+    size = max(1, -(-len(found) // POINTS))
+    points = []
+    for end in range(size, len(found) + size, size):
+        own = found[end - size : end]
+        judged = Tally.of(found[max(0, min(end, len(found)) - TRAILING) : end])
+        calls = Called()
+        for request in own:
+            for call in called[request.request_id]:
+                failed = int(call.status == CallStatus.FAILURE)
+                calls.add(call.candidate or "", call.role, 1, failed)
+        last = own[-1]
+        points.append(point(last.created_at, Tally.of(own), calls, judged, last.number))
+    return points
+
+
+async def _read_newest(
+    connection: AsyncConnection, zoo: str, level: str
+) -> tuple[Sequence[Row[Any]], dict[str, list[Any]]]:
+    """Read the outcomes of the newest requests in their order, and their calls."""
+    asked, of = requests.c, calls.c
+    query = (
+        select(outcomes, asked.t.label("number"), asked.created_at)
+        .join(requests, asked.request_id == outcomes.c.request_id)
+        .where(asked.zoo == zoo, asked.service_level == level)
+        .order_by(asked.position.desc())
+        .limit(NEWEST)
+    )
+    rows = (await connection.execute(query)).all()[::-1]
+    called: dict[str, list[Any]] = defaultdict(list)
+    ids = [row.request_id for row in rows]
+    ended = select(of.request_id, of.candidate, of.role, of.status).where(of.request_id.in_(ids))
+    for row in await connection.execute(ended):
+        called[row.request_id].append(row)
+    return rows, called
+
+
+# How the requests were served, however they were routed: how many came and were answered, and how
+# long that took. Those that are served as before are among them.
+
+STEPS_OF_NEWEST = tuple(
+    timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600)
+)
+"""Steps of the newest requests: the shortest that makes at most ``STEPS_AT_MOST`` points, else
+days."""
+STEPS_AT_MOST = 60
+MEDIAN, MOST = 0.5, 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePoint:
+    """One step: requests decided, those of them that were served as before, that were answered and
+    that failed; and seconds of an answer, None where they were not read."""
+
+    at: datetime
+    requests: int = 0
+    as_before: int = 0
+    answered: int = 0
+    failed: int = 0
+    median_seconds: float | None = None
+    p95_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The seconds of the answers that one model gave; None is one that nobody knows."""
+
+    model: str | None
+    answers: int
+    median_seconds: float
+    p95_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The points of a range; ``latency`` is of the newest ``requests``, whatever the range."""
+
+    step_seconds: float
+    points: Sequence[ServicePoint]
+    requests: int
+    latency: Sequence[Latency]
+
+
+async def read_service(
+    connection: AsyncConnection, zoo: str, level: str, span: Span | None
+) -> Service:
+    """Read it over a span; without one, over the newest requests."""
+    found = await _newest_of_both(connection, zoo, level)
+    latency = sorted(_latency(found), key=lambda each: -each.answers)
+    if span is None:
+        step = _step(found)
+        return Service(step.total_seconds(), _points(found, step), len(found), latency)
+    sums = await read_sums(connection, zoo, level, span)
+    before = await read_sums(connection, zoo, level_before(level), span)
+    points = [
+        ServicePoint(
+            at,
+            own.requests + other.requests,
+            other.requests,
+            own.succeeded + other.succeeded,
+            own.failed + other.failed,
+        )
+        for at, own, other in zip(span.starts, sums, before, strict=True)
+    ]
+    return Service(span.step.total_seconds(), points, len(found), latency)
+
+
+async def _newest_of_both(connection: AsyncConnection, zoo: str, level: str) -> list[Row[Any]]:
+    """Read the newest requests of both streams, each along an index, the oldest first."""
+    asked, of = requests.c, outcomes.c
+    query = select(
+        *(asked.created_at, asked.position, of.arm, of.served, of.status, of.seconds),
+        of.is_cache_hit,
+    ).join(requests, asked.request_id == of.request_id)
+    found: list[Row[Any]] = []
+    for stream in (level, level_before(level)):
+        own = query.where(asked.zoo == zoo, asked.service_level == stream)
+        found += await connection.execute(own.order_by(asked.position.desc()).limit(NEWEST))
+    return sorted(found, key=lambda row: int(row.position))[-NEWEST:]
+
+
+def _step(found: Sequence[Row[Any]]) -> timedelta:
+    if not found:
+        return STEPS_OF_NEWEST[0]
+    times = [_utc(row.created_at) for row in found]
+    whole = max(times) - min(times)
+    day = timedelta(days=1)
+    return next(
+        (step for step in STEPS_OF_NEWEST if whole <= step * (STEPS_AT_MOST - 1)),
+        day * ceil(whole / day / STEPS_AT_MOST),
+    )
+
+
+def _points(found: Iterable[Row[Any]], step: timedelta) -> list[ServicePoint]:
+    """Put the requests into steps that begin at round times, those without any among them."""
+    steps: dict[datetime, list[Row[Any]]] = defaultdict(list)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    for row in found:
+        steps[epoch + (_utc(row.created_at) - epoch) // step * step].append(row)
+    if not steps:
+        return []
+    first, last = min(steps), max(steps)
+    starts = [first + place * step for place in range((last - first) // step + 1)]
+    return [_service_point(at, steps.get(at, ())) for at in starts]
+
+
+def _service_point(at: datetime, rows: Sequence[Row[Any]]) -> ServicePoint:
+    statuses = [row.status for row in rows]
+    found = ServicePoint(
+        at,
+        requests=len(rows),
+        as_before=sum(row.arm == "before" for row in rows),
+        answered=statuses.count(CallStatus.SUCCESS),
+        failed=statuses.count(CallStatus.FAILURE),
+    )
+    seconds = sorted(chain.from_iterable(_answered(rows).values()))
+    if not seconds:
+        return found
+    return replace(found, median_seconds=_rank(seconds, MEDIAN), p95_seconds=_rank(seconds, MOST))
+
+
+def _latency(found: Iterable[Row[Any]]) -> list[Latency]:
+    return [
+        Latency(model, len(seconds), _rank(seconds, MEDIAN), _rank(seconds, MOST))
+        for model, seconds in _answered(found).items()
+    ]
+
+
+def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:
+    """Sort the seconds of what models answered, by model; what a cache repeated is left out."""
+    by_model: dict[str | None, list[float]] = defaultdict(list)
+    for row in found:
+        if row.status == CallStatus.SUCCESS and row.seconds is not None and not row.is_cache_hit:
+            by_model[row.served].append(row.seconds)
+    return {model: sorted(seconds) for model, seconds in by_model.items()}
+
+
+def _rank(seconds: Sequence[float], share: float) -> float:
+    """Return the least of the sorted seconds that so large a share does not exceed."""
+    return seconds[ceil(share * len(seconds)) - 1]
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
