@@ -34,6 +34,7 @@ INSIDE = {
     PublicCall: {"position"},
     PublicLabel: {"position"},
     PublicOutcome: {
+        "judging_cost",
         *("position", "day", "hour", "zoo", "service_level", "alpha", "arm", "counts", "queue"),
         *("is_exploration", "encode_seconds", "deciding_seconds", "encode_joules", "unstated"),
         *("exploration_cost", "failure", "is_cache_hit", "seconds", "served_cost", "is_labelled"),
