@@ -142,17 +142,17 @@ def test_every_call_of_an_exploration_is_labelled(
     }
 
 
-def test_an_error_that_the_user_saw_is_unsatisfactory(
+def test_an_error_that_the_user_saw_is_no_verdict_on_a_model(
     alice: httpx.Client, proxy: Proxy, upstream: Upstream
 ) -> None:
     upstream.script = lambda model, body: Reply(status=500)
+    failed = ask(alice, metadata={"messplus_reference": "42"})
+    assert failed.status_code == 500
+    upstream.script = lambda model, body: Reply(text=ANSWER)
 
-    answer = ask(alice, metadata={"messplus_reference": "42"})
+    labels_of(proxy, ask(alice, metadata={"messplus_reference": "42"}))  # the next one was checked
 
-    assert answer.status_code == 500
-    (label,) = labels_of(proxy, answer)
-    assert (label["source"], label["value"]) == ("check:complete", 0.0)
-    assert label["comment"] == "the user got an error"
+    assert proxy.rows(LABELS, failed.headers["x-messplus-request-id"]) == []
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
