@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.support.keys import CUSTOM_AUTH
+from tests.support.patience import PATIENT
 from tests.support.proxy import PAPER, Proxy, ask, history_of, quick, zoo_config
 from tests.support.upstream import Upstream
 
@@ -145,11 +146,12 @@ def test_a_call_id_that_two_clients_chose_means_each_ones_own(
 
 
 def test_an_invalid_key_is_refused(proxy: Proxy) -> None:
+    verdict = {"id": "x", "satisfied": True}
     with proxy.client("sk-nobody") as stranger:
-        refused = stranger.post("/messplus/feedback", json={"id": "x", "satisfied": True})
+        refused = stranger.post("/messplus/feedback", json=verdict)
 
     assert refused.status_code == 401
-    keyless = httpx.post(f"{proxy.url}/messplus/feedback", json={"id": "x", "satisfied": True})
+    keyless = httpx.post(f"{proxy.url}/messplus/feedback", json=verdict, timeout=PATIENT)
     assert keyless.status_code == 401
 
 

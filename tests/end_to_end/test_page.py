@@ -93,14 +93,15 @@ def test_who_is_signed_in_changes_a_mode_where_the_page_asks(
 
 def test_a_browser_without_a_key_is_led_to_the_page(proxy: Proxy) -> None:
     status = f"{proxy.url}/messplus/status"
-    answer = httpx.get(status, headers={"accept": "text/html,*/*"}, follow_redirects=True)
+    browser = {"accept": "text/html,*/*"}
+    answer = httpx.get(status, headers=browser, follow_redirects=True, timeout=PATIENT)
 
     assert answer.status_code == 200
     assert str(answer.url) == f"{proxy.url}/messplus/ui/"
     assert "<title>MESS+ routing</title>" in answer.text
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
-    assert httpx.get(status).json() == {"detail": "no key was given"}
+    assert httpx.get(status, timeout=PATIENT).json() == {"detail": "no key was given"}
 
 
 def test_a_wrong_key_gets_no_link(proxy: Proxy) -> None:

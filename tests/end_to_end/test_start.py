@@ -210,7 +210,7 @@ def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
                 assert "x-messplus-model" not in answer.headers
                 assert client.get("/messplus/health").json()["database_awaited"] >= 1
                 assert "messplus_up 0.0" in client.get("/messplus/metrics").text
-                ready = httpx.get(f"{proxy.url}/messplus/ready")  # without a key
+                ready = httpx.get(f"{proxy.url}/messplus/ready", timeout=PATIENT)  # without a key
                 assert (ready.status_code, ready.text) == (503, "absent")
                 unknown = {"id": answer.headers["x-litellm-call-id"], "satisfied": True}
                 assert client.post("/messplus/feedback", json=unknown).status_code in (404, 503)
@@ -222,7 +222,7 @@ def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
                 judged = client.post("/messplus/feedback", json={"id": call_id, "satisfied": True})
                 assert judged.status_code == 200
                 alerts = client.get("/messplus/status").json()["alerts"]
-                assert httpx.get(f"{proxy.url}/messplus/ready").text == "routing"
+                assert httpx.get(f"{proxy.url}/messplus/ready", timeout=PATIENT).text == "routing"
         finally:
             proxy.stop()
 

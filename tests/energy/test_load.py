@@ -11,6 +11,7 @@ import pytest
 from litellm_messplus.energy.measure import Cell, Endpoint, Grid, Usage
 from litellm_messplus.energy.meter import EndpointError
 from litellm_messplus.errors import ConfigurationError
+from tests.support.patience import PATIENT
 from tests.support.upstream import Reply, Upstream
 
 
@@ -95,7 +96,7 @@ async def test_a_refusal_is_shown_with_what_to_check_and_who_is_not_there_is_nam
     upstream = Upstream(lambda model, body: Reply(status=400))
     upstream.start()
     try:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENT) as client:
             with pytest.raises(EndpointError, match=r"status 400: .*scripted failure.*--model"):
                 await Endpoint(client, upstream.url, "m").load(Cell(8, 2, 3), 0.0)
             with pytest.raises(EndpointError, match=r"--url: http://127.0.0.1:9/v1 does not ans"):

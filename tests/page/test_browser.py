@@ -135,7 +135,7 @@ def test_a_link_signs_in_once_and_leaves_no_code_behind(
     browser: "Browser", page: ServedPage
 ) -> None:
     headers = {"authorization": f"Bearer {KEY}"}
-    code = httpx.post(f"{page.url}codes", headers=headers).json()["code"]
+    code = httpx.post(f"{page.url}codes", headers=headers, timeout=PATIENT).json()["code"]
     first, second = browser.new_context(), browser.new_context()
     opened = Opened(first, f"{page.url}#code={code}")
     opened.page.get_by_role("heading", name="Calibration").wait_for()

@@ -93,7 +93,8 @@ def test_where_the_browser_names_the_origin_alone_it_is_that_of_the_page(
 
 
 def test_nobody_else_sees_or_changes_it(own: ServedPage) -> None:
-    with httpx.Client(base_url=own.url, headers={"cookie": f"{COOKIE}=guess"}) as client:
+    guess = {"cookie": f"{COOKIE}=guess"}
+    with httpx.Client(base_url=own.url, headers=guess, timeout=PATIENT) as client:
         assert client.get(ROUTE).status_code == 401
         assert change(client, FROM_THE_PAGE).status_code == 401
 

@@ -55,7 +55,7 @@ def signed_in(client: httpx.Client) -> httpx.Client:
 
 
 def test_its_address_leads_to_it(page: ServedPage) -> None:
-    answer = httpx.get(page.url.rstrip("/"), follow_redirects=False)
+    answer = httpx.get(page.url.rstrip("/"), follow_redirects=False, timeout=PATIENT)
 
     assert answer.is_redirect
     assert answer.headers["location"] == "ui/"
@@ -252,7 +252,7 @@ def test_another_site_signs_nobody_out(signed_in: httpx.Client, headers: dict[st
 
 def test_so_many_codes_may_be_tried_in_a_minute(database_url: str) -> None:
     page = ServedPage(database_url, codes_per_minute=2).start()
-    with httpx.Client(base_url=page.url) as client:
+    with httpx.Client(base_url=page.url, timeout=PATIENT) as client:
         answers = [client.post("session", json={"code": "guess"}) for _ in range(3)]
     page.stop()
 
