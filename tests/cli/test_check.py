@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.proxy.litellm_fit import UnfitLitellmError, check_litellm
 from litellm_messplus.store.database import create_engine
 from tests.support.earlier_checkouts import made, migrations_of, replace
 
@@ -172,6 +174,16 @@ def test_a_database_is_refused_with_the_words_of_the_start(tmp_path: Path, datab
         create_engine(database)
 
     assert refusal(check(tmp_path, config)) == f"messplus: {refused.value}"
+
+
+def test_a_litellm_that_does_not_fit_is_refused_with_the_words_of_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: "1.99.0")
+    with pytest.raises(UnfitLitellmError) as refused:
+        check_litellm()
+
+    assert refusal(check(tmp_path, configuration())) == f"messplus: {refused.value}"
 
 
 def test_mode_before_and_watch_are_shown(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import select
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.composition import Parts
+from litellm_messplus.proxy.deployments import gates
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
@@ -271,6 +272,15 @@ async def test_a_region_and_a_tag_decide_who_is_eligible(
     assert (region.eligible, region.gated_by) == (["openai/there"], ["region"])
     assert tag.eligible == ["openai/there", "openai/nowhere"]
     assert tag.gated_by == ["tags"]
+
+
+async def test_where_nobody_filters_by_tags_litellms_filter_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "kept_by_tags", lambda *given: 1 / 0)
+    async with serving(tmp_path, monkeypatch) as proxy:
+        assert await proxy.choose(call(tags=["paid"]), IMAGE) != ["words"]
+        assert proxy.counters == {}
 
 
 async def test_a_replica_that_cannot_take_it_is_passed_by_and_its_candidate_is_not(
