@@ -1,7 +1,6 @@
 """Models that come and go through LiteLLM's own reconcile code, on two real proxies over one
 database."""
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from tests.support.patience import until
 from tests.support.proxy import Proxy, ask, zoo_config
-from tests.support.reconciling import CALLBACK, MODULE, reconcile, stored
+from tests.support.reconciling import CALLBACK, MODULE, reconcile, stored, sweep
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -70,7 +69,7 @@ def test_a_model_comes_is_adopted_and_goes_on_both_proxies(
         # LiteLLM tells the second proxy up to half a minute later; it has the same zoo already.
         reconcile(other, [new])
         assert adopted_after(other) <= 20
-        time.sleep(3.0)
+        sweep(other)
         assert events(second, other) == [("openai/new", "appeared")]
 
         reconcile(one, [])
@@ -83,7 +82,7 @@ def test_a_model_comes_is_adopted_and_goes_on_both_proxies(
             assert "openai/new" not in served
 
         reconcile(other, [])
-        time.sleep(3.0)
+        sweep(other)
         assert events(first, one) == gone
         for client in (one, other):
             counters = client.get("/messplus/health").json()

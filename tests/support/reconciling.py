@@ -1,5 +1,5 @@
-"""LiteLLM's own reconcile code in a real proxy, fed with models as its database would give them:
-written beside a test proxy's configuration as a callback."""
+"""LiteLLM's own reconcile code in a real proxy, fed with models as its database would give them,
+and the plugin's look at them: written beside a test proxy's configuration as a callback."""
 
 from typing import Any
 
@@ -22,6 +22,13 @@ async def reconcile(request: Request):
         new_models=found, proxy_logging_obj=proxy_server.proxy_logging_obj
     )
     return sorted(each["model_info"]["id"] for each in deployments_of(proxy_server.llm_router))
+
+
+@proxy_server.app.post("/sweep")
+async def sweep():
+    from litellm_messplus.plugin import instance as plugin
+
+    await plugin.parts.live.sweep()
 
 
 instance = CustomLogger()
@@ -51,3 +58,8 @@ def reconcile(client: httpx.Client, models: list[dict[str, Any]]) -> list[str]:
     assert answer.status_code == 200, answer.text
     found: list[str] = answer.json()
     return found
+
+
+def sweep(client: httpx.Client) -> None:
+    """Let the proxy look at its models, and report what it has to tell."""
+    client.post("/sweep").raise_for_status()
