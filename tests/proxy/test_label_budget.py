@@ -50,7 +50,7 @@ async def simulated_judge(
 
 @asynccontextmanager
 async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
-    async with running(folder, zoo, deadline_seconds=5.0) as plugin:
+    async with running(folder, zoo) as plugin:
         await plugin.parts._judges._look()
         yield plugin
 

@@ -171,7 +171,7 @@ async def test_missed_deadlines_return_a_zoo_that_is_on(
 async def test_one_key_whose_requests_fail_returns_nothing_and_the_failures_of_all_keys_do(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY) as plugin:
         await serve(plugin, 240, prefix="honest", keys=12, error=None)
         await serve(plugin, 180, prefix="hostile")
         await plugin.parts._way_back.look()
@@ -189,7 +189,7 @@ async def test_requests_that_are_refused_themselves_return_nothing(
     """Though their key is the only one."""
     refused = RuntimeError("this request cannot be read")
     refused.status_code = status  # type: ignore[attr-defined]
-    async with running(tmp_path, CANARY, deadline_seconds=5.0) as plugin:
+    async with running(tmp_path, CANARY) as plugin:
         await serve(plugin, 240, error=refused)
         await plugin.parts._way_back.look()
         assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
