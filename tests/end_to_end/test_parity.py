@@ -2,7 +2,6 @@
 within what they may cost."""
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.proxy.buying import LOOK_SECONDS
 from tests.support.judge import JUDGE, question, shown_answers
 from tests.support.proxy import Config, Proxy, ask, deployment, quick, zoo_config
 from tests.support.upstream import Reply, Upstream
@@ -208,14 +206,34 @@ def test_the_days_budget_holds_over_a_restart(upstream: Upstream, tmp_path: Path
     assert before <= spent(proxy) <= BUDGET
 
 
+LOOKING = """
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.proxy import proxy_server
+
+
+@proxy_server.app.post("/look")
+async def look():
+    from litellm_messplus.plugin import instance as plugin
+
+    await plugin.parts._buyers.look()
+
+
+instance = CustomLogger()
+"""
+"""A callback by which a worker looks at what all spent when it is asked to."""
+
+
 def test_two_workers_share_one_budget(upstream: Upstream, tmp_path: Path) -> None:
     """Both are asked at once: neither sees what the other spends before it looks at the log."""
     serve(upstream, the_largests)
     made = within_budget(upstream, tmp_path)
+    made["litellm_settings"]["callbacks"].append("looking.instance")
+    (tmp_path / "looking.py").write_text(LOOKING)
     with running(made, tmp_path) as one, running(made, tmp_path) as other:
         one.wait_for_rows("SELECT * FROM worker_counters", 3)  # and the row of those that are gone
-        time.sleep(3 * LOOK_SECONDS)  # until both know of each other
         with one.client() as of_one, other.client() as of_other:
+            for client in (of_one, of_other):  # now both know of each other
+                client.post("/look").raise_for_status()
             for number in range(120):
                 asked_of(of_one, [f"of one {number}"])
                 asked_of(of_other, [f"of the other {number}"])
