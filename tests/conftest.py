@@ -63,9 +63,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test of a real proxy ends with no failure counted but those that it is marked with."""
     yield
-    if request.node.get_closest_marker("end_to_end") is None:
+    refuse_failures(request.node)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_failures_at_the_stop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nor do the proxies of a module count others when they stop, after the last of its tests."""
+    yield
+    refuse_failures(*(each for each in request.session.items if each.path == request.path))
+
+
+def refuse_failures(*tests: pytest.Item) -> None:
+    """Fail for what was counted and none of these tests is marked with."""
+    if not any(each.get_closest_marker("end_to_end") for each in tests):
         return
-    wanted = {name for mark in request.node.iter_markers("counts") for name in mark.args}
+    wanted = {name for each in tests for mark in each.iter_markers("counts") for name in mark.args}
     found = failures.newly_counted()
     assert not {name for names in found.values() for name in names} - wanted, found
 

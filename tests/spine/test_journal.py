@@ -33,6 +33,7 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store import pruning as pruning
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, decided, read_entries
+from tests.support import failures
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo, taught
 from tests.support.patience import PATIENT, turns, until_it_holds
@@ -304,6 +305,7 @@ async def test_a_record_that_is_dropped_is_named_in_the_log_and_not_shown(
             journal.write(record)
         await journal.flush()
     assert "dropped a RequestRecord" in caplog.text
+    assert failures.OTHERWISE["records_dropped"] in caplog.text
     assert "what a user wrote" not in caplog.text
 
 
@@ -542,7 +544,7 @@ async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(
 
 
 async def test_an_entry_that_cannot_be_folded_is_counted_and_passed_over(
-    database: AsyncEngine, engine: Engine, counters: Counters
+    database: AsyncEngine, engine: Engine, counters: Counters, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = request("r1", features=pair(1, 0)[:1])  # of another dimension under the same name
     async with running(build(database, engine, counters)) as journal:
@@ -550,6 +552,7 @@ async def test_an_entry_that_cannot_be_folded_is_counted_and_passed_over(
             journal.write(record)
         await journal.flush()
         assert counters.as_dict() == {"fold_failures": 2}  # its call and its label
+        assert failures.OTHERWISE["fold_failures"] in caplog.text
         assert journal.position == 5
     assert engine.state.policy.queue("default") == 0.6
 
