@@ -9,7 +9,8 @@ router            a request becomes a ranking of LiteLLM's healthy deployments
 way_back          returns zoos to what served before, where the promise or the service suffers
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
-asides            requests that are served as before, and decided in a task beside them
+before            what serves as before the router, of which requests; what is decided in shadow
+decided           a request that was decided, and its record
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
@@ -41,8 +42,8 @@ litellm_seam      every name of LiteLLM that it does not document
 The road of a chat request from the hook to the log, by the rooms in the order of their first call,
 and that of its answer:
 
-decided: plugin, router, deployments, surfaces, open_requests, reading, encoders, holding,
-    deciding, feedback, journal, distributions, explorer, visibility
+decided: plugin, router, deployments, surfaces, open_requests, reading, before, encoders, holding,
+    deciding, decided, feedback, journal, distributions, explorer, visibility
 answered: plugin, ends, open_requests, deployments, surfaces, energy_service, journal,
     distributions, holding
 """

@@ -12,7 +12,7 @@ from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy.asides import Asides
+from litellm_messplus.proxy.before import Arms
 from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
@@ -127,17 +127,6 @@ class Parts:
             database, engines, self.modes, self._changes, counters, settings.webhook
         )
         self._samples = SamplePurses(settings.zoos, database, counters)
-        self._asides = Asides(
-            self.modes,
-            open_requests,
-            self.journal,
-            self._explorer,
-            self._desk,
-            self._samples,
-            counters,
-            seed=settings.seed,
-            store_identities=settings.store_identities,
-        )
         self._features = self._feature_service(encoder)
         self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = self._build_feedback_desk(open_requests)
@@ -149,7 +138,6 @@ class Parts:
                 self._features,
                 prompt_tokens or PromptTokens(list(engines), []),
                 self.gates,
-                counters,
                 deadline_seconds=settings.deadline_seconds,
             ),
             self.journal,
@@ -161,7 +149,7 @@ class Parts:
             counters,
             self._buyers.of_zoo,
             self._holds,
-            self._asides,
+            Arms(self.modes, self._samples, counters, seed=settings.seed),
             self.modes,
         )
         reading = create_engine(
@@ -242,7 +230,7 @@ class Parts:
             await self._judges.close()
             await self._buyers.close()
             await self._response_bias.close()
-            await self._asides.close()
+            await self.router.close()
             await self._features.close()
             await self._explorer.close()
             await flush_log_events()

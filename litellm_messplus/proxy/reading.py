@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_messplus.deciding.decider import Question
+from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.encoders.batcher import Encoding
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.prediction.encoder import Features
@@ -19,6 +19,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL
 from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.switching.trial import Trial
 
 # Which promise a request counts towards: its key's, else its team's, else the zoo's own.
 
@@ -58,12 +59,29 @@ decide."""
 
 
 @dataclass(frozen=True, slots=True)
+class Intake:
+    """A request as the road begins: the healthy ``deployments``, the promise that it counts
+    towards, and its arm."""
+
+    engine: Engine
+    deployments: Sequence[Deployment]
+    request: IncomingRequest
+    request_id: str
+    level: ServiceLevel
+    trial: Trial
+
+    @property
+    def zoo(self) -> Zoo:
+        return self.engine.zoo
+
+
+@dataclass(frozen=True, slots=True)
 class ReadRequest:
     """A request, and the question that it asks the engine; ``encoding`` is None where its features
     did not come in time, for which it waited ``encode_seconds``. ``needs`` is what the gates ask
     for, None in a zoo without, and ``admission`` their answer."""
 
-    request: IncomingRequest
+    intake: Intake
     question: Question
     encoding: Encoding | None
     encode_seconds: float
@@ -83,27 +101,19 @@ class RequestReader:
         features: FeatureService,
         prompt_tokens: PromptTokens,
         gates: Gates,
-        counters: Counters,
         *,
         deadline_seconds: float,
     ) -> None:
         self._features = features
         self._prompt_tokens = prompt_tokens
         self._gates = gates
-        self._counters = counters
         self._deadline_seconds = deadline_seconds
 
-    async def read(
-        self,
-        zoo: Zoo,
-        request: IncomingRequest,
-        request_id: str,
-        deployments: Sequence[Deployment],
-    ) -> ReadRequest:
+    async def read(self, intake: Intake) -> ReadRequest:
         """Read a request. Any candidate with a healthy deployment that can take it may serve it;
         where there are none, all are asked for, since a retry may find a deployment after all."""
         started = time.perf_counter()
-        level = service_level(zoo, request.metadata, self._counters)
+        zoo, request, deployments = intake.zoo, intake.request, intake.deployments
         conversation = request.conversation
         length = len(conversation.text)
         waiting = time.perf_counter()
@@ -116,8 +126,8 @@ class RequestReader:
         healthy = there.intersection(map(candidate_of, deployments))
         able = there.intersection(admission.eligible or ()) or healthy
         question = Question(
-            request_id,
-            level,
+            intake.request_id,
+            intake.level,
             Prompt(None if encoding is None else encoding.features, read_surface(conversation)),
             length,
             tuple(name for name in zoo.present if name in able or not able),
@@ -127,4 +137,4 @@ class RequestReader:
             at=time.time(),
             is_alone=may_act(request),
         )
-        return ReadRequest(request, question, encoding, encode_seconds, needs, admission)
+        return ReadRequest(intake, question, encoding, encode_seconds, needs, admission)

@@ -1,33 +1,35 @@
-"""Routing one request: LiteLLM's healthy deployments in, a ranking out; logged and explored."""
+"""The road of a request: LiteLLM's healthy deployments in, a ranking out; logged and explored.
+
+What serves as before goes on at once, and takes the same road in a task: nobody waits for it.
+"""
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.deciding.decider import Choice, Engine, logged_limits
+from litellm_messplus.deciding.decider import Choice, Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.proxy.asides import Asides, DecidedAside, beside, served_before
+from litellm_messplus.proxy.before import Arms, known_before, served_before, shadow_level
 from litellm_messplus.proxy.buying import Buyer
+from litellm_messplus.proxy.decided import DecidedRequest, Recorder, in_shadow
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.holding.holds import Holds, Pin, Standing
+from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
 from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.proxy.reading import ReadRequest, RequestReader
+from litellm_messplus.proxy.reading import Intake, ReadRequest, RequestReader, service_level
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
-from litellm_messplus.proxy.surfaces.identity import asker_of, names_of
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -35,43 +37,16 @@ from litellm_messplus.proxy.surfaces.request import (
 )
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.routing.decision import Reason, Situation
-from litellm_messplus.routing.held import Gated, baseline
+from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.state.limits import unfollowed
-from litellm_messplus.switching.modes import LITELLM, Arm
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Mark, is_huge
 
-
-@dataclass(frozen=True, slots=True)
-class DecidedRequest:
-    """A request that was decided. ``dropped`` says why the decision is not followed: no deployment
-    is healthy, so that LiteLLM calls none, or it came too late; None where it is followed.
-    ``bought`` is the probability with which labels of its answers are bought. ``standing`` is
-    where it stands in a conversation, and ``pin`` who holds it."""
-
-    read: ReadRequest
-    choice: Choice
-    seconds: float
-    dropped: Reason | None
-    bought: float | None
-    standing: Standing | None = None
-    pin: Pin | None = None
-
-    @property
-    def reason(self) -> Reason:
-        """The reason that the log has."""
-        return self.dropped or self.choice.decision.reason
-
-    @property
-    def ranking(self) -> tuple[str, ...]:
-        """The candidates in the order in which they are to be tried: where the decision came too
-        late, who holds the request, or nobody, so that LiteLLM chooses. A retry of a request that
-        LiteLLM refuses may find a deployment after all."""
-        if self.dropped is not Reason.DEADLINE_MISSED:
-            return self.choice.decision.ranking
-        return () if self.pin is None else (self.pin.candidate,)
+MOST_WAITING = 256
+"""Requests that are decided in shadow at once, in one worker; of more, nothing is worked out."""
+CLOSE_SECONDS = 5.0
+"""Seconds that a stop waits for them."""
 
 
 class RequestRouter:
@@ -91,10 +66,12 @@ class RequestRouter:
         counters: Counters,
         buyers: Mapping[str, Buyer],
         holds: Holds,
-        asides: Asides,
+        arms: Arms,
         modes: LiveModes,
     ) -> None:
-        self._asides, self._modes = asides, modes
+        self._arms, self._modes = arms, modes
+        self._recorder = Recorder(settings)
+        self._shadows: set[asyncio.Task[None]] = set()
         self._gates = gates
         self._holds = holds
         self._buyers = buyers
@@ -131,21 +108,20 @@ class RequestRouter:
         request = read_request(messages, kwargs)
         if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
+        order = target_order(request.kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
         if opened is None:
-            opened = self._begin_aside(engine, deployments, request)
+            opened = await self._begin(engine, deployments, request)
         else:
             opened.tried.update(_failed(request))
-        if opened is not None and opened.record.trial.arm is Arm.BEFORE:
-            return served_before(deployments, opened, target_order(request.kwargs))
-        if opened is None:
-            opened = await self._decide_once(engine, deployments, request)
-        else:
-            admission = await self._gates.admit(
-                engine.zoo, request, opened.needs, deployments, opened.tried
-            )
-            opened.barred = admission.barred
-        order, barred, pin = target_order(request.kwargs), opened.barred, opened.pin
+            if opened.before is None:
+                admission = await self._gates.admit(
+                    engine.zoo, request, opened.needs, deployments, opened.tried
+                )
+                opened.barred = admission.barred
+        if opened.before is not None:
+            return served_before(deployments, opened.before, opened.tried, order)
+        barred, pin = opened.barred, opened.pin
         if order is not None:
             return deployment.best_of_order(deployments, opened.ranking, order, barred)
         if not (opened.ranking or opened.tried or barred):  # too late: LiteLLM's own choice
@@ -154,63 +130,122 @@ class RequestRouter:
         ranked = deployment.ranked(left, opened.ranking, opened.tried, barred)
         return ranked if pin is None else pin.first(ranked, opened.tried)
 
-    async def _decide_once(
+    async def close(self) -> None:
+        """Wait for what is decided in shadow, but not for ever."""
+        if self._shadows:
+            _, pending = await asyncio.wait(self._shadows, timeout=CLOSE_SECONDS)
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _begin(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
-        """Decide once: where a second attempt comes while the first still waits, it gets the same
-        decision."""
-        if engine.encoder.is_fast and not engine.zoo.settings.gates:  # nobody waits
-            return await self._decide(engine, deployments, request)
+        """Open a request: at once where it is served as before, else when it is decided."""
+        zoo = engine.zoo
+        level = service_level(zoo, request.metadata, self._counters)
+        trial, before = self._arms.arm(zoo.name, request)
+        intake = Intake(engine, deployments, request, new_id(), level, trial)
+        if before is not None:
+            return self._serve_before(intake, before)
+        if engine.encoder.is_fast and not zoo.settings.gates:  # nobody waits
+            return await self._serve(intake)
+        # Where a second attempt comes while the first still waits, it gets the same decision.
         key = (request.litellm_call_id, id(request.metadata))
         async with self._deciding.setdefault(key, asyncio.Lock()):
             opened = self._open.get(request.metadata, request.litellm_call_id)
-            return opened or await self._decide(engine, deployments, request)
+            return opened or await self._serve(intake)
 
-    async def _decide(
-        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
-    ) -> OpenRequest:
-        """Read, decide, record, announce."""
-        started = time.perf_counter()
-        read = await self._reader.read(engine.zoo, request, new_id(), deployments)
-        standing = self._holds.standing(
-            request, read.question, engine.zoo.name, deployments, read.admission.barred
+    async def _serve(self, intake: Intake) -> OpenRequest:
+        """Decide a request that waits for it, and announce that."""
+        decided = await self._decide(intake)
+        read, record = decided.read, self._recorder.decided(decided)
+        if read.encoding is None:
+            self._counters.add("features_late")
+        opened = OpenRequest(
+            record,
+            decided.ranking,
+            needs=read.needs,
+            barred=read.admission.barred,
+            place=None if decided.standing is None else decided.standing.place,
+            pin=decided.pin,
         )
+        self._open.add(opened, intake.request.metadata)
+        self._feedback.take(intake.request)
+        explored = decided.choice.decision.explored if decided.dropped is None else ()
+        self._announce(opened, record, intake.request, explored)
+        return opened
+
+    def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
+        """Open a request that is served as before, and have it decided in a task. It is logged
+        once: with the choice, or without, where its call ends before there is one, or nobody is to
+        work it out."""
+        request, is_due = intake.request, self._arms.is_due(intake.zoo, intake.request_id)
+        intake = replace(intake, level=shadow_level(intake.level))
+        if is_due:
+            intake = replace(intake, trial=self._arms.drawn(intake.zoo, request, intake.trial))
+        record = self._recorder.undecided(intake, known_before(before, intake.deployments))
+        opened = OpenRequest(record, (), before=before)
+        opened.unlogged = partial(self._give_up, opened)
+        self._open.add(opened, request.metadata)
+        if not is_due:
+            opened.ensure_logged()
+        elif len(self._shadows) >= MOST_WAITING:
+            self._counters.add("asides_dropped")
+            opened.ensure_logged()
+        else:
+            # LiteLLM goes on to change its arguments, for the call that it makes of them.
+            kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
+            task = asyncio.create_task(self._shadow(kept, opened), name="messplus-shadow")
+            self._shadows.add(task)
+            task.add_done_callback(self._shadows.discard)
+        return opened
+
+    async def _shadow(self, intake: Intake, opened: OpenRequest) -> None:
+        """Decide a request that is served as before, and call the sampled model."""
+        serves = opened.record.chosen
+        try:
+            decided = await self._decide(intake)
+            if opened.unlogged is None:
+                intake.engine.forget(intake.request_id)
+                self._counters.add("asides_late")
+                return
+            record = self._recorder.decided(decided)
+            called = self._arms.sampled(decided, record, serves)
+            record = in_shadow(record, decided, serves, called)
+            opened.needs, opened.barred = decided.read.needs, decided.read.admission.barred
+            opened.record, opened.unlogged = without_words(record), None
+            self._announce(opened, record, intake.request, called)
+        except Exception:
+            intake.engine.forget(intake.request_id)
+            self._counters.failure("aside_failures", "a request was not decided in shadow")
+            opened.ensure_logged()
+
+    def _give_up(self, opened: OpenRequest) -> None:
+        """Log a request without a choice."""
+        opened.unlogged = None
+        self._journal.write(opened.record)
+
+    async def _decide(self, intake: Intake) -> DecidedRequest:
+        """Read and decide a request. Only one that is routed stands in a conversation, and may be
+        decided too late."""
+        started = time.perf_counter()
+        engine, request, deployments = intake.engine, intake.request, intake.deployments
+        read = await self._reader.read(intake)
+        is_routed, standing = intake.trial.arm is Arm.ROUTED, None
+        if is_routed:
+            standing = self._holds.standing(
+                request, read.question, intake.zoo.name, deployments, read.admission.barred
+            )
         if standing is not None:
             read = replace(read, question=standing.question)
         held = None if standing is None else standing.choose(engine)
         choice, bought = self._choose(engine, read) if held is None else (held, None)
         seconds = time.perf_counter() - started
-        is_late = self._is_late(engine, read, seconds)
+        is_late = is_routed and self._is_late(engine, read, seconds)
         dropped = self._dropped(engine, read, deployments, is_late=is_late)
         pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
-        decided = DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
-        return self._announce(decided, self._record(engine, decided))
-
-    def _begin_aside(
-        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
-    ) -> OpenRequest | None:
-        """Open a request that is served as before; None where it is routed."""
-        if not self._modes.now[engine.zoo.name].draws:
-            return None
-        return self._asides.begin(engine, deployments, request, self._decide_aside)
-
-    async def _decide_aside(
-        self,
-        engine: Engine,
-        deployments: Sequence[Deployment],
-        request: IncomingRequest,
-        request_id: str,
-    ) -> DecidedAside:
-        """Decide a request that is served as before: nobody waits for it, and no deadline is
-        missed."""
-        started = time.perf_counter()
-        read = await self._reader.read(engine.zoo, request, request_id, deployments)
-        read = replace(read, question=replace(read.question, level=beside(read.question.level)))
-        choice, bought = self._choose(engine, read)
-        seconds = time.perf_counter() - started
-        dropped = self._dropped(engine, read, deployments, is_late=False)
-        decided = DecidedRequest(read, choice, seconds, dropped, bought)
-        return DecidedAside(self._record(engine, decided), read, choice)
+        return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
         """Decide, and draw whether labels of the answers are bought: with which probability."""
@@ -221,7 +256,9 @@ class RequestRouter:
 
         def labelled(situation: Situation) -> bool | None:
             nonlocal bought
-            bought, is_labelled = buyer.purchase(engine, read.question, read.request, situation)
+            bought, is_labelled = buyer.purchase(
+                engine, read.question, read.intake.request, situation
+            )
             return is_labelled
 
         choice = engine.decide(read.question, labelled)
@@ -250,109 +287,29 @@ class RequestRouter:
         engine.expect_nothing(read.question.request_id)
         buyer = self._buyers.get(engine.zoo.name)
         if buyer is not None:
-            buyer.give_back(read.question.request_id, read.request.key_hash)
+            buyer.give_back(read.question.request_id, read.intake.request.key_hash)
         return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
 
     def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
         """Remember for the way back whether a deadline was missed, unless the prompt's own size
         explains it."""
-        conversation = read.request.conversation
+        conversation = read.intake.request.conversation
         if not is_huge(len(conversation.turns), len(conversation.text)):
-            self._modes.marks[zoo].append(Mark(read.request.key_hash, is_missed))
+            self._modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))
 
-    def _record(self, engine: Engine, decided: DecidedRequest) -> RequestRecord:
-        """Build the record of a decision for the log."""
-        read, situation, decision = decided.read, decided.choice.situation, decided.choice.decision
-        request, question, standing = read.request, read.question, decided.standing
-        record = RequestRecord(
-            request_id=question.request_id,
-            created_at=datetime.now(UTC),
-            zoo=engine.zoo.name,
-            service_level=question.level.name,
-            expected_t=situation.t,
-            alpha=question.level.alpha,
-            policy=engine.zoo.settings.policy,
-            asker=asker_of(request),
-            encoder=engine.encoder.name,
-            features=read.features,
-            prompt_characters=question.prompt_characters,
-            estimated_cost={e.candidate: e.cost for e in situation.everyone},
-            estimated_satisfaction={e.candidate: e.satisfaction for e in situation.everyone},
-            queue=situation.queue,
-            chosen=decision.chosen,
-            largest=baseline(situation) if question.is_gated else engine.zoo.largest,
-            is_exploration=decision.is_exploration,
-            exploration_probability=decision.exploration_probability,
-            reason=decided.reason,
-            decision_seconds=decided.seconds,
-            aim=situation.alpha,
-            expected_satisfaction=decision.expected_satisfaction,
-            price=decision.price,
-            propensity=decision.propensity,
-            exploration_calls=len(decision.explored),
-            encode_seconds=None if read.encoding is None else read.encode_seconds,
-            encode_joules=None if read.encoding is None else read.encoding.joules,
-            # The journal would drop it too, by a copy of a record of fifty fields.
-            prompt=request.conversation.text if self._settings.store_text else None,
-            surface=question.prompt.surface,
-            surface_version=VERSION,
-            is_within_reach=decision.is_within_reach,
-            label_probability=decided.bought,
-            gated=Gated(question.candidates, read.admission.why) if question.is_gated else None,
-            trial=Trial(conversation_draw=self._draw(engine.zoo.name, request)),
-            names=names_of(request.metadata, are_kept=self._settings.store_identities),
-            place=None if standing is None else standing.logged(decided.reason),
-            limits=logged_limits(decided.choice),
-            counted=None if standing is None else standing.counted,
-        )
-        return record if decided.dropped is None else _unclaimed(record, decided.pin)
-
-    def _draw(self, zoo: str, request: IncomingRequest) -> float | None:
-        return self._asides.draw(zoo, request) if self._modes.now[zoo].draws else None
-
-    def _announce(self, decided: DecidedRequest, record: RequestRecord) -> OpenRequest:
-        """Tell everyone who has to do with the request from now on."""
-        read, request = decided.read, decided.read.request
-        if read.encoding is None:
-            self._counters.add("features_late")
-        opened = OpenRequest(
-            record,
-            decided.ranking,
-            needs=read.needs,
-            barred=read.admission.barred,
-            place=None if decided.standing is None else decided.standing.place,
-            pin=decided.pin,
-        )
+    def _announce(
+        self,
+        opened: OpenRequest,
+        record: RequestRecord,
+        request: IncomingRequest,
+        called: Sequence[str],
+    ) -> None:
+        """Log a decision, have its answers judged where somebody does, and begin the calls that no
+        user sees."""
         if self._desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
-        self._open.add(opened, request.metadata)
-        self._feedback.take(request)
         self._journal.write(record)
-        explored = decided.choice.decision.explored if decided.dropped is None else ()
-        self._explorer.start(opened, explored, request)
-        return opened
-
-
-def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
-    """Remove what a decision that is not followed would claim: nothing is expected, nobody else is
-    called, and no labels are bought. One that came too late chose nobody either."""
-    unclaimed = replace(
-        record,
-        is_exploration=False,
-        exploration_calls=0,
-        label_probability=None,
-        expected_satisfaction=None,
-        limits=None,
-    )
-    if record.reason is Reason.NONE_HEALTHY:
-        return unclaimed
-    return replace(
-        unclaimed,
-        chosen=LITELLM if pin is None else pin.candidate,
-        exploration_probability=0.0,
-        propensity=None,
-        limits=unfollowed(record.limits),
-    )
+        self._explorer.start(opened, called, request)
 
 
 def _continued(

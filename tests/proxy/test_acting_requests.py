@@ -39,12 +39,11 @@ async def test_unseen_calls_are_made_only_of_what_does_not_act(
 ) -> None:
     explored = Explored()
     async with running(tmp_path, zoo) as plugin:
-        for part in (plugin.parts.router, plugin.parts._asides):
-            part._explorer = explored  # type: ignore[assignment]
+        plugin.parts.router._explorer = explored  # type: ignore[assignment]
         arguments = call("1", tools=tools)
         found = await plugin.async_filter_deployments("zoo", DEPLOYMENTS, QUESTION, arguments)
         assert len(found) == len(DEPLOYMENTS)
-        await plugin.parts._asides.close()
+        await plugin.parts.router.close()
         assert plugin.counters.as_dict() == {}
     (row,) = await written(tmp_path, requests)
     assert bool(explored.called) is is_repeated

@@ -36,7 +36,7 @@ async def routed(
     found = await plugin.async_filter_deployments(
         "zoo", list(deployments), asked, call("1", **arguments)
     )
-    await plugin.parts._asides.close()
+    await plugin.parts.router.close()
     await plugin.parts.journal.flush()
     return found
 

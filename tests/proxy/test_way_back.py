@@ -40,7 +40,7 @@ async def serve(
         arguments = call(f"{prefix}{number}", metadata=key)
         turns = [{"role": "user", "content": f"question {prefix} {number}"}]
         await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
-        await plugin.parts._asides.close()
+        await plugin.parts.router.close()
         opened = plugin.parts.served._opened(arguments, arguments)
         assert opened is not None
         if opened.record.trial.arm == "routed" and error is not None:

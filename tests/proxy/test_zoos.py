@@ -112,7 +112,7 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
             arguments = call(f"{number}")
             turns = [{"role": "user", "content": f"question {number}"}]
             await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
-            await plugin.parts._asides.close()
+            await plugin.parts.router.close()
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
         await plugin.parts.journal.flush()

@@ -57,7 +57,7 @@ from litellm_messplus.proxy.surfaces.surface import SURFACES
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.serving import HoldMode
 from litellm_messplus.vocabulary import CallStatus
 
 # Where a request stands, and who holds it: what the router does with both.
@@ -143,10 +143,13 @@ VLLM = "hosted_vllm/"
 
 @dataclass(frozen=True, slots=True)
 class _Zoo:
-    """One zoo whose conversations are held: its engine and its habits."""
+    """One zoo whose conversations are held: its engine, its habits, when it holds, and whether its
+    promise counts conversations."""
 
     engine: Engine
     habits: Habits
+    hold: HoldMode
+    counts_conversations: bool
 
 
 class Holds:
@@ -161,9 +164,14 @@ class Holds:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._zoos = {
-            name: _Zoo(engine, Habits(engine.zoo.candidates))
+            name: _Zoo(
+                engine,
+                Habits(engine.zoo.candidates),
+                hold,
+                engine.zoo.settings.counts_conversations,
+            )
             for name, engine in engines.items()
-            if engine.zoo.settings.hold != "never"
+            if (hold := engine.zoo.settings.hold) != "never"
         }
         self._index = index
         self._counters = counters
@@ -207,12 +215,14 @@ class Holds:
         with self._alone("a request was decided as if it were alone"):
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
-            asked, settings = _asked(request, question, zoo), known.engine.zoo.settings
+            asked = _asked(request, question, zoo)
             place = self.lines.find(asked, self._clock())
-            question = _counted(question, place, settings)
+            first = place.line.conversation
+            if known.counts_conversations and first != question.request_id:
+                question = replace(question, counted_with=first)
             able = self._able(deployments, question.candidates, barred)
             found = self._standing(known, question, place, signs, able)
-            if asked.session is None or not settings.counts_conversations:
+            if asked.session is None or not known.counts_conversations:
                 return found
             return replace(found, session=self.session_digest(asked.session))
         return None
@@ -296,7 +306,7 @@ class Holds:
         )
         found = warm.get(candidate or "", 0.0)
         saves = candidate in tokens and _saves(known, str(candidate), tokens[str(candidate)], found)
-        hold = hold_of(zoo.settings.hold, signs, saves=saves)
+        hold = hold_of(known.hold, signs, saves=saves)
         if hold is None or not able:
             return Standing(place, read)
         if candidate is None:
@@ -352,15 +362,8 @@ class Holds:
         candidate = self._index.candidate(asked.zoo, found.deployment)
         if candidate is None:
             return None
-        return Told(
-            found.line,
-            found.conversation,
-            prompt,
-            found.turn,
-            candidate,
-            found.deployment,
-            found.characters,
-        )
+        place = (found.line, found.conversation, prompt, found.turn)
+        return Told(*place, candidate, found.deployment, found.characters)
 
     @contextmanager
     def _alone(self, failure: str) -> Iterator[None]:
@@ -394,14 +397,6 @@ def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
         session_named(request.client_metadata, request.kwargs),
         None if earlier is None else plain_response_id(earlier),
     )
-
-
-def _counted(question: Question, place: Place, settings: ZooSettings) -> Question:
-    """Say with which request a further turn is counted, where the promise counts conversations."""
-    first = place.line.conversation
-    if not settings.counts_conversations or first == question.request_id:
-        return question
-    return replace(question, counted_with=first)
 
 
 def _owner(place: Place) -> Line:

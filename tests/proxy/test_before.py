@@ -1,4 +1,4 @@
-"""Requests that are served as before: they go on unchanged, and are decided aside."""
+"""Requests that are served as before: they go on unchanged, and are decided in shadow."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.proxy import asides
+from litellm_messplus.proxy import before, router
 from litellm_messplus.proxy.deployments.deployment import deployment_id
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.records import served_call_id
@@ -35,8 +35,8 @@ async def route(
 
 
 async def settle(plugin: MessplusPlugin) -> None:
-    """Until everything is decided aside and written."""
-    await plugin.parts._asides.close()
+    """Until everything is decided in shadow and written."""
+    await plugin.parts.router.close()
     await plugin.parts.journal.flush()
 
 
@@ -77,7 +77,7 @@ async def test_a_retry_is_served_as_before_too_and_logged_once(tmp_path: Path) -
     assert len(await written(tmp_path, requests)) == 1
 
 
-async def test_nobody_waits_for_what_is_decided_aside(
+async def test_nobody_waits_for_what_is_decided_in_shadow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deployments go back before the prompt is even read."""
@@ -127,11 +127,11 @@ async def test_a_call_that_ends_first_is_logged_after_its_request(
 async def test_more_than_can_be_decided_at_once_is_dropped_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asides, "MOST_WAITING", 3)
+    monkeypatch.setattr(router, "MOST_WAITING", 3)
     async with running(tmp_path, WATCH) as plugin:
         for number in range(5):
             await route(plugin, call(str(number)))  # the tasks do not run between these
-        waiting = len(plugin.parts._asides._running)
+        waiting = len(plugin.parts.router._shadows)
         await settle(plugin)
         dropped = plugin.counters.as_dict().get("asides_dropped", 0)
     rows = await written(tmp_path, requests)
@@ -191,7 +191,7 @@ async def test_only_routed_requests_move_the_live_queue_and_all_of_them_teach(
         for number in range(10):
             arguments = call(str(number))
             await route(plugin, arguments)
-            await plugin.parts._asides.close()
+            await plugin.parts.router.close()
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
         await settle(plugin)
@@ -219,7 +219,7 @@ async def test_a_sample_calls_one_model_unseen_and_never_the_one_that_serves(
 ) -> None:
     explored = Explored()
     async with running(tmp_path, {**WATCH, "watch": {"sample": sample}}) as plugin:
-        plugin.parts._asides._explorer = explored  # type: ignore[assignment]
+        plugin.parts.router._explorer = explored  # type: ignore[assignment]
         for number in range(5):
             await route(plugin, call(str(number)))
         await settle(plugin)
@@ -238,14 +238,14 @@ FEW = 1e-6
 async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: float, decided: int
 ) -> None:
-    monkeypatch.setattr(asides, "Pace", lambda _: Pace(FEW, first=3))
+    monkeypatch.setattr(before, "Pace", lambda _: Pace(FEW, first=3))
     watch = {"sample": sample}
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
-        plugin.parts._asides._explorer = Explored()  # type: ignore[assignment]
+        plugin.parts.router._explorer = Explored()  # type: ignore[assignment]
         for number in range(8):
             arguments = call(str(number))
             await route(plugin, arguments)
-            await plugin.parts._asides.close()
+            await plugin.parts.router.close()
             event = log_event(arguments, "large", id=f"chatcmpl-{number}")
             await plugin.async_log_success_event(event, ANSWER, None, None)
         await settle(plugin)
@@ -260,7 +260,7 @@ async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
 async def test_every_canary_request_is_drawn_for_whether_it_is_decided_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asides, "Pace", lambda _: Pace(FEW, first=0))
+    monkeypatch.setattr(before, "Pace", lambda _: Pace(FEW, first=0))
     watch = {"sample": 0.0}
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
         plugin.parts.modes.learn({"zoo": canary(0.5)})
@@ -276,7 +276,7 @@ async def test_a_budget_ends_the_sample(tmp_path: Path) -> None:
     watch = {"sample": 1.0, "budget_per_day": 1e-9}
     explored = Explored()
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
-        plugin.parts._asides._explorer = explored  # type: ignore[assignment]
+        plugin.parts.router._explorer = explored  # type: ignore[assignment]
         await plugin.parts._samples.look()
         await route(plugin, call("1"))
         await settle(plugin)
