@@ -10,19 +10,13 @@ from typing import Any
 
 import litellm
 import pytest
-from sqlalchemy import select
 
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments import gates
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
-from litellm_messplus.settings.load import load_settings
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
+from tests.support import in_process
+from tests.support.in_process import running, written
 from tests.support.litellm_router import healthy
-from tests.support.patience import PATIENT
 
 REQUESTS = 2000
 Deployment = dict[str, Any]
@@ -30,17 +24,9 @@ SURFACES = ("acompletion", "anthropic_messages", "aresponses")
 
 
 def deployment(model: str, price: float, identity: str = "", **given: Any) -> Deployment:
-    params = {key: given.pop(key) for key in ("tags", "region_name", "order") if key in given}
-    return {
-        "model_name": "zoo",
-        "litellm_params": {"model": f"openai/{model}", "api_key": "none", **params},
-        "model_info": {
-            "id": identity or model,
-            "input_cost_per_token": price,
-            "output_cost_per_token": price,
-            **given,
-        },
-    }
+    params: dict[str, Any] = {"api_key": "none"}
+    params |= {key: given.pop(key) for key in ("tags", "region_name", "order") if key in given}
+    return in_process.deployment(model, price, identity, params, **given)
 
 
 NOTHING: dict[str, Any] = {
@@ -88,35 +74,11 @@ async def serving(
     zoo: dict[str, Any] | None = None,
     **router_settings: Any,
 ) -> AsyncIterator[Proxy]:
-    config: dict[str, Any] = {
-        "model_list": list(deployments),
-        "messplus": {
-            "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "deadline_seconds": PATIENT,
-            "zoos": {"zoo": {"alpha": 0.8, **(zoo or {})}},
-        },
-    }
-    settings = load_settings(config)
-    encoder = HashedNgrams()
-    engine = Engine(build_zoos(settings, config["model_list"])["zoo"], encoder, seed=0)
-    database = create_engine(settings.database)
-    await migrate(database)
-    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
     router = litellm.Router(model_list=list(deployments), **router_settings)
-    monkeypatch.setattr(plugin.parts.gates, "_router", lambda: router)
-    monkeypatch.setattr(litellm, "callbacks", [plugin])
-    plugin.start()
-    yield Proxy(plugin, router)
-    await plugin.close()
-
-
-async def logged(folder: Path) -> list[Any]:
-    database = create_engine(f"sqlite+aiosqlite:///{folder}/messplus.db")
-    async with database.connect() as connection:
-        found = await connection.execute(select(requests).order_by(requests.c.position))
-        rows = [SimpleNamespace(**row) for row in found.mappings()]
-    await database.dispose()
-    return rows
+    async with running(folder, zoo, deployments=deployments) as plugin:
+        monkeypatch.setattr(plugin.parts.gates, "_router", lambda: router)
+        monkeypatch.setattr(litellm, "callbacks", [plugin])
+        yield Proxy(plugin, router)
 
 
 def call(surface: str = "acompletion", call_id: str = "1", **given: Any) -> dict[str, Any]:
@@ -184,7 +146,7 @@ async def test_no_request_reaches_a_model_that_is_known_not_to_take_it(
 
     assert wrong == []
     assert counted == {}
-    rows = await logged(tmp_path)
+    rows = await written(tmp_path, requests)
     assert len(rows) == REQUESTS
     for row, kinds in zip(rows, asked_for, strict=True):
         able = [name for name, info in TAKES.items() if all(info[KEYS[kind]] for kind in kinds)]
@@ -212,7 +174,7 @@ async def test_without_gates_every_model_is_ranked(
         for number in range(20):
             await proxy.choose(call(call_id=str(number)), IMAGE)
 
-    rows = await logged(tmp_path)
+    rows = await written(tmp_path, requests)
     assert {row.eligible for row in rows} == {None}
     assert {len(row.estimated_cost) for row in rows} == {len(ZOO)}
     assert "openai/words" in {row.chosen for row in rows}
@@ -225,7 +187,7 @@ async def test_where_nobody_can_take_it_the_list_is_unchanged_and_that_is_counte
         assert await proxy.choose(call(), IMAGE)
         assert proxy.counters == {"none_eligible": 1}
 
-    (row,) = await logged(tmp_path)
+    (row,) = await written(tmp_path, requests)
     assert row.eligible is None
     assert len(row.estimated_cost) == 2
 
@@ -268,7 +230,7 @@ async def test_a_region_and_a_tag_decide_who_is_eligible(
         assert await proxy.choose(call(allowed_model_region="us"), PLAIN) == ["there"]
         assert await proxy.choose(call(call_id="2", tags=["paid"]), PLAIN) != ["here"]
 
-    region, tag = await logged(tmp_path)
+    region, tag = await written(tmp_path, requests)
     assert (region.eligible, region.gated_by) == (["openai/there"], ["region"])
     assert tag.eligible == ["openai/there", "openai/nowhere"]
     assert tag.gated_by == ["tags"]
@@ -299,7 +261,7 @@ async def test_a_replica_that_cannot_take_it_is_passed_by_and_its_candidate_is_n
         }
 
     assert "blind" not in chosen
-    assert {row.eligible for row in await logged(tmp_path)} == {None}
+    assert {row.eligible for row in await written(tmp_path, requests)} == {None}
 
 
 class RefusedError(Exception):
@@ -333,7 +295,7 @@ async def test_an_endpoint_that_refuses_tools_gets_none_and_the_log_says_what_to
 
     assert counted == {"capabilities_refused": 1}
     assert "write `model_info: {supports_function_calling: false}`" in caplog.text
-    rows = await logged(tmp_path)
+    rows = await written(tmp_path, requests)
     assert rows[-1].eligible is None
     assert rows[-2].eligible == ["openai/good"]
     assert (rows[-2].reason, rows[-2].gated_by) == ("forced", ["tools"])
@@ -346,7 +308,7 @@ async def test_where_the_gates_fail_the_largest_serves_and_that_is_counted(
         monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
         assert await proxy.choose(call(), IMAGE) == ["all"]
         assert proxy.counters == {"gate_failures": 1}
-    (row,) = await logged(tmp_path)
+    (row,) = await written(tmp_path, requests)
     assert (row.chosen, row.reason) == ("openai/all", "forced")
     assert (row.eligible, row.gated_by) == (["openai/all"], ["gates_failed"])
 

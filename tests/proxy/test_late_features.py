@@ -5,27 +5,22 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.batcher import Encoding
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
-from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.proxy.reading import FEATURES_SHARE
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.reading import RECENT_DECISIONS
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import requests
+from tests.support.in_process import DEPLOYMENTS, call, running, written
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 Deployments = list[dict[str, Any]]
@@ -55,21 +50,6 @@ class Encoder:
         return np.ones((len(texts), 2), dtype=np.float32)
 
 
-def deployment(model: str, price: float) -> dict[str, Any]:
-    return {
-        "model_name": "zoo",
-        "litellm_params": {"model": f"openai/{model}"},
-        "model_info": {
-            "id": model,
-            "input_cost_per_token": price,
-            "output_cost_per_token": price,
-        },
-    }
-
-
-DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
-
-
 class Proxy:
     """What LiteLLM does with the plugin for one request, as far as the decision goes."""
 
@@ -83,49 +63,17 @@ class Proxy:
         )
 
 
-def call(call_id: str) -> dict[str, Any]:
-    return {
-        "litellm_call_id": call_id,
-        "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
-        "metadata": {"user_api_key_hash": "key"},
-    }
-
-
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[Proxy]:
-    config = {
-        "model_list": DEPLOYMENTS,
-        "messplus": {
-            "database": f"sqlite+aiosqlite:///{folder}/messplus.db",
-            "deadline_seconds": PATIENT,
-            "zoos": {"zoo": {"alpha": 0.8}},
-        },
-    }
-    settings = load_settings(config)
-    zoo = build_zoos(settings, DEPLOYMENTS)["zoo"]
     encoder = Encoder()
-    engine = Engine(zoo, encoder, seed=0)
-    database = create_engine(settings.database)
-    await migrate(database)
-    plugin = MessplusPlugin(Parts(settings, encoder, {"zoo": engine}, database))
-    plugin.start()
-    # Nobody waits for the encoder before it is warm.
-    await until_it_holds(lambda: plugin.parts._features._batcher._is_warm)
-    encoder.started.clear()
-    try:
-        yield Proxy(plugin, encoder)
-    finally:
-        encoder.gate.set()
-        await plugin.close()
-
-
-async def written(folder: Path) -> list[Any]:
-    database = create_engine(f"sqlite+aiosqlite:///{folder}/messplus.db")
-    async with database.connect() as connection:
-        found = await connection.execute(select(requests).order_by(requests.c.position))
-        rows = [SimpleNamespace(**row) for row in found.mappings()]
-    await database.dispose()
-    return rows
+    async with running(folder, encoder=encoder) as plugin:
+        # Nobody waits for the encoder before it is warm.
+        await until_it_holds(lambda: plugin.parts._features._batcher._is_warm)
+        encoder.started.clear()
+        try:
+            yield Proxy(plugin, encoder)
+        finally:
+            encoder.gate.set()
 
 
 def orders(deployments: Deployments) -> list[int | None]:
@@ -137,7 +85,7 @@ async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> Non
         await proxy.ask("in time")
         counted = proxy.plugin.counters.as_dict()
 
-    (row,) = await written(tmp_path)
+    (row,) = await written(tmp_path, requests)
     assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
     assert 0.0 < row.encode_seconds <= row.decision_seconds
     assert row.encode_joules is None  # nothing measures them
@@ -157,7 +105,7 @@ async def test_without_features_running_means_decide_and_the_log_says_so(
         ranked = await proxy.ask("too late")
         counted = proxy.plugin.counters.as_dict()
 
-    (row,) = await written(tmp_path)
+    (row,) = await written(tmp_path, requests)
     assert waits == [pytest.approx(FEATURES_SHARE * PATIENT, rel=0.1)]
     assert None not in orders(ranked)
     assert (row.features, row.encode_seconds, row.encoder) == (None, None, "timed-1")
@@ -192,7 +140,7 @@ async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came
             await proxy.ask(f"hopeless {number}")
 
     (level,) = (await status_of(f"sqlite+aiosqlite:///{tmp_path}/messplus.db", 500)).levels
-    assert {row.features for row in await written(tmp_path)} == {None}
+    assert {row.features for row in await written(tmp_path, requests)} == {None}
     assert not level.is_within_reach
 
 
@@ -218,7 +166,7 @@ async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Pa
         first, second = await both
         third = await proxy.ask("one", arguments)
 
-    assert len(await written(tmp_path)) == 1
+    assert len(await written(tmp_path, requests)) == 1
     assert orders(first) == orders(second) == orders(third)
 
 
@@ -230,7 +178,7 @@ async def test_a_client_that_repeats_an_id_makes_requests_of_its_own(tmp_path: P
         proxy.encoder.gate.set()
         await asked
 
-    assert [row.t for row in await written(tmp_path)] == [1, 2, 3]
+    assert [row.t for row in await written(tmp_path, requests)] == [1, 2, 3]
 
 
 async def test_an_attempt_whose_elder_was_cancelled_decides_itself(tmp_path: Path) -> None:
@@ -246,7 +194,7 @@ async def test_an_attempt_whose_elder_was_cancelled_decides_itself(tmp_path: Pat
         ranked = await younger
 
     assert None not in orders(ranked)
-    assert len(await written(tmp_path)) == 1
+    assert len(await written(tmp_path, requests)) == 1
 
 
 async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The real plugin without LiteLLM's proxy around it: what LiteLLM would call, the test calls."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,14 +20,17 @@ from litellm_messplus.store.lines import read_conversation_key
 from tests.support.patience import PATIENT
 
 
-def deployment(model: str, price: float) -> dict[str, Any]:
+def deployment(
+    model: str, price: float, identity: str = "", params: dict[str, Any] | None = None, **info: Any
+) -> dict[str, Any]:
     return {
         "model_name": "zoo",
-        "litellm_params": {"model": f"openai/{model}"},
+        "litellm_params": {"model": f"openai/{model}", **(params or {})},
         "model_info": {
-            "id": model,
+            "id": identity or model,
             "input_cost_per_token": price,
             "output_cost_per_token": price,
+            **info,
         },
     }
 
@@ -38,11 +41,15 @@ DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
 
 @asynccontextmanager
 async def running(
-    folder: Path, zoo: dict[str, Any] | None = None, encoder: Encoder | None = None, **given: Any
+    folder: Path,
+    zoo: dict[str, Any] | None = None,
+    encoder: Encoder | None = None,
+    deployments: Sequence[dict[str, Any]] = DEPLOYMENTS,
+    **given: Any,
 ) -> AsyncIterator[MessplusPlugin]:
-    """A plugin over ``DEPLOYMENTS``; ``zoo`` are settings of the zoo, ``given`` those beside it."""
+    """A plugin over ``deployments``; ``zoo`` are settings of the zoo, ``given`` those beside it."""
     config = {
-        "model_list": DEPLOYMENTS,
+        "model_list": list(deployments),
         "messplus": {
             "database": url(folder),
             "zoos": {"zoo": {"alpha": 0.8, **(zoo or {})}},
@@ -54,7 +61,7 @@ async def running(
     encoder = encoder or HashedNgrams()
     engines = {
         name: Engine(found, encoder, seed=0)
-        for name, found in build_zoos(settings, DEPLOYMENTS).items()
+        for name, found in build_zoos(settings, deployments).items()
     }
     database = create_engine(settings.database)
     await migrate(database)
