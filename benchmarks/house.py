@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from types import FrameType
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel
+from benchmarks import settings_tables
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "litellm_messplus"
@@ -208,7 +208,6 @@ def weights() -> dict[str, int]:
     from typer.main import get_group
 
     from litellm_messplus.cli.main import app
-    from litellm_messplus.settings.schema import MessplusSettings
 
     found = figures(read_package(PACKAGE))
     return {
@@ -217,7 +216,7 @@ def weights() -> dict[str, int]:
         "longest_module": found.largest_lines,
         "tests": _lines(ROOT / "tests", "**/*.py"),
         "docs": _written_by_hand(ROOT / "docs"),
-        "settings": len(set(_settings(MessplusSettings))),
+        "settings": len(settings_tables.values()),
         "commands": sum(not each.hidden for each in get_group(app).commands.values()),
         "views": asyncio.run(_views()),
         "rooms_crossed": len(asyncio.run(crossings())),
@@ -244,22 +243,6 @@ def _written_by_hand(folder: Path) -> int:
         for path in folder.glob("*.md")
         for line in path.read_text("utf-8").splitlines()
     )
-
-
-def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        inner = list(_models(field.annotation))
-        for each in inner:
-            yield from _settings(each, f"{prefix}{name}.")
-        if not inner:
-            yield prefix + name
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
 
 
 class Walk:
