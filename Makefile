@@ -15,6 +15,8 @@ TORCH := $(shell grep '^torch==' constraints.txt)
 # Unit tests run in two processes, on a terminal that has room for their long paths. LONG are left to
 # `make test-all`, and so are all tests of a real proxy but FIRST.
 UNIT := $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
+# Real proxies run in two processes too, the tests of one file in the same one: they share a proxy.
+REAL := --numprocesses 2 --dist loadfile -m end_to_end
 LONG := \
 	tests/replay/test_encoders.py \
 	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \
@@ -47,10 +49,10 @@ demo: $(INSTALLED) ## Send a few hundred requests through the running proxy, and
 
 test: $(INSTALLED) check ## Lint, types, unit tests, and a few tests of a real proxy: what every change needs.
 	$(UNIT) $(COVERAGE) -m 'not end_to_end and not faults and not vllm' $(LONG:%=--deselect=%)
-	$(VENV)/bin/pytest $(FIRST)
+	$(VENV)/bin/pytest $(REAL) $(FIRST)
 
 test-all: test-long ## The tests that `make test` leaves out: long ones, and of more real proxies.
-	$(VENV)/bin/pytest -m end_to_end $(FIRST:%=--deselect=%)
+	$(VENV)/bin/pytest $(REAL) $(FIRST:%=--deselect=%)
 
 test-long: $(INSTALLED)
 	$(UNIT) $(LONG)
@@ -58,7 +60,7 @@ test-long: $(INSTALLED)
 test-litellm: $(LITELLM_INSTALLED) ## What knows LiteLLM, and real proxies, on another LiteLLM. VERSION=1.108.11: which.
 	$(LITELLM_VENV)/bin/python -c 'import sys; from importlib import metadata; found = metadata.version("litellm"); print("LiteLLM", found); sys.exit(found != "$(VERSION)")'
 	$(LITELLM_VENV)/bin/pytest --numprocesses 2 --dist worksteal tests/proxy
-	$(LITELLM_VENV)/bin/pytest -m end_to_end
+	$(LITELLM_VENV)/bin/pytest $(REAL)
 
 test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.
 	$(VENV)/bin/pytest tests/postgres
