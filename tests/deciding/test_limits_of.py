@@ -62,7 +62,7 @@ def test_what_may_be_spent_is_by_the_time_of_the_request_and_a_limit_not_set_say
         assert allowed == pytest.approx(50.0 * (share + AHEAD_SECONDS / DAY))
     only_budget = standing(engine(budget_per_day=50.0))
     assert (only_budget.late_after, only_budget.charge) == (None, 0.0)
-    only_latency = standing(engine(latency={"p95_seconds": 2.0}))
+    only_latency = standing(engine(p95_seconds=2.0))
     assert (only_latency.budget, only_latency.strain) == (None, 1.0)
 
 
@@ -96,7 +96,7 @@ def test_a_slow_candidate_is_told_by_its_calls() -> None:
 
 def test_the_plan_over_recent_prompts_is_charged_by_the_same_step() -> None:
     """One outlook is kept for each step of the price, not one for each request."""
-    built = engine(latency={"p95_seconds": 2.0})
+    built = engine(p95_seconds=2.0)
     for number in range(80):
         seen = example(SMALL, request_id=f"r{number}")
         built.apply(settled(SMALL, seconds=3.0, example=seen))

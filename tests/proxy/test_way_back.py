@@ -85,8 +85,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 async def test_a_canary_whose_requests_fail_returns_and_tells(
     tmp_path: Path, told: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    alerts = {"webhook": "http://operator/hook"}
-    async with running(tmp_path, CANARY, alerts=alerts) as plugin:
+    webhook = "http://operator/hook"
+    async with running(tmp_path, CANARY, webhook=webhook) as plugin:
         await serve(plugin, 240)
         with caplog.at_level(logging.WARNING):
             await plugin.parts._way_back.look()
@@ -248,8 +248,8 @@ async def test_a_webhook_that_fails_is_tried_a_few_times_and_counted(
     async def at_once(_seconds: float) -> None:
         return None
 
-    alerts = {"webhook": "http://operator/hook"}
-    async with running(tmp_path, ON, alerts=alerts) as plugin:
+    webhook = "http://operator/hook"
+    async with running(tmp_path, ON, webhook=webhook) as plugin:
         monkeypatch.setattr(httpx.AsyncClient, "post", refuse)
         monkeypatch.setattr(asyncio, "sleep", at_once)
         await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
