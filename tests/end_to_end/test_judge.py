@@ -263,7 +263,7 @@ def test_a_server_that_knows_no_structured_output_is_asked_without(
 def test_a_judge_that_cannot_be_one_ends_the_start(
     upstream: Upstream, tmp_path: Path, judge: str
 ) -> None:
-    proxy = Proxy(config(upstream, tmp_path, {"model": judge}), tmp_path)
+    proxy = Proxy(config(upstream, tmp_path, {"judge": judge}), tmp_path)
 
     try:
         status = proxy.launch().wait(PATIENT)
@@ -271,6 +271,6 @@ def test_a_judge_that_cannot_be_one_ends_the_start(
         proxy.kill()
 
     assert status != 0
-    assert "messplus.zoos.zoo.labels.judge.model" in proxy.log
+    assert "messplus.zoos.zoo.buy_labels.judge" in proxy.log
     assert f"given '{judge}'" in proxy.log
     assert f"there: {JUDGE}" in proxy.log

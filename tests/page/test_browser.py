@@ -76,7 +76,7 @@ def violations(page: "Page") -> list[str]:
 def test_axe_finds_nothing(opened: Opened) -> None:
     assert violations(opened.page) == []
     page = opened.sign_in()
-    for summary in page.locator("summary").all():
+    for summary in page.locator("summary:visible").all():  # what is empty is not shown
         summary.click()
     assert violations(page) == []
     page.locator("#requests tbody button").first.click()
@@ -258,7 +258,8 @@ def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened)
     shown = page.locator("#conversations")
 
     assert "began of 1.7 turns and" in shown.locator("p").inner_text()
-    cells = shown.locator("tbody tr").nth(1).locator("th, td").all_text_contents()
+    (row,) = shown.locator("tbody tr").all()  # no row for a reason that held none
+    cells = row.locator("th, td").all_text_contents()
     assert cells[0] == "where the prompt cache is warm"
     assert int(cells[1].replace(",", "")) > 500
 
@@ -277,7 +278,7 @@ def test_the_keys_that_caused_most_are_shown(desktop: Opened) -> None:
 
     (row,) = rows.all()
     cells = row.locator("th, td").all_text_contents()
-    assert cells == ["0123456789ab", "41", "7", "0", "9", "9", "0"]
+    assert cells == ["01234567…", "41", "7", "9", "9"]  # no column of nothing but zeros
     assert desktop.complaints == []
 
 
