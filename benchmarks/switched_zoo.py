@@ -13,7 +13,7 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.proxy.asides import beside
+from litellm_messplus.proxy.before import shadow_level
 from litellm_messplus.proxy.modes import observed_log
 from litellm_messplus.records import (
     Asker,
@@ -104,7 +104,7 @@ class SwitchedZoo:
         level = self._engine.zoo.levels[DEFAULT_LEVEL]
         question = Question(
             new_id(),
-            level if arm is Arm.ROUTED else beside(level),
+            level if arm is Arm.ROUTED else shadow_level(level),
             Prompt(features, None),
             200,
             self._engine.zoo.candidates,
