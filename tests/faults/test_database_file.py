@@ -23,7 +23,7 @@ LOCKED_SECONDS = 10.0
 
 
 def test_a_full_disk(config: Config, proxy: WarmProxy, rows: list[Row]) -> None:
-    with small_disk(proxy.folder / "disk", megabytes=16) as disk:
+    with small_disk(proxy.folder / "disk", megabytes=128) as disk:  # a history has room in it
         config["messplus"]["database"] = f"sqlite+aiosqlite:///{disk}/messplus.db"
         proxy.start()
         with Load(proxy) as load:
