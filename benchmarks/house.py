@@ -15,12 +15,13 @@ import json
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from types import FrameType
-from typing import Any
 
 from benchmarks import settings_tables
 
@@ -245,28 +246,28 @@ def _written_by_hand(folder: Path) -> int:
     )
 
 
-class Walk:
-    """Every call from one room of the package to another while it is entered."""
+@contextmanager
+def shown_calls(see: Callable[[FrameType], None]) -> Iterator[None]:
+    """Show the frame of each function of the package that is called meanwhile, as it begins."""
 
-    def __init__(self) -> None:
-        self.crossed: list[tuple[str, str]] = []
-        """The function that called and the one that was called, each with its file."""
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and _room(frame) is not None:
+            see(frame)
 
-    def __enter__(self) -> "Walk":
-        sys.setprofile(self._see)
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
         sys.setprofile(None)
 
-    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event != "call" or _room(frame) is None:
-            return
-        caller = frame.f_back
-        while caller is not None and _room(caller) is None:
-            caller = caller.f_back
-        if caller is not None and _room(caller) != _room(frame):
-            self.crossed.append((_function(caller), _function(frame)))
+
+def _note_crossing(crossed: list[tuple[str, str]], frame: FrameType) -> None:
+    """Add who called a function from another room of the package, and the function."""
+    caller = frame.f_back
+    while caller is not None and _room(caller) is None:
+        caller = caller.f_back
+    if caller is not None and _room(caller) != _room(frame):
+        crossed.append((_function(caller), _function(frame)))
 
 
 def _room(frame: FrameType) -> str | None:
@@ -306,11 +307,11 @@ async def crossings() -> list[tuple[str, str]]:
         async with running(Path(folder)) as plugin:
             for number in range(5):
                 messages = [{"role": "user", "content": f"What is 2 + {number}?"}]
-                with Walk() as walk:
+                walked.append([])
+                with shown_calls(partial(_note_crossing, walked[-1])):
                     await plugin.async_filter_deployments(
                         "zoo", DEPLOYMENTS, messages, call(f"call-{number}")
                     )
-                walked.append(walk.crossed)
     return min(walked[2:], key=len)
 
 

@@ -2,13 +2,12 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import pytest
 
+from benchmarks.house import shown_calls
 from tests.architecture.test_rooms import PACKAGE, imports
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running
 
@@ -36,22 +35,13 @@ def room_of(path: str) -> str | None:
 
 
 class Walk:
-    """Every call between the rooms while it is entered."""
+    """Which rooms were entered, and which calls went up the road."""
 
     def __init__(self) -> None:
         self.entered: list[str] = []
         self.climbs: set[tuple[str, str]] = set()
 
-    def __enter__(self) -> "Walk":
-        sys.setprofile(self._see)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        sys.setprofile(None)
-
-    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event != "call":
-            return
+    def see(self, frame: FrameType) -> None:
         room = room_of(frame.f_code.co_filename)
         if room is None or room not in WALKED:
             return
@@ -78,9 +68,10 @@ async def test_a_request_walks_the_road_and_never_climbs(tmp_path: Path) -> None
     arguments = call("call-1")
     answer = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
     async with running(tmp_path) as plugin:
-        with Walk() as decided:
+        decided, answered = Walk(), Walk()
+        with shown_calls(decided.see):
             await plugin.async_filter_deployments("zoo", DEPLOYMENTS, messages, arguments)
-        with Walk() as answered:
+        with shown_calls(answered.see):
             event = log_event(arguments, "small", id="chatcmpl-1")
             await plugin.async_log_success_event(event, answer, None, None)
         counted = plugin.counters.as_dict()
