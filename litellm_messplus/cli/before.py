@@ -1,7 +1,6 @@
 """`messplus check`, `replay` and `profile`: what is asked before a change."""
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -38,8 +37,6 @@ def check(
     Exits with status 1 and one line where the proxy would not start with it.
     """
     options.without_network()
-    from rich.console import Console
-
     from litellm_messplus.encoders.lookup import load_encoder
     from litellm_messplus.proxy.checking import checked, database_notes
     from litellm_messplus.proxy.litellm_fit import check_litellm
@@ -51,10 +48,7 @@ def check(
     found = replace(found, notes=(*found.notes, *of_database))
     if with_encoder:
         load_encoder(found.encoder)
-    if as_json:
-        print(json.dumps(found.as_dict()))
-    else:
-        Console(highlight=False).print(*_checked(found), sep="\n")
+    options.show(found, *_checked(found), as_json=as_json)
 
 
 def _checked(found: "Checked") -> Iterator[Any]:

@@ -46,15 +46,6 @@ def _read(config: Path | None) -> "tuple[MessplusSettings, dict[str, Zoo]]":
     return settings, configured_zoos(settings, given)
 
 
-def _show(found: Any, *text: Any, as_json: bool) -> None:
-    from rich.console import Console
-
-    if as_json:
-        print(json.dumps(found.as_dict()))
-    else:
-        Console(highlight=False).print(*text, sep="\n")
-
-
 # `messplus verify`: its options.
 
 
@@ -92,7 +83,7 @@ def verify(
     database = options.history(database)
     ask = None if url is None else partial(ask_proxy, url, key, 1)
     report = asyncio.run(verifying.verify(database, engines, ask))
-    _show(report, verifying.render(report), as_json=as_json)
+    options.show(report, verifying.render(report), as_json=as_json)
     if not report.wrong:
         return
     if not as_json:
@@ -185,7 +176,7 @@ def prune(
         found = asyncio.run(pruning.dry_run(place, before, forget_zoo or ()))
     else:
         found = asyncio.run(pruning.prune(place, before, to, forget_zoo or ()))
-    _show(found, *pruning.render(found), as_json=as_json)
+    options.show(found, *pruning.render(found), as_json=as_json)
 
 
 # `messplus import`: what is known from elsewhere is put into the log.
@@ -279,7 +270,7 @@ def import_(
         found = _taught(
             files or (), config, zoo, rename or (), from_zoo, dry_run=dry_run, forget=forget
         )
-        _show(None, *found, as_json=False)
+        options.show(None, *found, as_json=False)
         return
     if files is None or len(files) > 1:
         raise MessplusError(f"FILE: given {len(files or ())}; allowed: one file of labels")

@@ -1,8 +1,9 @@
 """Options that commands share: the history, a running proxy and a key of it, JSON."""
 
+import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,3 +67,13 @@ def history(database: str | None, url: str | None = None) -> str:
 def without_network() -> None:
     """Have LiteLLM take prices from its own package: its import would ask the network for them."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def show(found: Any, *text: Any, as_json: bool) -> None:
+    """Print what a command found, as JSON or as these lines and tables."""
+    from rich.console import Console
+
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        Console(highlight=False).print(*text, sep="\n")
