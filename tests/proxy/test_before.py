@@ -77,19 +77,25 @@ async def test_a_retry_is_served_as_before_too_and_logged_once(tmp_path: Path) -
     assert len(await written(tmp_path, requests)) == 1
 
 
+def gate_of_reading(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let no request be read before the event that is returned is set."""
+    reader, gate = plugin.parts.router._reader, asyncio.Event()
+    read = reader.read
+
+    async def slow(*given: Any) -> Any:
+        await gate.wait()
+        return await read(*given)
+
+    monkeypatch.setattr(reader, "read", slow)
+    return gate
+
+
 async def test_nobody_waits_for_what_is_decided_in_shadow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deployments go back before the prompt is even read."""
     async with running(tmp_path, WATCH) as plugin:
-        reader, gate = plugin.parts.router._reader, asyncio.Event()
-        read = reader.read
-
-        async def slow(*given: Any) -> Any:
-            await gate.wait()
-            return await read(*given)
-
-        monkeypatch.setattr(reader, "read", slow)
+        gate = gate_of_reading(plugin, monkeypatch)
         async with asyncio.timeout(PATIENT):
             await route(plugin, call("1"))
         gate.set()
@@ -103,14 +109,7 @@ async def test_a_call_that_ends_first_is_logged_after_its_request(
 ) -> None:
     arguments = call("1")
     async with running(tmp_path, WATCH) as plugin:
-        reader, gate = plugin.parts.router._reader, asyncio.Event()
-        read = reader.read
-
-        async def slow(*given: Any) -> Any:
-            await gate.wait()
-            return await read(*given)
-
-        monkeypatch.setattr(reader, "read", slow)
+        gate = gate_of_reading(plugin, monkeypatch)
         await route(plugin, arguments)
         event = log_event(arguments, "large", id="chatcmpl-1")
         await plugin.async_log_success_event(event, ANSWER, None, None)
