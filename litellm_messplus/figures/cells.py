@@ -43,12 +43,6 @@ def written(template: str, found: Any, unit: str | None = None) -> str:
     return text
 
 
-def paths_in(template: str) -> list[str]:
-    """List the paths that a template reads."""
-    parts = Formatter().parse(template)
-    return [path for _, paths, _, _ in parts if paths for path in paths.split(",")]
-
-
 def _written(values: list[Any], form: str, unit: str | None) -> str:
     name, _, given = form.partition(" ")
     if name == "figure" and given:

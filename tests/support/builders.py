@@ -12,7 +12,6 @@ import numpy as np
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
@@ -102,11 +101,6 @@ def build_zoo(prices: dict[str, Price] | None = None, name: str = "zoo", **setti
 
 def build_engine(zoo: Zoo | None = None, seed: int = 0) -> Engine:
     return Engine(zoo or build_zoo(), PairEncoder(), seed)
-
-
-def build_ngram_engine(seed: int = 0) -> Engine:
-    """With the embedded encoder, as the proxy builds it."""
-    return Engine(build_zoo(), HashedNgrams(), seed)
 
 
 def build_state(zoo: Zoo | None = None) -> ZooState:
