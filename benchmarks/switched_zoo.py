@@ -31,8 +31,7 @@ from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
-from litellm_messplus.switching.modes import Arm
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Arm, Trial
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 
 ALPHA = 0.85

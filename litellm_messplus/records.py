@@ -15,7 +15,7 @@ from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, always, column, public, record
-from litellm_messplus.switching.trial import ROUTED, Trial
+from litellm_messplus.switching.modes import ROUTED, Trial
 from litellm_messplus.vocabulary import (
     CallRole,
     CallStatus,

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from litellm_messplus.figures.cells import holder_of, value_at, written
-from litellm_messplus.figures.words import UNKNOWN
+from litellm_messplus.figures.words import UNKNOWN, holder_of, value_at, written
 
 T = TypeVar("T")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")

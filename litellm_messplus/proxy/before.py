@@ -18,8 +18,15 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.switching.modes import DECIDED_PER_SECOND, LITELLM, Arm, Pace, group_of
-from litellm_messplus.switching.trial import ROUTED, Trial
+from litellm_messplus.switching.modes import (
+    DECIDED_PER_SECOND,
+    LITELLM,
+    ROUTED,
+    Arm,
+    Pace,
+    Trial,
+    group_of,
+)
 from litellm_messplus.vocabulary import level_before
 
 

@@ -19,7 +19,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Trial
 
 # Which promise a request counts towards: its key's, else its team's, else the zoo's own.
 

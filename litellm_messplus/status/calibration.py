@@ -4,11 +4,12 @@ A prediction is calibrated where, of the calls predicted at 70 %, 70 % satisfied
 the predictions' log-loss is below that of the running means, which know nothing of the prompt."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
+from operator import add
+from typing import Self
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Z, effective, wilson
 from litellm_messplus.prediction.rates import FadingRate, rates
@@ -82,128 +83,67 @@ class ZooCalibration:
     candidates: tuple[CandidateCalibration, ...]
 
 
-@dataclass(slots=True)
-class Weights:
-    """The weight of so many verdicts together."""
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Judged calls added up: their weights and squares; by weight, predictions and verdicts,
+    and both sides' log-loss; and by the squared weights, as their interval needs them, the gains
+    and their squares."""
 
     calls: int = 0
-    sum: float = 0.0
+    weight: float = 0.0
     squares: float = 0.0
-
-    def add(self, weight: float) -> None:
-        """Count a verdict."""
-        self.calls += 1
-        self.sum += weight
-        self.squares += weight * weight
-
-    def add_all(self, others: "Weights") -> None:
-        """Count those of another."""
-        self.calls += others.calls
-        self.sum += others.sum
-        self.squares += others.squares
-
-    @property
-    def effective(self) -> float:
-        """The number of equal verdicts that say as much."""
-        return effective(self.sum, self.squares)
-
-
-@dataclass(slots=True)
-class Losses:
-    """Weighted sums of log-loss; and of the gains and their squares by the squared weights, which
-    their interval needs."""
-
-    weights: Weights = field(default_factory=Weights)
     predicted: float = 0.0
-    mean: float = 0.0
+    satisfied: float = 0.0
+    loss: float = 0.0
+    loss_mean: float = 0.0
     gains: float = 0.0
     squared_gains: float = 0.0
 
-    def add(self, predicted: float, mean: float, satisfaction: float, weight: float = 1.0) -> None:
-        """Add one call: what was predicted, what the running mean was, and what came."""
+    @classmethod
+    def of(cls, predicted: float, mean: float, satisfaction: float, weight: float = 1.0) -> Self:
+        """Return what one call adds: what was predicted, what the running mean was, and what
+        came."""
         loss, loss_mean = log_loss(predicted, satisfaction), log_loss(mean, satisfaction)
-        self.weights.add(weight)
-        self.predicted += weight * loss
-        self.mean += weight * loss_mean
-        self.gains += weight**2 * (loss_mean - loss)
-        self.squared_gains += weight**2 * (loss_mean - loss) ** 2
+        gain, square = loss_mean - loss, weight * weight
+        return cls(
+            *(1, weight, square, weight * predicted, weight * satisfaction),
+            *(weight * loss, weight * loss_mean, square * gain, square * gain**2),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, astuple(self), astuple(other)))
+
+    def bin(self, place: int) -> Bin:
+        """Return the bin at a place, of at least one call."""
+        satisfied = min(self.satisfied / self.weight, 1.0)
+        interval = wilson(satisfied, effective(self.weight, self.squares))
+        assert interval is not None  # there are calls
+        return Bin(
+            *(place / BINS, (place + 1) / BINS, self.calls, self.predicted / self.weight),
+            *(satisfied, interval.low, interval.high),
+        )
 
     def reading(self) -> PromptGain:
-        """Compute the reading of at least one call."""
-        whole = self.weights.sum
-        gain = (self.mean - self.predicted) / whole
+        """Compute the value of reading over at least one call."""
+        loss, loss_mean = self.loss / self.weight, self.loss_mean / self.weight
+        gain = (self.loss_mean - self.loss) / self.weight
         low, high = self._interval(gain)
-        return PromptGain(
-            calls=self.weights.calls,
-            log_loss=self.predicted / whole,
-            log_loss_mean=self.mean / whole,
-            gain=gain,
-            gain_low=low,
-            gain_high=high,
-            reading_pays=_answer(self.weights.effective, low, high, self.mean / whole),
-        )
+        pays = _answer(effective(self.weight, self.squares), low, high, loss_mean)
+        return PromptGain(self.calls, loss, loss_mean, gain, low, high, pays)
 
     def _interval(self, gain: float) -> tuple[float | None, float | None]:
         """Compute the interval of a weighted mean, with the correction for few calls."""
-        calls, whole, squares = self.weights.calls, self.weights.sum, self.weights.squares
-        if calls < 2:
+        if self.calls < 2:
             return None, None
-        spread = self.squared_gains - 2.0 * gain * self.gains + gain * gain * squares
-        half = Z * sqrt(max(spread, 0.0) * calls / (calls - 1)) / whole
+        spread = self.squared_gains - 2.0 * gain * self.gains + gain * gain * self.squares
+        half = Z * sqrt(max(spread, 0.0) * self.calls / (self.calls - 1)) / self.weight
         return gain - half, gain + half
-
-
-@dataclass(slots=True)
-class Reliability:
-    """Weights, predictions and satisfactions of one candidate, summed in equal bins."""
-
-    weights: list[Weights] = field(default_factory=lambda: [Weights() for _ in range(BINS)])
-    predicted: list[float] = field(default_factory=lambda: [0.0] * BINS)
-    satisfied: list[float] = field(default_factory=lambda: [0.0] * BINS)
-
-    def add(self, predicted: float, satisfaction: float, weight: float = 1.0) -> None:
-        """Count a call; prediction and satisfaction are from 0 to 1."""
-        place = min(int(predicted * BINS), BINS - 1)
-        self.weights[place].add(weight)
-        self.predicted[place] += weight * predicted
-        self.satisfied[place] += weight * satisfaction
-
-    def bins(self) -> tuple[Bin, ...]:
-        """Return the bins with calls."""
-        return tuple(self._bin(place) for place in range(BINS) if self.weights[place].calls)
-
-    def _bin(self, place: int) -> Bin:
-        weights = self.weights[place]
-        satisfied = min(self.satisfied[place] / weights.sum, 1.0)
-        interval = wilson(satisfied, weights.effective)
-        assert interval is not None  # there are calls
-        return Bin(
-            low=place / BINS,
-            high=(place + 1) / BINS,
-            calls=weights.calls,
-            predicted=self.predicted[place] / weights.sum,
-            satisfied=satisfied,
-            satisfied_low=interval.low,
-            satisfied_high=interval.high,
-        )
 
 
 def log_loss(probability: float, satisfaction: float) -> float:
     """Compute the cross-entropy of a verdict from 0 to 1, in nats."""
     held = min(max(probability, EDGE), 1.0 - EDGE)
     return -satisfaction * log(held) - (1.0 - satisfaction) * log(1.0 - held)
-
-
-def together(parts: Iterable[Losses]) -> Losses:
-    """Add up the sums over several candidates."""
-    whole = Losses()
-    for part in parts:
-        whole.weights.add_all(part.weights)
-        whole.predicted += part.predicted
-        whole.mean += part.mean
-        whole.gains += part.gains
-        whole.squared_gains += part.squared_gains
-    return whole
 
 
 def _answer(calls: float, low: float | None, high: float | None, loss_mean: float) -> ReadingPays:
@@ -262,8 +202,8 @@ class _Zoo:
         self._means: dict[str, FadingRate] = {}
         self._rates: dict[str, float] = {}
         self._waiting: list[tuple[int, str, float, float]] = []
-        self._losses: defaultdict[str, Losses] = defaultdict(Losses)
-        self._reliability: defaultdict[str, Reliability] = defaultdict(Reliability)
+        self._sums: defaultdict[str, Sums] = defaultdict(Sums)
+        self._bins: defaultdict[tuple[str, int], Sums] = defaultdict(Sums)
 
     def add(self, call: JudgedCall) -> None:
         name = call.candidate
@@ -273,19 +213,22 @@ class _Zoo:
             self._rates = dict(zip(self._means, shrunk, strict=True))
         heappush(self._waiting, (call.known_at, name, call.satisfaction, call.weight))
         if call.is_scored:
-            satisfaction, weight = call.satisfaction, call.weight
-            self._losses[name].add(call.predicted, self._rates[name], satisfaction, weight)
-            self._reliability[name].add(call.predicted, satisfaction, weight)
+            added = Sums.of(call.predicted, self._rates[name], call.satisfaction, call.weight)
+            self._sums[name] += added
+            self._bins[name, min(int(call.predicted * BINS), BINS - 1)] += added
 
     def calibration(self, zoo: str) -> ZooCalibration | None:
-        if not self._losses:
+        if not self._sums:
             return None
+        bins: dict[str, list[Bin]] = {}
+        for (name, place), found in sorted(self._bins.items()):
+            bins.setdefault(name, []).append(found.bin(place))
         return ZooCalibration(
             zoo,
-            together(self._losses.values()).reading(),
+            sum(self._sums.values(), Sums()).reading(),
             tuple(
-                CandidateCalibration(name, self._reliability[name].bins(), losses.reading())
-                for name, losses in sorted(self._losses.items())
+                CandidateCalibration(name, tuple(each), self._sums[name].reading())
+                for name, each in bins.items()
             ),
         )
 

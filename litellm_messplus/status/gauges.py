@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from litellm_messplus.figures.cells import value_at
 from litellm_messplus.figures.shown import (
     GROUPS,
     JUDGE,
@@ -13,6 +12,7 @@ from litellm_messplus.figures.shown import (
     WINDOW,
     Shown,
 )
+from litellm_messplus.figures.words import value_at
 from litellm_messplus.status.report import LiveLevels, Status
 
 MEANINGS = {

@@ -45,7 +45,7 @@ from litellm_messplus.store.conversations import Courses
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import calls, labels, lessons, requests
 from litellm_messplus.store.verdicts import StandingLabels, given
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Trial
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
 PAGE = 500

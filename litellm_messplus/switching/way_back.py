@@ -9,7 +9,7 @@ each test's share of it.
 The router may serve a stretch below alpha that it has saved up before (its queue keeps credit), so
 what was saved before a window counts for it.
 
-Every test must hold without any one key too (`switching/spread.py`), and what a client brings about
+Every test must hold without any one key too, and what a client brings about
 by itself is no evidence: an error that its own request causes, a deadline missed for a huge prompt.
 """
 
@@ -19,6 +19,7 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litellm_messplus.certificate.sequence import (
     Vector,
@@ -26,7 +27,6 @@ from litellm_messplus.certificate.sequence import (
     is_surely_below,
     rate_bounds,
 )
-from litellm_messplus.switching.spread import Bits, Spread
 
 FALSE_ALARMS = 0.05
 """The probability that a zoo which keeps its promise ever returns."""
@@ -50,6 +50,8 @@ HUGE_TURNS = 1000
 """Turns from which on a prompt takes a part of the default deadline (0.05 s) by itself: 10 ms."""
 HUGE_CHARACTERS = 1_000_000
 """Characters of a prompt that take as long to read."""
+
+Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,53 @@ def missed_too_often(marks: Sequence[Mark]) -> str | None:
                 f"their deadline ({spread.shown(missed, chosen)})"
             )
     return None
+
+
+# Evidence that is spread over keys. One client alone must not move everybody's zoo: by a wrong
+# parameter, or on purpose. A test has to hold for the requests of all keys, and again for those of
+# all but one, whichever key is left out: with or without it, a false return is a false alarm of a
+# test that is right at all looks.
+#
+# The price is time. With K keys that send as much each, K - 1 of them must show it: of two keys
+# each one on its own, of twelve eleven. A key that makes most of the requests counts in full, for
+# the others are too few to hold it against: so does the only one.
+
+COUNTS_IN_FULL = 0.75
+"""The share of the requests from which on a key counts in full."""
+
+
+class Spread:
+    """Requests by their keys: ``places`` is the key of each, as a number."""
+
+    def __init__(self, keys: Sequence[str | None]) -> None:
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        self._places = np.array([numbers[key] for key in keys], dtype=np.intp)
+        requests = np.bincount(self._places, minlength=len(numbers))
+        self._is_held = requests < COUNTS_IN_FULL * len(keys)
+
+    def sums(self, values: Vector, chosen: Bits) -> Vector:
+        """Add up the chosen requests: first those of all keys, then those of all but one, for each
+        key that does not count in full."""
+        places, values = self._places[chosen], values[chosen]
+        own = np.bincount(places, weights=values, minlength=len(self._is_held))
+        total = values.sum()
+        return np.concatenate(([total], total - own[self._is_held]))
+
+    def without_each(self, chosen: Bits) -> Iterator[Bits]:
+        """Yield the chosen requests as ``sums`` adds them up; keys without any make no
+        difference."""
+        yield chosen
+        found = np.unique(self._places[chosen])
+        for place in found[self._is_held[found]]:
+            yield chosen & (self._places != place)
+
+    def shown(self, bad: Bits, chosen: Bits) -> str:
+        """Write how many keys of the chosen requests have a bad one."""
+        having, all_keys = (len(np.unique(self._places[each])) for each in (chosen & bad, chosen))
+        return f"keys: {having} of {all_keys}"
+
+
+# The windows.
 
 
 def _windows(routed: int, parts: int = 1) -> Iterator[tuple[int, float]]:

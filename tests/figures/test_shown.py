@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from litellm_messplus.figures.cells import value_at, written
 from litellm_messplus.figures.shown import (
     JUDGE,
     KEY,
@@ -19,6 +18,7 @@ from litellm_messplus.figures.shown import (
     Shown,
     cells,
 )
+from litellm_messplus.figures.words import value_at, written
 from litellm_messplus.status.report import KeyStatus, Status
 from tests.support.statuses import LIMITS, status
 

@@ -16,8 +16,7 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.switching.modes import Arm
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Arm, Trial
 from litellm_messplus.vocabulary import (
     WARM_UP,
     CallRole,

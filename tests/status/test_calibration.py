@@ -7,21 +7,28 @@ import pytest
 
 from litellm_messplus.figures.interval import wilson
 from litellm_messplus.status.calibration import (
-    Losses,
+    Bin,
+    JudgedCall,
+    Prequential,
     PromptGain,
     ReadingPays,
-    Reliability,
+    Sums,
     log_loss,
-    together,
 )
 
 
 def reading(calls: list[tuple[float, float, float]]) -> PromptGain:
-    """Of (predicted, mean, satisfaction)."""
-    losses = Losses()
-    for call in calls:
-        losses.add(*call)
-    return losses.reading()
+    """The value of reading, by (predicted, mean, satisfaction) of each call."""
+    return sum((Sums.of(*call) for call in calls), Sums()).reading()
+
+
+def bins(*calls: tuple[float, float]) -> tuple[Bin, ...]:
+    """The bins of one candidate, by (predicted, satisfaction) of each call."""
+    prequential = Prequential()
+    for place, (predicted, satisfaction) in enumerate(calls):
+        prequential.add(JudgedCall("zoo", "small", place, place + 1, predicted, satisfaction))
+    (zoo,) = prequential.calibration()
+    return zoo.candidates[0].bins
 
 
 def test_log_loss_by_hand() -> None:
@@ -35,11 +42,7 @@ def test_one_surprise_is_bounded() -> None:
 
 
 def test_bins_by_hand() -> None:
-    reliability = Reliability()
-    for predicted, satisfaction in ((0.62, 1.0), (0.68, 0.0), (0.65, 0.5), (0.1, 1.0)):
-        reliability.add(predicted, satisfaction)
-
-    low, high = reliability.bins()
+    low, high = bins((0.62, 1.0), (0.68, 0.0), (0.65, 0.5), (0.1, 1.0))
     interval = wilson(0.5, 3)
 
     assert interval is not None
@@ -50,14 +53,9 @@ def test_bins_by_hand() -> None:
 
 
 def test_certain_predictions_have_a_bin_too() -> None:
-    reliability = Reliability()
-    reliability.add(0.0, 0.0)
-    reliability.add(1.0, 1.0)
+    found = bins((0.0, 0.0), (1.0, 1.0))
 
-    assert [(each.low, each.high, each.calls) for each in reliability.bins()] == [
-        (0.0, 0.1, 1),
-        (0.9, 1.0, 1),
-    ]
+    assert [(each.low, each.high, each.calls) for each in found] == [(0.0, 0.1, 1), (0.9, 1.0, 1)]
 
 
 def test_a_reading_is_means_and_the_interval_of_their_difference() -> None:
@@ -117,13 +115,3 @@ def test_it_is_too_early_where_the_interval_spans_both() -> None:
     assert found.gain_high is not None
     assert found.gain_low < 0.0 < found.gain_high
     assert found.reading_pays is ReadingPays.TOO_EARLY
-
-
-def test_several_candidates_together_are_as_one() -> None:
-    parts = []
-    for call in informed(20):
-        part = Losses()
-        part.add(*call)
-        parts.append(part)
-
-    assert together(parts).reading() == reading(informed(20))

@@ -10,8 +10,7 @@ from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, flat, rebuilt, without_words
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.rows import row_of
-from litellm_messplus.switching.modes import Arm
-from litellm_messplus.switching.trial import Trial
+from litellm_messplus.switching.modes import Arm, Trial
 from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import LARGE, label, request, served_call
 

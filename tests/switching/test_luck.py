@@ -2,8 +2,7 @@
 
 import pytest
 
-from litellm_messplus.switching.forecast import DecidedAside, forecast
-from litellm_messplus.switching.luck import Mixes
+from litellm_messplus.switching.forecast import DecidedAside, Mixes, forecast
 
 COSTS = {"small": 1.0, "medium": 2.0, "large": 12.0}
 RATES = {"small": 0.5, "medium": 0.7, "large": 0.9}

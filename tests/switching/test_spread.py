@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.switching.spread import MOST, Spread
+from litellm_messplus.switching.way_back import COUNTS_IN_FULL, Spread
 
 REQUESTS = st.lists(
     st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers(0, 9), st.booleans()),
@@ -21,7 +21,7 @@ def test_each_sum_leaves_one_key_out(requests: list[tuple[str | None, int, bool]
 
     found = spread.sums(values, chosen)
 
-    held = [key for key in dict.fromkeys(keys) if keys.count(key) < MOST * len(keys)]
+    held = [key for key in dict.fromkeys(keys) if keys.count(key) < COUNTS_IN_FULL * len(keys)]
     total = sum(value for _, value, is_chosen in requests if is_chosen)
     left = [
         sum(value for own, value, is_chosen in requests if is_chosen and own != key) for key in held
