@@ -28,8 +28,15 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store import log
-from litellm_messplus.store.sum_tables import outcomes, verdicts
-from litellm_messplus.store.tables import calls, gradings, labels, log_head, requests
+from litellm_messplus.store.tables import (
+    calls,
+    gradings,
+    labels,
+    log_head,
+    outcomes,
+    requests,
+    verdicts,
+)
 from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
 BLOCK = 1000

@@ -38,7 +38,8 @@ FOREIGN = -1
 class Column:
     """A column: its documentation, in the database too, and its properties.
 
-    ``size`` is the most characters of a text. The route shows it where it ``is_public``. A text of
+    ``size`` is the most characters of a text. One that ``is_position`` is a place in the log, which
+    no two rows share. The route shows it where it ``is_public``. A text of
     the records for which ``words`` holds may quote a user: it is kept with `store_text` alone.
     ``earlier`` is what rows of earlier versions have; where they have nothing, it ``is_nullable``
     though every record has a value.
@@ -50,6 +51,7 @@ class Column:
     words: Callable[[Any], bool] | None = None
     index: bool = False
     is_large: bool = False
+    is_position: bool = False
     is_nullable: bool = False
     earlier: bool | str | None = None
 

@@ -35,8 +35,14 @@ from litellm_messplus.certificate.evidence import Heard
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.status.reading import window_start
-from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
-from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.store.tables import (
+    labels,
+    log_head,
+    outcomes,
+    request_sums,
+    requests,
+    verdicts,
+)
 from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 
 CURRENT = Table(

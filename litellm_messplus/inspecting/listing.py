@@ -14,8 +14,7 @@ from litellm_messplus.errors import MessplusError
 from litellm_messplus.inspecting.explain import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.reading import reading
-from litellm_messplus.store.sum_tables import outcomes
-from litellm_messplus.store.tables import log_head, requests
+from litellm_messplus.store.tables import log_head, outcomes, requests
 from litellm_messplus.vocabulary import level_before
 
 MOST = 1000

@@ -22,7 +22,7 @@ from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
-from litellm_messplus.store.sum_tables import verdicts
+from litellm_messplus.store.tables import verdicts
 from litellm_messplus.vocabulary import CallStatus
 
 

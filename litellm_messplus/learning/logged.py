@@ -31,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.learning.outcome import LoggedLabel, Row
+from litellm_messplus.rows import columns_of, rebuilt
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 AT_ONCE = 500
@@ -55,7 +56,7 @@ class Logged:
 
 def label_of(row: Row) -> LoggedLabel:
     """Take a label from its row."""
-    return LoggedLabel(*(row[name] for name in LoggedLabel._fields))
+    return rebuilt(LoggedLabel, row)
 
 
 # Reading them.
@@ -70,12 +71,13 @@ _CALL = (
     *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit"),
 )
 _ENERGY = ("request_id", "call_id", "cost")
+_LABEL = tuple(each.name for each in columns_of(LoggedLabel))
 _GRADING = ("request_id", "zoo_cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: Mapping[str, Column[Any]] = {
     column: table.c[column]
     for table, names in (
-        *((requests, _REQUEST), (calls, _CALL), (labels, LoggedLabel._fields)),
+        *((requests, _REQUEST), (calls, _CALL), (labels, _LABEL)),
         (gradings, _GRADING),
     )
     for column in names
@@ -147,7 +149,7 @@ def newest_labels(where: ColumnElement[bool]) -> Subquery:
 def _standing() -> Select[Any]:
     newest = newest_labels(labels.c.request_id.in_(_IDS))
     is_standing = labels.c.position.in_((newest.c.newest, newest.c.weighs))
-    return _part(labels, LoggedLabel._fields).join(newest, is_standing)
+    return _part(labels, _LABEL).join(newest, is_standing)
 
 
 _EVERYTHING = union_all(

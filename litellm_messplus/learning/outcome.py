@@ -2,13 +2,13 @@
 stored in the table `outcomes`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import RowMapping
 
 from litellm_messplus.records import served_call_id
+from litellm_messplus.rows import column, record
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
 
@@ -16,19 +16,23 @@ Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or about to be written."""
 
 
-class LoggedLabel(NamedTuple):
-    """A label at its place in the log."""
+@record
+class LoggedLabel:
+    """A label at its place in the log: a row of the table `verdicts`, where it counts."""
 
-    call_id: str
-    label_id: str
-    request_id: str
-    position: int
-    created_at: datetime
-    kind: str
-    source: str
-    value: float
-    weight: float
-    probability: float | None
+    call_id: str = column("The call that is judged.", size=80)
+    label_id: str = column("The label that counts.", size=64)
+    request_id: str = column("The request of that call.", size=64, index=True)
+    position: int = column("The label's place in the log.", is_position=True)
+    created_at: datetime = column("When the label was given, UTC.")
+    kind: str = column("`feedback`, `check`, `judge` or `implicit`.", size=16)
+    source: str = column("Who judged: its kind, for a check a colon and its name.", size=64)
+    value: float = column("Satisfaction from 0 to 1.")
+    weight: float = column("How much it counts.")
+    probability: float | None = column(
+        "The probability of the draw that bought it: it stands for one divided by that many "
+        "requests. NULL where no draw did."
+    )
 
     @property
     def stands_for(self) -> float:
@@ -56,41 +60,43 @@ def verdicts(
     return {call_id: each for call_id, each in found if each is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
-    """One request, in the words of the table `outcomes`. Costs are in the zoo's unit, as measured
-    where they were measured; None is unknown, never zero."""
+    """One request: a row of the table `outcomes`. Costs are in the zoo's unit, as measured where
+    they were measured; None is unknown, never zero."""
 
-    request_id: str
-    position: int
-    day: date
-    hour: int
-    zoo: str
-    service_level: str
-    alpha: float
-    arm: str
-    counts: bool
-    is_exploration: bool
-    queue: float
-    encode_seconds: float | None
-    deciding_seconds: float
-    encode_joules: float | None
-    exploration_cost: float
-    judging_cost: float
-    cost: float
-    unstated: int
-    served: str | None = None
-    status: str | None = None
-    failure: str | None = None
-    is_cache_hit: bool | None = None
-    seconds: float | None = None
-    served_cost: float | None = None
-    cost_largest: float | None = None
-    is_measured: bool = False
-    is_labelled: bool = False
-    satisfaction: float | None = None
-    satisfaction_weight: float | None = None
-    satisfaction_kind: str | None = None
+    request_id: str = column("Our own id of the request.", size=64)
+    position: int = column("Place in the log.", is_position=True)
+    day: date = column("The date of the request, UTC.")
+    hour: int = column("The hour of that day, UTC, from 0.")
+    zoo: str = column("The `model_name` that was asked for.")
+    service_level: str = column("The promise.")
+    alpha: float = column("The share promised at that time.")
+    arm: str = column("`routed`, or `before`: served as before.", size=16)
+    counts: bool = column("Whether it counts itself, or for its conversation.")
+    is_exploration: bool = column("Whether something else was tried.")
+    queue: float = column("The virtual queue at the decision.")
+    encode_seconds: float | None = column(
+        "How long the features took; NULL where they came too late."
+    )
+    deciding_seconds: float = column("How long else the decision took.")
+    encode_joules: float | None = column("Energy of the features; NULL where not measured.")
+    exploration_cost: float = column("What the exploration calls cost, as far as it is known.")
+    judging_cost: float = column("What judges of its answers cost, as far as it is known.")
+    cost: float = column("What all calls cost, as far as it is known.")
+    unstated: int = column("Successful calls whose cost nobody stated at their end.")
+    served: str | None = column("The candidate that served; NULL before the call has ended.")
+    status: str | None = column("`success` or `failure`; NULL before the call has ended.", size=16)
+    failure: str | None = column("Who failed; NULL where nobody did, or it is unknown.", size=16)
+    is_cache_hit: bool | None = column("Whether LiteLLM's cache answered.")
+    seconds: float | None = column("How long the served call took.")
+    served_cost: float | None = column("What the served call cost: measured, else as stated.")
+    cost_largest: float | None = column("What the largest candidate alone would have cost.")
+    is_measured: bool = column("Whether the energy of the served call was measured.")
+    is_labelled: bool = column("Whether the served call has a label, counting or not.")
+    satisfaction: float | None = column("The value of the verdict on the served call.")
+    satisfaction_weight: float | None = column("How many requests that verdict stands for.")
+    satisfaction_kind: str | None = column("Its kind.", size=16)
 
 
 def outcome(

@@ -9,7 +9,7 @@ they came to stays in the sums."""
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -29,15 +29,17 @@ from litellm_messplus.learning.sums import (
     of_grading,
     of_request,
 )
-from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.sum_tables import outcomes, verdicts
+from litellm_messplus.rows import flat
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
     gradings,
+    label_precedence,
     labels,
     log_head,
+    outcomes,
     requests,
+    verdicts,
 )
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
@@ -136,18 +138,16 @@ def _extend(known: Mapping[str, Logged], batch: Batch) -> None:
 
 # Writing it.
 
-_OUTCOME = tuple(each.name for each in fields(Outcome))
-
 
 async def write(connection: AsyncConnection, change: Change) -> None:
     """Write a change to the tables."""
     dialect = connection.dialect.name
     if change.outcomes:
-        rows = [{name: getattr(each, name) for name in _OUTCOME} for each in change.outcomes]
+        rows = [flat(each) for each in change.outcomes]
         await connection.execute(_replacing(outcomes, dialect), rows)
     if change.verdicts:
-        said = [each._asdict() for each in change.verdicts]
-        await connection.execute(_replacing(verdicts, dialect), said)
+        rows = [flat(each) for each in change.verdicts]
+        await connection.execute(_replacing(verdicts, dialect), rows)
     if change.gone:
         await connection.execute(delete(verdicts).where(verdicts.c.call_id.in_(change.gone)))
     await add_sums(connection, change.sums)

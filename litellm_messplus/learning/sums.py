@@ -16,7 +16,7 @@ from litellm_messplus.learning.outcome import (
     succeeded,
 )
 from litellm_messplus.records import served_call_id
-from litellm_messplus.store.sum_tables import (
+from litellm_messplus.store.tables import (
     call_sums,
     grading_sums,
     hourly_call_sums,

@@ -18,15 +18,16 @@ from sqlalchemy import ColumnElement, Row, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, share, tallies
-from litellm_messplus.store.sum_tables import (
+from litellm_messplus.store.tables import (
     call_sums,
+    calls,
     grading_sums,
     hourly_call_sums,
     hourly_request_sums,
     outcomes,
     request_sums,
+    requests,
 )
-from litellm_messplus.store.tables import calls, requests
 from litellm_messplus.vocabulary import CallRole, CallStatus, level_before
 
 

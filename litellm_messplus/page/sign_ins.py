@@ -13,7 +13,7 @@ from hashlib import sha256
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store.side_tables import page_sign_ins
+from litellm_messplus.store.tables import page_sign_ins
 
 BYTES = 32
 """Of randomness: nobody guesses one."""

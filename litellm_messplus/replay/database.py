@@ -25,8 +25,7 @@ from litellm_messplus.replay.recording import Order, Prompts, Recording, ReplayE
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
-from litellm_messplus.store.sum_tables import verdicts
-from litellm_messplus.store.tables import call_energy, calls, labels, requests
+from litellm_messplus.store.tables import call_energy, calls, labels, requests, verdicts
 
 # What nobody saw, drawn from what was seen of the same model on alike prompts.
 #

@@ -7,8 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
 from litellm_messplus.status.reading import window_start, within
-from litellm_messplus.store.sum_tables import outcomes
-from litellm_messplus.store.tables import requests
+from litellm_messplus.store.tables import outcomes, requests
 
 NEWEST = 2_000
 """Requests of each service level that are read: the status takes the same time on any log."""

@@ -15,9 +15,15 @@ from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
 from litellm_messplus.status.reading import Key, Start, within
 from litellm_messplus.store.audits import agreements, preferences
-from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.sum_tables import grading_sums, label_sums, verdicts
-from litellm_messplus.store.tables import gradings, labels, requests
+from litellm_messplus.store.tables import (
+    grading_sums,
+    gradings,
+    label_precedence,
+    label_sums,
+    labels,
+    requests,
+    verdicts,
+)
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 # The shapes: source by source, and of the judge.

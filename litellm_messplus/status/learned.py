@@ -23,9 +23,7 @@ from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.side_tables import snapshots
-from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.tables import requests
+from litellm_messplus.store.tables import request_sums, requests, snapshots
 from litellm_messplus.terminal import Rows, numbers, whole, words
 
 NEWEST = 500

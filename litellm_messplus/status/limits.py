@@ -19,8 +19,7 @@ from litellm_messplus.status.reading import (
     within,
 )
 from litellm_messplus.status.report import BudgetStatus, LatencyStatus, LimitsStatus
-from litellm_messplus.store.sum_tables import request_sums
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.tables import calls, request_sums, requests
 
 Logged = Mapping[str, Any]
 """The column `limits` of a request."""

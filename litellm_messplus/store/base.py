@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store.side_tables import log_base, snapshots
-from litellm_messplus.store.tables import candidate_events, log_head
+from litellm_messplus.store.tables import candidate_events, log_base, log_head, snapshots
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import CallRecord
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.sum_tables import outcomes
-from litellm_messplus.store.tables import calls, labels, log_head, requests
+from litellm_messplus.store.tables import calls, labels, log_head, outcomes, requests
 from litellm_messplus.vocabulary import CallStatus
 
 KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()

@@ -8,8 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.store import base, log
-from litellm_messplus.store.side_tables import log_base, snapshots
-from litellm_messplus.store.tables import lessons
+from litellm_messplus.store.tables import lessons, log_base, snapshots
 
 
 async def counts(engine: AsyncEngine, zoo: str, upto: int | None = None) -> Counter[str]:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.side_tables import conversation_key
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.tables import calls, conversation_key, requests
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
 MOST = 2_000

@@ -25,8 +25,7 @@ from litellm_messplus.records import (
 from litellm_messplus.store import database, notices, tables
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.rows import Row, row_of
-from litellm_messplus.store.side_tables import log_base
-from litellm_messplus.store.tables import candidate_events, log_head, requests
+from litellm_messplus.store.tables import candidate_events, log_base, log_head, requests
 
 TABLE_OF = {
     RequestRecord: tables.requests,

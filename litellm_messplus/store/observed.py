@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.tally import Tally
-from litellm_messplus.store.sum_tables import outcomes, verdicts
-from litellm_messplus.store.tables import call_energy, calls, requests
+from litellm_messplus.store.tables import call_energy, calls, outcomes, requests, verdicts
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Served

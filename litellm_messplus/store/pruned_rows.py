@@ -12,8 +12,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.side_tables import log_base
-from litellm_messplus.store.sum_tables import outcomes, verdicts
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -21,7 +19,10 @@ from litellm_messplus.store.tables import (
     gradings,
     labels,
     lessons,
+    log_base,
+    outcomes,
     requests,
+    verdicts,
 )
 from litellm_messplus.vocabulary import Change
 

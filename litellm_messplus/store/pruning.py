@@ -14,10 +14,16 @@ from litellm_messplus.errors import MessplusError
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import base, lessons, log, snapshots
 from litellm_messplus.store.base import Base
-from litellm_messplus.store.side_tables import log_base
-from litellm_messplus.store.side_tables import snapshots as kept_snapshots
-from litellm_messplus.store.tables import calls, candidate_events, labels, log_head, requests
+from litellm_messplus.store.tables import (
+    calls,
+    candidate_events,
+    labels,
+    log_base,
+    log_head,
+    requests,
+)
 from litellm_messplus.store.tables import lessons as lesson_rows
+from litellm_messplus.store.tables import snapshots as kept_snapshots
 
 # One prune of a database at a time: two would write each other's files.
 

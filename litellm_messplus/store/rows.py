@@ -1,6 +1,8 @@
-"""Records as rows: their tables, and what is inserted. `rows.py` says what follows from what."""
+"""The columns that tables are made of, the table of a record, and the row that is inserted.
+`litellm_messplus/rows.py` says what follows from what."""
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -9,26 +11,79 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Date,
+    DateTime,
+    Dialect,
     Float,
+    Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Table,
     Text,
+    text,
     true,
 )
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, Declared, by_type, columns_of, flat
-from litellm_messplus.store.columns import Position, TheirId, UtcDateTime, metadata, required
 
-Row = dict[str, Any]
+metadata = MetaData()
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time: aware in Python, UTC in the database, on SQLite (which has no zones) too."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Position = BigInteger().with_variant(Integer(), "sqlite")
+TheirId = String(255).with_variant(String(1024), "postgresql")
+"""Of others, who make it as long as they like; SQLite takes any length."""
+
+
+def required(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
+    """Make a column that every row has a value in."""
+    return Column(name, kind, nullable=False, comment=comment, **options)
+
+
+def optional(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
+    """Make a column that is NULL where nobody knows."""
+    return Column(name, kind, nullable=True, comment=comment, **options)
+
+
+def key(name: str, kind: Any, comment: str) -> Column[Any]:
+    """Make a column that is part of the table's primary key."""
+    return Column(name, kind, primary_key=True, comment=comment)
+
+
+def where_known(name: str, column: str) -> Index:
+    """Make an index on a column and the place in the log, of the rows that have a value there."""
+    known = text(f"{column} IS NOT NULL")
+    return Index(name, column, "position", sqlite_where=known, postgresql_where=known)
+
+
+# The table of a record.
 
 TYPES: dict[type, type[TypeEngine[Any]]] = {
     datetime: UtcDateTime,
+    date: Date,
     bool: Boolean,
     int: Integer,
     float: Float,
@@ -37,18 +92,22 @@ TYPES: dict[type, type[TypeEngine[Any]]] = {
 TEXTS: dict[int | None, TypeEngine[Any]] = {UNBOUNDED: Text(), FOREIGN: TheirId}
 
 
-def table_of(record: type, name: str, comment: str, *more: SchemaItem) -> Table:
-    """Make the table of a record: its first column is the key, and each row has a position."""
-    key, *others = columns_of(record)
-    return Table(
-        name,
-        metadata,
-        Column(key.name, _type(key), primary_key=True, comment=key.column.doc),
-        required("position", Position, "Place in the log.", unique=True),
-        *map(_column, others),
-        *more,
-        comment=comment,
-    )
+def log_table_of(record: type, name: str, comment: str, *more: SchemaItem) -> Table:
+    """Make the table of a record of the log: each row has a position."""
+    position = required("position", Position, "Place in the log.", unique=True)
+    first, *others = _columns(record, keys=1)
+    return Table(name, metadata, first, position, *others, *more, comment=comment)
+
+
+def table_of(record: type, name: str, comment: str, *more: SchemaItem, keys: int = 1) -> Table:
+    """Make the table of a record: its first columns are the key."""
+    return Table(name, metadata, *_columns(record, keys), *more, comment=comment)
+
+
+def _columns(record: type, keys: int) -> list[Column[Any]]:
+    found = columns_of(record)
+    first = [key(each.name, _type(each), each.column.doc) for each in found[:keys]]
+    return first + [_column(each) for each in found[keys:]]
 
 
 def _column(declared: Declared) -> Column[Any]:
@@ -58,18 +117,26 @@ def _column(declared: Declared) -> Column[Any]:
         _type(declared),
         nullable=declared.is_optional or given.is_nullable,
         index=given.index or None,
+        unique=given.is_position or None,
         server_default=true() if given.earlier is True else given.earlier or None,
         comment=given.doc,
     )
 
 
 def _type(declared: Declared) -> TypeEngine[Any]:
-    kind, size = declared.base, declared.column.size
+    kind, given = declared.base, declared.column
     if issubclass(kind, str):
-        return TEXTS.get(size) or String(size or 255)
-    if kind in (dict, tuple):
+        return TEXTS.get(given.size) or String(given.size or 255)
+    if issubclass(kind, tuple | Mapping):
         return JSON(none_as_null=declared.is_optional)
-    return BigInteger() if declared.column.is_large else TYPES[kind]()
+    if given.is_position:
+        return Position
+    return BigInteger() if given.is_large else TYPES[kind]()
+
+
+# The row of a record.
+
+Row = dict[str, Any]
 
 
 def row_of(record: Any, position: int) -> Row:

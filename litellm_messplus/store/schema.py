@@ -21,8 +21,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.runtime import version
-from litellm_messplus.store.side_tables import schema_history
-from litellm_messplus.store.tables import metadata
+from litellm_messplus.store.tables import metadata, schema_history
 
 # The migrations of this code.
 

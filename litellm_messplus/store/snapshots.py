@@ -10,8 +10,7 @@ from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.store.side_tables import log_base, snapshots
-from litellm_messplus.store.tables import log_head
+from litellm_messplus.store.tables import log_base, log_head, snapshots
 
 KEPT = 3
 """Snapshots kept of each zoo."""

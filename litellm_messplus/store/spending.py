@@ -10,8 +10,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.store.sum_tables import grading_sums, request_sums
-from litellm_messplus.store.tables import requests
+from litellm_messplus.store.tables import grading_sums, request_sums, requests
 from litellm_messplus.vocabulary import BEFORE_SUFFIX, is_before
 
 

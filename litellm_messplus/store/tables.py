@@ -1,7 +1,25 @@
-"""The tables of the log. Every column's comment is its documentation, in the database too."""
+"""The tables: of the log, of what follows from it, and beside it. Every column's comment is its
+documentation, in the database too."""
 
-from sqlalchemy import Column, Index, Integer, Table, UniqueConstraint
+from collections.abc import Iterator
+from typing import Any
 
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    Date,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from litellm_messplus.figures.tally import COUNTS, FIGURES
+from litellm_messplus.learning.outcome import LoggedLabel, Outcome
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -11,12 +29,20 @@ from litellm_messplus.records import (
     LessonRecord,
     RequestRecord,
 )
+from litellm_messplus.store import zoo_modes  # noqa: F401 -- ``metadata`` knows its table too
+from litellm_messplus.store.rows import (
+    Position,
+    UtcDateTime,
+    key,
+    log_table_of,
+    optional,
+    required,
+    table_of,
+    where_known,
+)
+from litellm_messplus.store.rows import metadata as metadata  # from here, with all tables in it
 
-# ``metadata`` knows the tables of these too.
-from litellm_messplus.store import side_tables, sum_tables, zoo_modes  # noqa: F401
-from litellm_messplus.store.columns import Position, required, where_known
-from litellm_messplus.store.columns import metadata as metadata  # from here, with all tables in it
-from litellm_messplus.store.rows import table_of
+# The log.
 
 log_head = Table(
     "log_head",
@@ -33,7 +59,7 @@ log_head = Table(
     "become visible in the order of their positions.",
 )
 
-requests = table_of(
+requests = log_table_of(
     RequestRecord,
     "requests",
     "One row a user's request: what was decided, from which estimates, and why.",
@@ -44,43 +70,238 @@ requests = table_of(
     where_known("ix_requests_session", "session"),
 )
 
-calls = table_of(
+calls = log_table_of(
     CallRecord,
     "calls",
     "One row a model that was invoked: the served call, and exploration calls.",
 )
 
-labels = table_of(
+labels = log_table_of(
     LabelRecord,
     "labels",
     "Every label ever given; which one of a call's counts is in `verdicts`.",
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
 )
 
-gradings = table_of(
+gradings = log_table_of(
     GradingRecord,
     "gradings",
     "One row a time that a judge was asked; what it said is in `labels`. Its cost is no part of "
     "any request's.",
 )
 
-call_energy = table_of(
+call_energy = log_table_of(
     EnergyRecord,
     "call_energy",
     "One row a call whose energy was measured in service; `calls` keeps what was estimated at its "
     "end.",
 )
 
-lessons = table_of(
+lessons = log_table_of(
     LessonRecord,
     "lessons",
     "What `messplus import --lessons` added: labels that teach the predictor, and no requests.",
 )
 
-candidate_events = table_of(
+candidate_events = log_table_of(
     CandidateRecord,
     "candidate_events",
     "One row a time that a model came to a zoo, changed its price, or went, as LiteLLM's router "
     "showed it; models of the configuration that did neither have none.",
     UniqueConstraint("zoo", "candidate", "number", name="uq_candidate_events_number"),
+)
+
+# What follows from the log: written together with it, and read in its place.
+
+verdicts = table_of(
+    LoggedLabel,
+    "verdicts",
+    "The label of each call that counts, written together with the log.",
+)
+
+outcomes = table_of(
+    Outcome,
+    "outcomes",
+    "What each request came to, one row a request, written together with the log.",
+    where_known("ix_outcomes_failure", "failure"),
+)
+
+
+def of_promise(whose: str) -> Iterator[Column[Any]]:
+    """Yield the columns by which requests, or what belongs to one, are added up; ``whose`` date the
+    day is."""
+    yield key("day", Date, f"The date of {whose}, UTC.")
+    yield key("zoo", String(255), "The `model_name` that was asked for.")
+    yield key("service_level", String(255), "The promise.")
+
+
+def of_tally() -> Iterator[Column[Any]]:
+    """Yield a column for each figure of a `Tally`."""
+    for name, figure in FIGURES.items():
+        yield required(name, Integer if name in COUNTS else Float, figure.comment)
+
+
+request_sums = Table(
+    "request_sums",
+    metadata,
+    *of_promise("its requests"),
+    key("alpha", Float, "The share promised at that time."),
+    *of_tally(),
+    comment="Requests added up by day and promise, written together with the log: the status is "
+    "read from here.",
+)
+
+hourly_request_sums = Table(
+    "hourly_request_sums",
+    metadata,
+    *of_promise("its requests"),
+    key("hour", Integer, "The hour of that day, UTC, from 0."),
+    key("alpha", Float, "The share promised at that time."),
+    *of_tally(),
+    comment="Requests added up by hour and promise, written together with the log, for the page's "
+    "charts.",
+)
+
+call_sums = Table(
+    "call_sums",
+    metadata,
+    *of_promise("the request"),
+    key("candidate", String(255), "The candidate; empty for NULL."),
+    key("model", String(255), "LiteLLM's name; empty for NULL."),
+    key("role", String(16), "`served` or `exploration`."),
+    required("calls", Integer, "Calls ended."),
+    required("failures", Integer, "Those of them that failed."),
+    optional("cost", Float, "What they cost, measured energy included; NULL where unknown."),
+    required("calls_without_cost", Integer, "Calls whose cost is unknown."),
+    optional("prompt_tokens", BigInteger, "Tokens read; NULL where nobody knows."),
+    optional("completion_tokens", BigInteger, "Tokens written; NULL where nobody knows."),
+    comment="Calls added up by day, promise and model, written together with the log.",
+)
+
+label_sums = Table(
+    "label_sums",
+    metadata,
+    *of_promise("the request"),
+    key("kind", String(16), "A kind of labels."),
+    key("source", String(64), "Who judged."),
+    required("labelled", Integer, "Served calls that it labelled."),
+    required("satisfaction", Float, "Sum of its newest labels' values on them."),
+    required("satisfaction_squared", Float, "Sum of the squares of these values."),
+    required("counting", Integer, "How many of its labels are the verdict of their request."),
+    comment="What each source of labels said of the served calls, added up by day and promise, "
+    "written together with the log.",
+)
+
+grading_sums = Table(
+    "grading_sums",
+    metadata,
+    key("day", Date, "The date of the gradings, UTC."),
+    key("zoo", String(255), "The zoo whose answers were graded."),
+    key("judge", String(255), "The model group that graded."),
+    required("gradings", Integer, "Times that it was asked."),
+    required("graded", Integer, "Those of them that it answered as it should."),
+    required("answers", Integer, "Answers that it was shown."),
+    optional("cost", Float, "In dollars, as far as it is known; NULL where none is."),
+    required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
+    optional("newest_graded", Position, "Place in the log of the newest answered as it should."),
+    comment="Gradings added up by day and judge, written together with the log.",
+)
+
+hourly_call_sums = Table(
+    "hourly_call_sums",
+    metadata,
+    *of_promise("the request"),
+    key("hour", Integer, "The hour of that day, UTC, from 0."),
+    key("candidate", String(255), "The candidate; empty for NULL."),
+    key("role", String(16), "`served` or `exploration`."),
+    required("calls", Integer, "Calls ended."),
+    required("failures", Integer, "Those of them that failed."),
+    comment="Calls added up by hour, promise and model, written together with the log, for the "
+    "page's charts.",
+)
+
+# Beside the log: snapshots, what stands for pruned rows, workers, who is signed in, and the schema.
+
+SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
+
+page_sign_ins = Table(
+    "page_sign_ins",
+    metadata,
+    key("token_hash", String(64), "SHA-256 of what the browser holds."),
+    required("kind", String(16), "`code` (opens one session) or `session`."),
+    required("expires_at", UtcDateTime, "Until when it is taken, UTC."),
+    comment="Who may see the page: one-time codes and the sessions that they opened.",
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    key("zoo", String(255), "The zoo whose state it is."),
+    Column("position", Position, primary_key=True, comment="The log is folded up to here."),
+    required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    required("created_at", UtcDateTime, "When it was taken, UTC."),
+    required("state", LargeBinary, "Predictor, queues and running means."),
+    optional("settings", JSON, SETTINGS),
+    comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
+)
+
+log_base = Table(
+    "log_base",
+    metadata,
+    key("zoo", String(255), "The zoo whose state it is."),
+    required("position", Position, "The log is folded up to here."),
+    required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    optional("settings", JSON, SETTINGS),
+    required("taught", JSON, "How many lessons of each batch are in the state."),
+    required("created_at", UtcDateTime, "When it was kept, UTC."),
+    required("state", LargeBinary, "Predictor, queues and running means."),
+    comment="What pruned rows have left behind: the fold of a zoo goes on from here, for the rows "
+    "before it are not all there any more.",
+)
+
+worker_counters = Table(
+    "worker_counters",
+    metadata,
+    Column(
+        "worker",
+        String(64),
+        primary_key=True,
+        comment="The id of a worker process; `ended` stands for all that are gone.",
+    ),
+    required("started_at", UtcDateTime, "When it began to count, UTC."),
+    required("updated_at", UtcDateTime, "When it was last heard of, UTC."),
+    required("counts", JSON, "What it counted, by name."),
+    comment="What the workers of all proxies on this database counted; a worker that is gone is "
+    "added to the row `ended`, which begins anew when none runs.",
+)
+
+conversation_key = Table(
+    "conversation_key",
+    metadata,
+    key("id", Integer, "Always 1."),
+    required("key", String(64), "32 random bytes, in hexadecimal digits."),
+    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
+    "Whoever does not know it cannot guess a prompt from its digest.",
+)
+
+label_precedence = Table(
+    "label_precedence",
+    metadata,
+    key("zoo", String(255), "The zoo."),
+    key("kind", String(16), "A kind of labels."),
+    optional("rank", Integer, "1 is the strongest; NULL does not count."),
+    comment="Whose word counts first, as configured when a proxy last started with the zoo.",
+)
+
+schema_history = Table(
+    "schema_history",
+    metadata,
+    key("revision", String(32), "A migration that was applied."),
+    required("digest", String(64), "SHA-256 of the migration's text, as it was then."),
+    required(
+        "version", String(64), "The version of litellm-messplus that applied it, or first noted it."
+    ),
+    required("applied_at", UtcDateTime, "When, UTC."),
+    comment="Which migrations made the tables and views: a start refuses a database that other "
+    "ones made.",
 )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Update, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store.side_tables import worker_counters
+from litellm_messplus.store.tables import worker_counters
 
 ENDED = "ended"
 """In place of a worker: all that are gone. The migration made the row."""

@@ -1,61 +1,16 @@
 """The modes of zoos in the database: appended by compare-and-set, the newest row holds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Column,
-    Float,
-    Integer,
-    Row,
-    Select,
-    String,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import Select, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store.columns import UtcDateTime, metadata, optional, required
+from litellm_messplus.rows import UNBOUNDED, column, flat, rebuilt, record
+from litellm_messplus.store.rows import table_of
 from litellm_messplus.switching.modes import Mode, ZooMode
-
-zoo_modes = Table(
-    "zoo_modes",
-    metadata,
-    Column("zoo", String(255), primary_key=True, comment="The zoo."),
-    Column("revision", Integer, primary_key=True, comment="Counts its changes, from 1."),
-    required("mode", String(16), "`watch`, `canary` or `on`."),
-    required("share", Float, "The share of conversations routed under `canary`."),
-    optional(
-        "before",
-        String(255),
-        "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
-        "there is no way back.",
-    ),
-    required("by", String(255), "Who changed it: the hash of a key, `file`, or `way back`."),
-    required("reason", Text, "Why."),
-    required("at", UtcDateTime, "When, UTC."),
-    required(
-        "file_fingerprint",
-        String(64),
-        "Of the value in the configuration file at that time: another value there is a change.",
-    ),
-    optional("forecast", JSON(none_as_null=True), "What was forecast of routing then."),
-    optional(
-        "happened",
-        JSON(none_as_null=True),
-        "What the routed requests came to under the revision before.",
-    ),
-    comment="How far the router has taken over each zoo, one row a change; the newest holds. A "
-    "zoo without a row is in the mode of the configuration file.",
-)
 
 KEPT = 1000
 """Changes of a zoo that are kept, the newest."""
@@ -65,21 +20,29 @@ WAY_BACK = "way back"
 """Who changed it, where the zoo returned to what served before by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModeRow:
     """One change of a zoo's mode."""
 
-    zoo: str
-    revision: int
-    mode: str
-    share: float
-    before: str | None
-    by: str
-    reason: str
-    at: datetime
-    file_fingerprint: str
-    forecast: Mapping[str, Any] | None = None
-    happened: Mapping[str, Any] | None = None
+    zoo: str = column("The zoo.")
+    revision: int = column("Counts its changes, from 1.")
+    mode: str = column("`watch`, `canary` or `on`.", size=16)
+    share: float = column("The share of conversations routed under `canary`.")
+    before: str | None = column(
+        "What serves the others: `litellm`, a candidate, or `group:` and a member; NULL where "
+        "there is no way back."
+    )
+    by: str = column("Who changed it: the hash of a key, `file`, or `way back`.")
+    reason: str = column("Why.", size=UNBOUNDED)
+    at: datetime = column("When, UTC.")
+    file_fingerprint: str = column(
+        "Of the value in the configuration file at that time: another value there is a change.",
+        size=64,
+    )
+    forecast: Mapping[str, Any] | None = column("What was forecast of routing then.", default=None)
+    happened: Mapping[str, Any] | None = column(
+        "What the routed requests came to under the revision before.", default=None
+    )
 
     @property
     def zoo_mode(self) -> ZooMode:
@@ -90,6 +53,15 @@ class ModeRow:
     def is_returned(self) -> bool:
         """Whether the zoo returned by itself, and nobody has resumed it."""
         return self.by == WAY_BACK
+
+
+zoo_modes = table_of(
+    ModeRow,
+    "zoo_modes",
+    "How far the router has taken over each zoo, one row a change; the newest holds. A "
+    "zoo without a row is in the mode of the configuration file.",
+    keys=2,
+)
 
 
 async def newest(database: AsyncEngine) -> dict[str, ModeRow]:
@@ -107,7 +79,7 @@ async def newest_of(connection: AsyncConnection) -> dict[str, ModeRow]:
     )
     is_last = (zoo_modes.c.zoo == last.c.zoo) & (zoo_modes.c.revision == last.c.revision)
     found = await connection.execute(select(zoo_modes).join(last, is_last))
-    return {row.zoo: _row(row) for row in found}
+    return {row.zoo: rebuilt(ModeRow, row._mapping) for row in found}
 
 
 async def history(database: AsyncEngine, zoo: str, count: int) -> Sequence[ModeRow]:
@@ -119,7 +91,7 @@ async def history(database: AsyncEngine, zoo: str, count: int) -> Sequence[ModeR
         .limit(count)
     )
     async with database.connect() as connection:
-        return [_row(row) for row in await connection.execute(query)]
+        return [rebuilt(ModeRow, row._mapping) for row in await connection.execute(query)]
 
 
 async def append(database: AsyncEngine, row: ModeRow) -> bool:
@@ -129,13 +101,9 @@ async def append(database: AsyncEngine, row: ModeRow) -> bool:
     """
     try:
         async with database.begin() as connection:
-            await connection.execute(insert(zoo_modes).values(asdict(row)))
+            await connection.execute(insert(zoo_modes).values(flat(row)))
             old = zoo_modes.c.revision <= row.revision - KEPT
             await connection.execute(delete(zoo_modes).where(zoo_modes.c.zoo == row.zoo, old))
     except IntegrityError:
         return False
     return True
-
-
-def _row(found: Row[Any]) -> ModeRow:
-    return ModeRow(**found._mapping)

@@ -26,8 +26,8 @@ from sqlalchemy import (
 from litellm_messplus import parquet
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.parquet import Kind, ParquetError
-from litellm_messplus.store.columns import UtcDateTime
 from litellm_messplus.store.pruned_rows import Part
+from litellm_messplus.store.rows import UtcDateTime
 
 KINDS: Mapping[type, Kind] = {
     UtcDateTime: "time",

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.table import Table as TerminalTable
@@ -19,13 +19,20 @@ from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.learning.logged import AT_ONCE, logged_requests
 from litellm_messplus.learning.projections import projection, rules_of
 from litellm_messplus.learning.sums import SUMS, Sums, add_change, add_grading, of_grading
+from litellm_messplus.rows import flat
 from litellm_messplus.state import snapshot
 from litellm_messplus.status.report import Source, Status
 from litellm_messplus.store import base, lessons, log, snapshots
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.snapshots import Snapshot
-from litellm_messplus.store.sum_tables import grading_sums, outcomes, request_sums, verdicts
-from litellm_messplus.store.tables import gradings, requests
+from litellm_messplus.store.tables import (
+    grading_sums,
+    gradings,
+    outcomes,
+    request_sums,
+    requests,
+    verdicts,
+)
 from litellm_messplus.upkeep.folding import (
     Fold,
     UnreadableLogError,
@@ -132,8 +139,8 @@ async def _of_requests(connection: AsyncConnection, compared: _Compared) -> Sums
         kept = {table: await _kept(connection, table, ids) for table in (outcomes, verdicts)}
         for request_id, logged in (await logged_requests(connection, ids)).items():
             follows = projection(logged, rules.get(logged.request["zoo"], PRECEDENCE))
-            rows: list[tuple[Table, str, Row]] = [(outcomes, request_id, asdict(follows.outcome))]
-            rows += [(verdicts, call, each._asdict()) for call, each in follows.verdicts.items()]
+            rows: list[tuple[Table, str, Row]] = [(outcomes, request_id, flat(follows.outcome))]
+            rows += [(verdicts, call, flat(each)) for call, each in follows.verdicts.items()]
             for table, key, row in rows:
                 compared.compare(table, (key,), kept[table].pop((key,), None), row)
             add_change(sums, {}, follows.sums)

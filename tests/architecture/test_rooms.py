@@ -27,7 +27,7 @@ ALLOWED = {
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing", "rows", "vocabulary"},
-    "learning": {"figures", "records", "state", "store", "vocabulary"},
+    "learning": {"figures", "records", "rows", "state", "store", "vocabulary"},
     "store": {
         *(
             "figures",
@@ -70,7 +70,7 @@ ALLOWED = {
             "restore",
             "settings",
         ),
-        *("costs", "parquet", "prediction", "replay", "status", "store"),
+        *("costs", "parquet", "prediction", "replay", "rows", "status", "store"),
     },
     "inspecting": {
         *("state", "records", "rows"),

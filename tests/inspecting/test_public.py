@@ -22,8 +22,7 @@ from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.history import History
-from litellm_messplus.store.sum_tables import outcomes
-from litellm_messplus.store.tables import calls, labels, requests
+from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from tests.support.http_page import example_of_a_request
 
 SECRET = "what a new column holds"

@@ -22,7 +22,7 @@ from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.spending import label_costs
-from litellm_messplus.store.sum_tables import outcomes, request_sums, verdicts
+from litellm_messplus.store.tables import outcomes, request_sums, verdicts
 from litellm_messplus.switching.modes import Arm, Trial
 from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, GradingStatus, LabelKind
 from tests.support.builders import (

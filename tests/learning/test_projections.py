@@ -26,14 +26,18 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.log import Numbering
 from litellm_messplus.store.rows import row_of
-from litellm_messplus.store.side_tables import label_precedence
-from litellm_messplus.store.sum_tables import (
+from litellm_messplus.store.tables import (
+    call_energy,
+    calls,
+    gradings,
     hourly_request_sums,
+    label_precedence,
+    labels,
     outcomes,
     request_sums,
+    requests,
     verdicts,
 )
-from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
 from tests.support.postgres import Postgres, postgres_server

@@ -7,7 +7,7 @@ from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.learning.projections import save_rules
-from litellm_messplus.store.side_tables import label_precedence
+from litellm_messplus.store.tables import label_precedence
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.page.sign_ins import LASTS, MOST, Kind, SignIns
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.side_tables import page_sign_ins
+from litellm_messplus.store.tables import page_sign_ins
 
 
 class Clock:

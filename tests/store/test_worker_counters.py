@@ -15,7 +15,7 @@ from litellm_messplus.proxy import shared_counters
 from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.side_tables import worker_counters
+from litellm_messplus.store.tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running
 from tests.support.patience import PATIENT
 

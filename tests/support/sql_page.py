@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from litellm_messplus.store.columns import UtcDateTime
+from litellm_messplus.store.rows import UtcDateTime
 from litellm_messplus.store.tables import metadata
 from tests.support.markdown import ROOT, Document
 

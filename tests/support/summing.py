@@ -14,8 +14,7 @@ from litellm_messplus.learning.projections import Change, projection, rules_of
 from litellm_messplus.learning.sums import SUMS, add_grading, of_grading
 from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.store import log
-from litellm_messplus.store.sum_tables import outcomes, verdicts
-from litellm_messplus.store.tables import gradings, requests
+from litellm_messplus.store.tables import gradings, outcomes, requests, verdicts
 from litellm_messplus.upkeep.integrity import Outcome
 from litellm_messplus.upkeep.verify import check_projections
 from litellm_messplus.vocabulary import (

@@ -19,8 +19,7 @@ from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import base, erasing, log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
-from litellm_messplus.store.side_tables import snapshots
-from litellm_messplus.store.tables import requests
+from litellm_messplus.store.tables import requests, snapshots
 from litellm_messplus.upkeep.erase import Owner, dry_run, erase
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
 from tests.support.builders import build_engine, label, request, served_call, with_columns
