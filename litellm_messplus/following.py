@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.notices import LogNotices
+from litellm_messplus.tasks import Tasks
 
 FOLLOW_SECONDS = 1.0
 """How often to look where nothing tells of it: on SQLite, and while the notices are lost."""
@@ -28,7 +29,7 @@ class Following:
         self._wake = wake
         self._may_look_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = Tasks()
         self._notices: LogNotices | None = None
         if database.dialect.name == "postgresql":
             self._notices = LogNotices(database, self._told, self._lost)
@@ -42,15 +43,13 @@ class Following:
     def start(self) -> None:
         """Begin to listen, in the running event loop."""
         if self._notices is not None:
-            self._task = asyncio.create_task(self._notices.run(), name="messplus-notices")
+            self._tasks.start(self._notices.run(), "notices")
 
     async def close(self) -> None:
         """Listen no more."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.close()
 
     def looked(self) -> None:
         """Let some time pass before the next look, however much is told."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -12,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.arrivals import Arrivals
 from litellm_messplus.backlog import LONGEST, Backlog, Waiting
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.following import Following
@@ -80,7 +80,7 @@ class Journal:
         self._numbering = Numbering()
         self._turn_ends = 0.0
         self._backlog = Backlog()
-        self._unlogged: OrderedDict[str, None] = OrderedDict()
+        self._unlogged: Bounded[str, None] = Bounded(REMEMBERED)
         self._wake = asyncio.Event()
         self._is_due = False
         self._following = Following(database, counters, self._wake.set)
@@ -318,8 +318,6 @@ class Journal:
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
             self._unlogged[record.request_id] = None
-            if len(self._unlogged) > REMEMBERED:
-                self._unlogged.popitem(last=False)
         self._backlog.end(waiting, error)
 
     async def _begun_anew(self, start: int) -> bool:

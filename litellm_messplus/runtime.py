@@ -1,7 +1,6 @@
 """What every part of a running plugin may use: counters of what went wrong, code named in a
-setting, the version that is installed, and tasks beside the requests."""
+setting, and the version that is installed."""
 
-import asyncio
 import importlib
 import logging
 import os
@@ -9,8 +8,6 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Coroutine
-from contextlib import suppress
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -106,24 +103,3 @@ def end_process(reason: str) -> NoReturn:
     print(f"\nmessplus: {reason}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)
-
-
-# A task that runs beside the requests, from the start of the plugin to its stop.
-
-
-class Background:
-    """The holder of a background task; one that was never started is closed at once."""
-
-    def __init__(self) -> None:
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self, work: Coroutine[None, None, None], name: str) -> None:
-        """Begin, in the running event loop."""
-        self._task = asyncio.create_task(work, name=name)
-
-    async def close(self) -> None:
-        """Cancel it, and wait until it is over."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task

@@ -1,9 +1,9 @@
 """What the calls of a zoo usually find in prompt caches, and what staying with a model costs."""
 
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.conversations.line import Hits, Line, Place
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN, RecentMean, expected
@@ -161,7 +161,7 @@ class Habits:
     them would: nothing is warm, and nothing comes after."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
-        self._hits: OrderedDict[str, Hits] = OrderedDict()
+        self._hits: Bounded[str, Hits] = Bounded(DEPLOYMENTS)
         self._cold = {name: RecentMean(0.0) for name in candidates}
         self._stored = {name: RecentMean(0.0) for name in candidates}
         self._paid = {name: RecentMean(0.0) for name in candidates}
@@ -249,8 +249,4 @@ class Habits:
         }
 
     def _of(self, deployment: str) -> Hits:
-        found = self._hits.setdefault(deployment, Hits())
-        self._hits.move_to_end(deployment)
-        if len(self._hits) > DEPLOYMENTS:
-            self._hits.popitem(last=False)
-        return found
+        return self._hits.newest(deployment, Hits)

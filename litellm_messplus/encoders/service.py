@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.encoders.batcher import (
     Batch,
     Batcher,
@@ -68,10 +68,9 @@ class FeatureService:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.encoder = encoder
-        self._cache_entries = cache_entries
         self._failed = failed
         self._clock = clock
-        self._cache: OrderedDict[bytes, Encoding] = OrderedDict()
+        self._cache: Bounded[bytes, Encoding] = Bounded(cache_entries)
         self._under_way: dict[bytes, Prompt] = {}
         self._lateness = Lateness()
         self._statistics = FeatureStatistics()
@@ -202,8 +201,6 @@ class FeatureService:
         features.flags.writeable = False
         encoding = Encoding(features, joules)
         self._cache[key] = encoding.again()
-        if len(self._cache) > self._cache_entries:
-            self._cache.popitem(last=False)
         return encoding
 
 

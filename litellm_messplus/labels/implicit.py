@@ -4,10 +4,10 @@ A weak label. The same question again (nearly the same words, or the answer draw
 the earlier answer was unsatisfactory. Going on in the same conversation says that it was not:
 labels that are only ever bad would drive every rate down."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.labels.source import AnsweredCall, Asked, Cause, Finding, ReportFinding
 from litellm_messplus.settings.labels import ImplicitSettings
 from litellm_messplus.vocabulary import LabelKind
@@ -75,7 +75,7 @@ class Implicit:
     def __init__(self, settings: ImplicitSettings, report: ReportFinding) -> None:
         self._settings = settings
         self._report = report
-        self._last: OrderedDict[tuple[object, ...], _Answered] = OrderedDict()
+        self._last: Bounded[tuple[object, ...], _Answered] = Bounded(REMEMBERED)
 
     def ended(self, call: AnsweredCall) -> None:
         """Judge the answer before this one, and remember this one. An error says nothing: it is
@@ -92,8 +92,6 @@ class Implicit:
         self._last[key] = _Answered(
             told, call.call_id, call.asked.request_id, call.ended_at, call.asked.cause
         )
-        if len(self._last) > REMEMBERED:
-            self._last.popitem(last=False)
 
     async def close(self) -> None:
         """Do nothing: no work is under way."""

@@ -9,9 +9,10 @@ labels come before it has a share.
 Pure: the day comes in as an argument. What a worker does not remember begins anew.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import date
+
+from litellm_messplus.bounded import Bounded
 
 ROOM = 2.0
 """Times its share of the requests: the share of the money that a key may have."""
@@ -62,12 +63,8 @@ class KeyShares:
 
     def _begin(self, day: date) -> None:
         self._day = day
-        self._keys: OrderedDict[str | None, _Key] = OrderedDict()
+        self._keys: Bounded[str | None, _Key] = Bounded(self._remembered)
         self._requests, self._spent = 0, 0.0
 
     def _of(self, key: str | None) -> _Key:
-        found = self._keys.setdefault(key, _Key())
-        self._keys.move_to_end(key)
-        if len(self._keys) > self._remembered:
-            self._keys.popitem(last=False)
-        return found
+        return self._keys.newest(key, _Key)

@@ -8,13 +8,13 @@ state).
 
 Learns from every labelled call, served or explored, and is shared by the zoo's service levels."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt, projection
 from litellm_messplus.prediction.prompt_heads import (
@@ -177,7 +177,7 @@ class Predictor:
         self.means = [FadingRate() for _ in self.candidates]
         self.heads = PromptHeads(len(self.candidates), dimension)
         self.recent = RecentPrompts(len(self.candidates), dimension)
-        self._marks: OrderedDict[str, Mark] = OrderedDict()
+        self._marks: Bounded[str, Mark] = Bounded(REVISABLE)
         self._refresh()
 
     @property
@@ -253,7 +253,8 @@ class Predictor:
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what ``plain`` and ``arrays`` of a predictor of the same candidates gave."""
         marks = map(Mark._make, arrays["marks"].tolist())
-        self._marks = OrderedDict(zip(plain["marked"], marks, strict=True))
+        self._marks.clear()
+        self._marks.update(zip(plain["marked"], marks, strict=True))
         self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
         self.heads.load(arrays)
         self.recent.load(plain["recent"], arrays)

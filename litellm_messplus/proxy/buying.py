@@ -1,15 +1,14 @@
 """Buying labels: which requests get them, and which candidates answer unseen for that."""
 
-import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.labels.checks.reference import METADATA_KEY
 from litellm_messplus.labels.judge.judge import Judge
@@ -25,19 +24,19 @@ from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.proxy.label_purse import MOST_RESERVED, ORDERS, Purse
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.routing.decision import Decision, Situation
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
 from litellm_messplus.store.worker_counters import running
+from litellm_messplus.tasks import Periodic
 
 logger = logging.getLogger("litellm_messplus")
 
 LOOK_SECONDS = 5.0
 """Between two looks at what all workers spent."""
-RETRY_SECONDS = 5.0
 
 
 class Buyer:
@@ -59,7 +58,7 @@ class Buyer:
         self._seed = seed
         self._compares = buying.how == "compare"
         self._keys = KeyShares()
-        self._expected: OrderedDict[str, float] = OrderedDict()
+        self._expected: Bounded[str, float] = Bounded(MOST_RESERVED)
         judge.ask_before(self.pays)
 
     def purchase(
@@ -136,8 +135,6 @@ class Buyer:
         """Count what labels of a request are expected to cost its key, or how much more."""
         self._keys.spend(key, cost)
         self._expected[request_id] = self._expected.get(request_id, 0.0) + cost
-        if len(self._expected) > MOST_RESERVED:
-            self._expected.popitem(last=False)
 
     def is_free(self, request: IncomingRequest) -> bool:
         """Tell whether a check will label every answer, so that no label need be bought."""
@@ -214,16 +211,12 @@ class Buyers:
         }
         self._database = database
         self._counters = counters
-        self._background = Background()
 
-    def start(self) -> None:
-        """Begin looking at what labels cost, in the running event loop."""
+    def start(self, periodic: Periodic) -> None:
+        """Begin to read what labels cost, in the running event loop."""
         if self._purses:
-            self._background.start(self._watch(), "messplus-label-costs")
-
-    async def close(self) -> None:
-        """Stop looking."""
-        await self._background.close()
+            failed = "what labels cost was not read"
+            periodic.every(LOOK_SECONDS, self.look, "label_cost_failures", failed)
 
     def found(self, finding: Finding) -> None:
         """Note that a label has come."""
@@ -242,15 +235,6 @@ class Buyers:
             workers = await running(connection, now)
         for zoo, purse in self._purses.items():
             purse.learn(found.get(zoo, LabelCosts()), hours[zoo], looked_at, workers)
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                await self.look()
-                await asyncio.sleep(LOOK_SECONDS)
-            except Exception:
-                self._counters.failure("label_cost_failures", "what labels cost was not read")
-                await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:

@@ -48,10 +48,11 @@ from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.proxy.visibility import Visibility
 from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoos
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.tasks import Closings, Periodic
 
 COUNTING_SHARE = 0.4
 """Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
@@ -81,43 +82,48 @@ class Parts:
     ) -> None:
         self.engines = engines
         self.counters = counters = Counters()
+        closings = self._closings = Closings(counters)
+        keep = closings.keep  # closed in the reverse order of what follows
         self._settings = settings
         self._distributions = Distributions()
         self._database = database
+        closings.then(database.dispose, "the database")
+        self._shared_counters = keep(
+            SharedCounters(database, counters, self._encoder_did, self._distributions.counts)
+        )
         index, open_requests = DeploymentIndex(), OpenRequests()
-        self.journal = Journal(
-            database,
-            engines,
-            counters,
-            store_text=settings.store_text,
-            saw=self._distributions.saw,
-            followed=self._followed,
-            flush_seconds=settings.flush_seconds,
-            position=position,
+        self.journal = keep(
+            Journal(
+                database,
+                engines,
+                counters,
+                store_text=settings.store_text,
+                saw=self._distributions.saw,
+                followed=self._followed,
+                flush_seconds=settings.flush_seconds,
+                position=position,
+            )
         )
         self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
         self._other_workers = OtherWorkers(database, position)
-        self._energy = EnergyService(
-            measured, index, engines, self.journal, self._other_workers, counters
+        self._energy = keep(
+            EnergyService(measured, index, engines, self.journal, self._other_workers, counters)
         )
         self._influence = KeyInfluence(settings, database, counters)
-        self._writer = LabelWriter(self.journal, self._influence, counters)
+        self._writer = keep(LabelWriter(self.journal, self._influence, counters))
         report = self._writer.report
         largest = {name: engine.zoo.largest for name, engine in engines.items()}
         sinks = JudgeSinks(report, self.journal.write, counters)
         self._judges = Judges(settings, largest, sinks, database)
         self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
         self._writer.also(self._buyers.found)
-        self._desk = build_label_desk(settings, report, counters, self._judges.of_zoo)
+        self._desk = keep(build_label_desk(settings, report, counters, self._judges.of_zoo))
+        closings.then(flush_log_events, "LiteLLM's log events")
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._holds = Holds(engines, index, counters)
         self.line_log = LineLog(database, self._holds, engines, counters)
         sink = self._call_sink(index)
-        self._explorer = Explorer(
-            sink,
-            counters,
-            charge_caller=settings.charge_explorations,
-        )
+        self._explorer = keep(Explorer(sink, counters, charge_caller=settings.charge_explorations))
         self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
@@ -127,49 +133,47 @@ class Parts:
             database, engines, self.modes, self._changes, counters, settings.webhook
         )
         self._samples = SamplePurses(settings.zoos, database, counters)
-        self._features = self._feature_service(encoder)
+        self._features = keep(FeatureService(encoder, failed=self._encoder_failed))
         self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = self._build_feedback_desk(open_requests)
-        self._next_turn_feedback = NextTurnFeedback(self._feedback_desk, counters)
-        self.router = RequestRouter(
-            settings,
-            self.live,
-            RequestReader(
-                self._features,
-                prompt_tokens or PromptTokens(list(engines), []),
-                self.gates,
-                deadline_seconds=settings.deadline_seconds,
-            ),
-            self.journal,
-            open_requests,
-            self._explorer,
-            self._desk,
-            self._next_turn_feedback,
+        self._next_turn_feedback = keep(NextTurnFeedback(self._feedback_desk, counters))
+        reader = RequestReader(
+            self._features,
+            prompt_tokens or PromptTokens(list(engines), []),
             self.gates,
-            counters,
-            self._buyers.of_zoo,
-            self._holds,
-            Arms(self.modes, self._samples, counters, seed=settings.seed),
-            self.modes,
+            deadline_seconds=settings.deadline_seconds,
+        )
+        self.router = keep(
+            RequestRouter(
+                settings,
+                self.live,
+                reader,
+                self.journal,
+                open_requests,
+                self._explorer,
+                self._desk,
+                self._next_turn_feedback,
+                self.gates,
+                counters,
+                self._buyers.of_zoo,
+                self._holds,
+                Arms(self.modes, self._samples, counters, seed=settings.seed),
+                self.modes,
+            )
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
-        self._shared_counters = SharedCounters(
-            database, counters, self._encoder_did, self._distributions.counts
-        )
+        closings.then(reading.dispose, "the database's connections for reading")
         ready = partial(readiness, self.journal, self._shared_counters)
-        self.watch = StatusWatch(reading, engines, counters, self._shared_counters, ready)
-        self._page = Page(database, engines, self.modes, self.watch, counters)
+        self.watch = keep(StatusWatch(reading, engines, counters, self._shared_counters, ready))
+        self._page = keep(Page(database, engines, self.modes, self.watch, counters))
         self._retention = Retention(settings, counters)
-        self.joining = Background()
+        self.tasks = keep(Periodic(counters))
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         meter = Meter(Zoos(self.engines), index.prices, self.counters)
         return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
-
-    def _feature_service(self, encoder: Encoder) -> FeatureService:
-        return FeatureService(encoder, failed=self._encoder_failed)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
         arrivals = self.journal.arrivals
@@ -200,49 +204,26 @@ class Parts:
 
     def start(self) -> None:
         """Begin writing the log, in the running event loop, and warm the encoder up."""
-        self._features.start()
-        self.line_log.start()
-        self.journal.start()
-        self.live.start()
-        self._shared_counters.start()
-        self.watch.start()
-        self._judges.start()
-        self._buyers.start()
-        self._response_bias.start()
-        self._energy.start()
-        self._retention.start()
-        self._changes.start()
-        self._samples.start()
-        self._way_back.start()
+        for part in (self._features, self.journal, self._energy):
+            part.start()
+        for follower in (self.line_log, self.live):
+            follower.start(self.tasks)
+        for looking in (
+            self._shared_counters,
+            self.watch,
+            self._judges,
+            self._buyers,
+            self._response_bias,
+            self._retention,
+            self._changes,
+            self._samples,
+            self._way_back,
+        ):
+            looking.start(self.tasks)
 
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
-        try:
-            await self.joining.close()
-            await self._way_back.close()
-            await self._changes.close()
-            await self._samples.close()
-            await self._retention.close()
-            await self.line_log.close()
-            await self.live.close()
-            await self.watch.close()
-            await self._page.close()
-            await self._judges.close()
-            await self._buyers.close()
-            await self._response_bias.close()
-            await self.router.close()
-            await self._features.close()
-            await self._explorer.close()
-            await flush_log_events()
-            await self._desk.close()
-            await self._writer.close()
-            await self._next_turn_feedback.close()
-            await self._energy.close()
-        except Exception:
-            self.counters.failure("shutdown_failures", "calls under way were not waited for")
-        await self.journal.close()
-        await self._shared_counters.close()
-        await self._database.dispose()
+        await self._closings.close()
 
     def _followed(self, position: int) -> None:
         self.line_log.followed(position)

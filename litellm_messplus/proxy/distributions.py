@@ -7,13 +7,14 @@ this worker counted becomes a sum over all workers as every counter does.
 
 import json
 from bisect import bisect_left
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
 from prometheus_client.core import HistogramMetricFamily
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
@@ -72,8 +73,7 @@ class Distributions:
     """The distributions of the records that this worker has written since its start."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._remembered = remembered
-        self._zoos: OrderedDict[str, str] = OrderedDict()
+        self._zoos: Bounded[str, str] = Bounded(remembered)
         self._counts: defaultdict[Place, float] = defaultdict(float)
 
     def __len__(self) -> int:
@@ -103,8 +103,6 @@ class Distributions:
 
     def _remember(self, record: RequestRecord) -> None:
         self._zoos[record.request_id] = record.zoo
-        if len(self._zoos) > self._remembered:
-            self._zoos.popitem(last=False)
 
     def _count(self, told: Distribution, value: float, *labels: str) -> None:
         bucket = bisect_left(told.bounds, value)

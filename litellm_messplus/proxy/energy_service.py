@@ -19,6 +19,7 @@ from litellm_messplus.proxy.deployments.prices import EnergySource, MeasuredDepl
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.history import EndedCall, ended_calls
+from litellm_messplus.tasks import Tasks
 
 # Calls that other workers on the same database have served, read from the log.
 
@@ -80,7 +81,7 @@ class EnergyService:
         self._others = others
         self._counters = counters
         self._followers: dict[EnergySource, EnergyFollower] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin reading the sensors, in the running event loop."""
@@ -89,9 +90,7 @@ class EnergyService:
 
     async def close(self) -> None:
         """Stop. Calls whose windows are not settled yet keep their estimates."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     def ended(self, zoo: str, call: CallRecord) -> None:
         """Measure a call of that zoo that has ended, however it did."""
@@ -177,9 +176,9 @@ class EnergyService:
             counters=self._counters,
         )
         if not self._followers:
-            self._tasks.append(asyncio.create_task(self._run(), name="messplus-energy-others"))
+            self._tasks.start(self._run(), "energy-others")
         self._followers[deployment.source] = follower
-        self._tasks.append(asyncio.create_task(follower.run(), name="messplus-energy"))
+        self._tasks.start(follower.run(), "energy")
         return follower
 
 

@@ -1,6 +1,5 @@
 """Exploration calls: the same request to other candidates, in the background and unseen."""
 
-import asyncio
 import contextvars
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.proxy.surfaces.surface import PLAIN_METADATA, Surface
 from litellm_messplus.records import exploration_call_id
 from litellm_messplus.runtime import Counters
+from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import CallRole
 
 CLOSE_SECONDS = 10.0
@@ -56,9 +56,8 @@ class Explorer:
     ) -> None:
         self._sink = sink
         self._counters = counters
-        self._concurrent = concurrent
         self._charge_caller = charge_caller
-        self._running: set[asyncio.Task[None]] = set()
+        self._calls = Tasks(concurrent)
 
     def start(
         self, opened: OpenRequest, candidates: Sequence[str], request: IncomingRequest
@@ -69,24 +68,14 @@ class Explorer:
         record = opened.record
         arguments = self._arguments(record.zoo, request)
         for number, candidate in enumerate(candidates, start=1):
-            if len(self._running) >= self._concurrent:
-                self._counters.add("explorations_left_out")
-                continue
             call = self._call(opened, number, candidate, request.surface, arguments)
             # A fresh context: nothing of the user's request may leak into the call, or back.
-            task = contextvars.Context().run(
-                asyncio.create_task, call, name=f"messplus-exploration-{record.request_id}"
-            )
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            if contextvars.Context().run(self._calls.start, call, "exploration") is None:
+                self._counters.add("explorations_left_out")
 
     async def close(self) -> None:
         """Wait for the calls under way, but not for ever."""
-        if self._running:
-            _, pending = await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+        await self._calls.close(CLOSE_SECONDS)
 
     async def _call(
         self,

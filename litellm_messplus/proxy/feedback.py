@@ -35,6 +35,7 @@ from litellm_messplus.store import history
 from litellm_messplus.store.key_activity import SPAN
 from litellm_messplus.store.rows import STORABLE
 from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
+from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import LabelKind
 
 # Which request an id means: one of the caller's own, which may not be in the log yet.
@@ -383,28 +384,20 @@ class NextTurnFeedback:
     def __init__(self, desk: FeedbackDesk, counters: Counters) -> None:
         self._desk = desk
         self._counters = counters
-        self._running: set[asyncio.Task[None]] = set()
+        self._writing = Tasks(UNDER_WAY)
 
     def take(self, request: IncomingRequest) -> None:
         """Begin to write the verdict that a request brings along, if any; returns at once."""
         given = request.client_metadata.get(METADATA_KEY)
         if given is None:
             return
-        if len(self._running) >= UNDER_WAY:
-            self._refused("too many verdicts are waiting")
-            return
         caller = Caller(request.key_hash, is_admin=False)
-        task = asyncio.create_task(self._accept(given, caller), name="messplus-feedback")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        if self._writing.start(self._accept(given, caller), "feedback") is None:
+            self._refused("too many verdicts are waiting")
 
     async def close(self) -> None:
         """Let the verdicts under way be written."""
-        if self._running:
-            _, pending = await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+        await self._writing.close(CLOSE_SECONDS)
 
     async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
         try:

@@ -1,22 +1,22 @@
 """How much a label may move: how often a key may judge, whether its next label counts, and how much
 a user's word weighs."""
 
-import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
 from litellm_messplus.labels.response_bias import cautious, estimate
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.routing.decision import label_weight
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import AUDIT, MessplusSettings
 from litellm_messplus.store.audits import audits
 from litellm_messplus.store.key_activity import activity
+from litellm_messplus.tasks import Periodic
 
 # How often each key may do something: a minute's worth at once, and then as it comes in.
 
@@ -44,8 +44,7 @@ class TokenBuckets:
     ) -> None:
         self._per_minute = per_minute
         self._clock = clock
-        self._remembered = remembered
-        self._buckets: OrderedDict[str | None, _Bucket] = OrderedDict()
+        self._buckets: Bounded[str | None, _Bucket] = Bounded(remembered)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -60,13 +59,10 @@ class TokenBuckets:
 
     def _filled(self, key: str | None) -> _Bucket:
         now = self._clock()
-        bucket = self._buckets.setdefault(key, _Bucket(float(self._per_minute), now))
+        bucket = self._buckets.newest(key, lambda: _Bucket(float(self._per_minute), now))
         gained = (now - bucket.filled_at) * self._per_minute / 60.0
         bucket.tokens = min(bucket.tokens + gained, float(self._per_minute))
         bucket.filled_at = now
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > self._remembered:
-            self._buckets.popitem(last=False)
         return bucket
 
 
@@ -95,7 +91,7 @@ class KeyInfluence:
         self._pulls = {name: zoo.labels.key_pull for name, zoo in settings.zoos.items()}
         self._database = database
         self._counters = counters
-        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+        self._known: Bounded[tuple[str, str], _Known] = Bounded(MOST_LEVELS)
 
     async def may_count(self, cause: Cause, said: Said, replaced: Said | None = None) -> bool:
         """Tell whether a label counts, in the place of another one where it replaces it. Where it
@@ -119,10 +115,7 @@ class KeyInfluence:
         if found is None or time.monotonic() - found.looked_at > KEYS_LOOK_SECONDS:
             looked_at = time.monotonic()
             found = _Known(await activity(self._database, zoo, level), looked_at)
-            self._known[zoo, level] = found
-        self._known.move_to_end((zoo, level))
-        if len(self._known) > MOST_LEVELS:
-            self._known.popitem(last=False)
+        self._known[zoo, level] = found
         return found.level
 
 
@@ -151,21 +144,17 @@ class ResponseBias:
         self._database = database
         self._counters = counters
         self._estimated: Mapping[tuple[str, str], float] = {}
-        self._background = Background()
 
     def feedback_weight(self, zoo: str, level: str, value: float) -> float:
         """Return what a user's label of that value weighs."""
         bias = self._stated.get(zoo, self._estimated.get((zoo, level), 1.0))
         return label_weight(value, bias)
 
-    def start(self) -> None:
-        """Begin looking at the log where there is an audit, in the running event loop."""
+    def start(self, periodic: Periodic) -> None:
+        """Begin to read the log where there is an audit, in the running event loop."""
         if self._audited:
-            self._background.start(self._watch(), "messplus-response-bias")
-
-    async def close(self) -> None:
-        """Stop looking."""
-        await self._background.close()
+            failed = "the response bias was not estimated"
+            periodic.every(BIAS_LOOK_SECONDS, self.look, "audit_failures", failed)
 
     async def look(self) -> None:
         """Take the estimates of now."""
@@ -176,11 +165,3 @@ class ResponseBias:
             for (zoo, level), audit in found.items()
             if zoo in self._audited
         }
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                self._counters.failure("audit_failures", "the response bias was not estimated")
-            await asyncio.sleep(BIAS_LOOK_SECONDS)

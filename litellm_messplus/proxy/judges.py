@@ -1,6 +1,5 @@
 """The judges that are configured: made, checked against `model_list`, and kept told of the log."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,11 +19,11 @@ from litellm_messplus.proxy.deployments.deployment import Deployment
 from litellm_messplus.proxy.deployments.prices import known_dollars
 from litellm_messplus.proxy.judge_calls import JudgeCalls
 from litellm_messplus.records import GradingRecord
-from litellm_messplus.runtime import Background
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.store.audits import agreements, preferences, spent
 from litellm_messplus.store.worker_counters import running
+from litellm_messplus.tasks import Periodic
 
 LOOK_SECONDS = 60.0
 """Between two looks at the log, for what other workers spent and what users said."""
@@ -50,19 +49,16 @@ class Judges:
             if (judge := self._judge(name, zoo, largest[name], settings.seed, sinks))
         }
         self._database = database
-        self._counters = sinks.counters
-        self._background = Background()
 
-    def start(self) -> None:
-        """Begin grading, in the running event loop."""
+    def start(self, periodic: Periodic) -> None:
+        """Begin grading, in the running event loop; the label desk closes the judges."""
         if self.of_zoo:
             for judge in self.of_zoo.values():
                 judge.start()
-            self._background.start(self._watch(), "messplus-judges")
-
-    async def close(self) -> None:
-        """Stop looking at the log; the judges themselves are closed with the label desk."""
-        await self._background.close()
+            failed = "the log was not read for a judge"
+            periodic.every(
+                LOOK_SECONDS, self.look, "judge_watch_failures", failed, retry=RETRY_SECONDS
+            )
 
     def _judge(
         self, name: str, zoo: ZooSettings, largest: str, seed: int, sinks: JudgeSinks
@@ -89,16 +85,9 @@ class Judges:
             *(name, model, grades, budget, cost, sinks.counters), concurrent=buying.concurrent
         )
 
-    async def _watch(self) -> None:
-        while True:
-            try:
-                await self._look()
-                await asyncio.sleep(LOOK_SECONDS)
-            except Exception:
-                self._counters.failure("judge_watch_failures", "the log was not read for a judge")
-                await asyncio.sleep(RETRY_SECONDS)
-
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Take what all workers spent on judges, and how users agree with them. Raises
+        SQLAlchemyError."""
         now = datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:

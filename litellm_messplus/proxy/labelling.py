@@ -34,6 +34,7 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
+from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import CallRole, CallStatus
 
 
@@ -91,7 +92,7 @@ class LabelWriter:
         self._counters = counters
         self._told: list[ReportFinding] = []
         self._waiting: deque[tuple[Cause, LabelRecord]] = deque()
-        self._weighing: asyncio.Task[None] | None = None
+        self._weighing = Tasks(most=1)
 
     def also(self, told: ReportFinding) -> None:
         """Tell somebody else of every finding too."""
@@ -106,16 +107,11 @@ class LabelWriter:
             self._counters.failure("labels_left_out", "too many labels wait to be weighed")
         else:
             self._waiting.append((finding.cause, finding.label()))
-            if self._weighing is None or self._weighing.done():
-                self._weighing = asyncio.create_task(self._weigh(), name="messplus-weighing")
+            self._weighing.start(self._weigh(), "weighing")
 
     async def close(self) -> None:
         """Write what waits, and leave out what cannot be weighed in time."""
-        if self._weighing is None:
-            return
-        await asyncio.wait([self._weighing], timeout=CLOSE_SECONDS)
-        self._weighing.cancel()
-        await asyncio.gather(self._weighing, return_exceptions=True)
+        await self._weighing.close(CLOSE_SECONDS)
         for _ in self._waiting:
             self._counters.failure("labels_left_out", "a label was not weighed before the stop")
 

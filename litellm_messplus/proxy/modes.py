@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
@@ -20,6 +20,7 @@ from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
 from litellm_messplus.switching.way_back import Mark
+from litellm_messplus.tasks import Periodic
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -166,15 +167,11 @@ class ModeChanges:
         self._database = database
         self._modes = modes
         self._counters = counters
-        self._background = Background()
 
-    def start(self) -> None:
+    def start(self, periodic: Periodic) -> None:
         """Begin to follow, in the running event loop."""
-        self._background.start(self._follow(), "messplus-modes")
-
-    async def close(self) -> None:
-        """Follow no more."""
-        await self._background.close()
+        failed = "the modes of the zoos were not read"
+        periodic.every(FOLLOW_SECONDS, self.look, "modes_unread", failed)
 
     async def look(self) -> None:
         """Take over what others changed. Raises SQLAlchemyError or TimeoutError."""
@@ -205,11 +202,3 @@ class ModeChanges:
             )
         self._modes.learn({zoo: row})
         return row
-
-    async def _follow(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                self._counters.failure("modes_unread", "the modes of the zoos were not read")
-            await asyncio.sleep(FOLLOW_SECONDS)

@@ -3,20 +3,20 @@ minute."""
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.prediction.learned import zoo_view
 from litellm_messplus.proxy.metrics import exposition, figures_of, readiness_gauges
 from litellm_messplus.proxy.readiness import Readiness
 from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
@@ -24,6 +24,7 @@ from litellm_messplus.status.gauges import Series, live_gauges
 from litellm_messplus.status.learned import Learned, learned_live
 from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
+from litellm_messplus.tasks import Periodic
 
 # Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
 #
@@ -61,7 +62,7 @@ class SharedReadings:
         self._longest_seconds = longest_seconds
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._found: OrderedDict[Hashable, _Found] = OrderedDict()
+        self._found: Bounded[Hashable, _Found] = Bounded(KEPT)
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
@@ -98,9 +99,6 @@ class SharedReadings:
             raise ReadingTakesTooLongError(self._longest_seconds) from error
         ended = self._clock()
         self._found[key] = _Found(value, ended + (ended - started))
-        self._found.move_to_end(key)
-        if len(self._found) > KEPT:
-            self._found.popitem(last=False)
         return value
 
     def _ended(self, key: Hashable, task: asyncio.Task[Any]) -> None:
@@ -137,18 +135,20 @@ class StatusWatch:
         self._counters = counters
         self._shared = shared
         self._alerts = AlertLog()
-        self._background = Background()
         self._readings = SharedReadings()
 
-    def start(self) -> None:
+    def start(self, periodic: Periodic) -> None:
         """Begin looking for alerts, in the running event loop."""
-        self._background.start(self._run(), "messplus-watch")
+        failed = "alerts were not looked for"
+        periodic.every(LOOK_SECONDS, self.look, "watch_failures", failed, first=LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Log alerts that have come, and those that are over. Raises SQLAlchemyError."""
+        self._alerts.update((await self.figures()).alerts)
 
     async def close(self) -> None:
-        """Stop looking, and reading."""
-        await self._background.close()
+        """End the readings under way."""
         await self._readings.close()
-        await self._database.dispose()
 
     async def read(self, window: int = WINDOW) -> Status:
         """Read every promise as it stands. Raises SQLAlchemyError where the database does not
@@ -210,14 +210,6 @@ class StatusWatch:
             self._counters.failure("readings_given_up", "the metrics are told from memory alone")
         is_restored = self.readiness() is not Readiness.ABSENT
         return live_gauges(self._live()) if is_restored else {}
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                self._alerts.update((await self.figures()).alerts)
-            except Exception:
-                self._counters.failure("watch_failures", "alerts were not looked for")
 
     async def _running(self) -> dict[str, int]:
         """Count what failed at the workers that run: an alert is over when the worker that had the

@@ -1,13 +1,13 @@
 """Requests that this process decided lately: for retries, headers, outcomes and prompt feedback."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.proxy.deployments.gates import Needs
@@ -52,8 +52,7 @@ class Authors:
 
     def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
         self._database = database
-        self._remembered = remembered
-        self._authors: OrderedDict[tuple[str, str], Author] = OrderedDict()
+        self._authors: Bounded[tuple[str, str], Author] = Bounded(remembered)
 
     def __len__(self) -> int:
         return len(self._authors)
@@ -64,9 +63,6 @@ class Authors:
             return
         key = zoo, call.response_id
         self._authors[key] = Author(call.candidate, call.deployment_id, call.model)
-        self._authors.move_to_end(key)
-        if len(self._authors) > self._remembered:
-            self._authors.popitem(last=False)
 
     async def of(self, zoo: str, response_id: str | None) -> Author | None:
         """Find the author of the zoo's answer with that id; None where no call is known by it.
@@ -127,8 +123,7 @@ class OpenRequests:
     database."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._remembered = remembered
-        self._by_id: OrderedDict[str, OpenRequest] = OrderedDict()
+        self._by_id: Bounded[str, OpenRequest] = Bounded(remembered)
 
     def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
         """Remember it, and mark LiteLLM's metadata so that every later hook finds it again.
@@ -141,8 +136,6 @@ class OpenRequests:
             "secret": opened.secret,
         }
         self._by_id[opened.record.request_id] = opened
-        while len(self._by_id) > self._remembered:
-            self._by_id.popitem(last=False)
 
     def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
         """Find the request that the metadata of a hook belongs to.

@@ -6,8 +6,9 @@ import logging
 import sys
 from typing import Any
 
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.tasks import Periodic
 from litellm_messplus.upkeep import prune
 
 logger = logging.getLogger("litellm_messplus")
@@ -25,25 +26,15 @@ class Retention:
     def __init__(self, settings: MessplusSettings, counters: Counters) -> None:
         self._settings = settings
         self._counters = counters
-        self._background = Background()
 
-    def start(self) -> None:
-        """Begin where something is to be pruned, in the running event loop."""
+    def start(self, periodic: Periodic) -> None:
+        """Begin where something is to be pruned, in the running event loop. A prune that a stop
+        cuts off is finished by the next one."""
         if self._settings.retention is not None:
-            self._background.start(self._run(), "messplus-retention")
-
-    async def close(self) -> None:
-        """Stop; a prune under way is cut off, and finished by the next one."""
-        await self._background.close()
-
-    async def _run(self) -> None:
-        await asyncio.sleep(FIRST_SECONDS)
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                self._counters.failure("retention_failures", "the log was not pruned")
-            await asyncio.sleep(DAY_SECONDS)
+            failed = "the log was not pruned"
+            periodic.every(
+                DAY_SECONDS, self.look, "retention_failures", failed, first=FIRST_SECONDS
+            )
 
     async def look(self) -> None:
         """Prune what is old enough now. Raises OSError or ValueError where no process could."""

@@ -42,6 +42,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Mark, is_huge
+from litellm_messplus.tasks import Tasks
 
 MOST_WAITING = 256
 """Requests that are decided in shadow at once, in one worker; of more, nothing is worked out."""
@@ -71,7 +72,7 @@ class RequestRouter:
     ) -> None:
         self._arms, self._modes = arms, modes
         self._recorder = Recorder(settings)
-        self._shadows: set[asyncio.Task[None]] = set()
+        self._shadows = Tasks(MOST_WAITING)
         self._gates = gates
         self._holds = holds
         self._buyers = buyers
@@ -132,11 +133,7 @@ class RequestRouter:
 
     async def close(self) -> None:
         """Wait for what is decided in shadow, but not for ever."""
-        if self._shadows:
-            _, pending = await asyncio.wait(self._shadows, timeout=CLOSE_SECONDS)
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+        await self._shadows.close(CLOSE_SECONDS)
 
     async def _begin(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
@@ -190,15 +187,12 @@ class RequestRouter:
         self._open.add(opened, request.metadata)
         if not is_due:
             opened.ensure_logged()
-        elif len(self._shadows) >= MOST_WAITING:
+            return opened
+        # LiteLLM goes on to change its arguments, for the call that it makes of them.
+        kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
+        if self._shadows.start(self._shadow(kept, opened), "shadow") is None:
             self._counters.add("asides_dropped")
             opened.ensure_logged()
-        else:
-            # LiteLLM goes on to change its arguments, for the call that it makes of them.
-            kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
-            task = asyncio.create_task(self._shadow(kept, opened), name="messplus-shadow")
-            self._shadows.add(task)
-            task.add_done_callback(self._shadows.discard)
         return opened
 
     async def _shadow(self, intake: Intake, opened: OpenRequest) -> None:

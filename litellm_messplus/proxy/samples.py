@@ -1,6 +1,5 @@
 """What the unseen calls of watched zoos may cost in a day, by what all workers spent."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -10,10 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.labels.key_shares import KeyShares
 from litellm_messplus.labels.purchasing import own_share
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.spending import sampled_on
 from litellm_messplus.store.worker_counters import running
+from litellm_messplus.tasks import Periodic
 
 LOOK_SECONDS = 5.0
 """Between two looks at what all workers spent."""
@@ -74,21 +74,17 @@ class SamplePurses:
         self._purses = {name: SamplePurse(zoo.watch.budget_per_day) for name, zoo in zoos.items()}
         self._database = database
         self._counters = counters
-        self._background = Background()
 
     def pay(self, zoo: str, key: str | None, cost: float) -> bool:
         """Reserve the cost of a call of a zoo, for a request of that key; False where its budget
         does not allow it."""
         return self._purses[zoo].pay(key, cost, time.monotonic(), datetime.now(UTC).date())
 
-    def start(self) -> None:
-        """Begin to look at what was spent, where there is a budget."""
+    def start(self, periodic: Periodic) -> None:
+        """Begin to read what was spent, where there is a budget."""
         if any(purse.is_limited for purse in self._purses.values()):
-            self._background.start(self._watch(), "messplus-samples")
-
-    async def close(self) -> None:
-        """Look no more."""
-        await self._background.close()
+            failed = "what samples cost was not read"
+            periodic.every(LOOK_SECONDS, self.look, "sample_cost_failures", failed)
 
     async def look(self) -> None:
         """Take what all workers spent today. Raises SQLAlchemyError."""
@@ -98,11 +94,3 @@ class SamplePurses:
             workers = await running(connection, datetime.now(UTC))
         for zoo, purse in self._purses.items():
             purse.learn(spent.get(zoo, 0.0), now, workers)
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                self._counters.failure("sample_cost_failures", "what samples cost was not read")
-            await asyncio.sleep(LOOK_SECONDS)

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import new_id
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
+from litellm_messplus.tasks import Periodic
 
 SAVE_SECONDS = 2.0
 """How often to save what was counted: so much a worker that is killed may forget."""
@@ -46,7 +47,6 @@ class SharedCounters:
         self._measured = measured
         self._distributed = distributed
         self._row = WorkerCounters(database, new_id())
-        self._background = Background()
         self._turn = asyncio.Lock()
         self.is_started = False
         self.is_failing = False
@@ -54,14 +54,26 @@ class SharedCounters:
         self._saved_at = 0.0
         self._others = Sums({}, {})
 
-    def start(self) -> None:
+    def start(self, periodic: Periodic) -> None:
         """Begin saving, in the running event loop: the database is there."""
         self.is_started = True
-        self._background.start(self._run(), "messplus-counters")
+        failed = "the counters were not saved"
+        periodic.every(SAVE_SECONDS, self.save, "counters_unsaved", failed)
+
+    async def save(self) -> None:
+        """Save what was counted since, where that is due. Raises SQLAlchemyError or
+        TimeoutError."""
+        if not self._is_due():
+            return
+        try:
+            async with asyncio.timeout(SIGN_OF_LIFE_SECONDS):
+                await self._exchange()
+        except Exception:
+            self.is_failing = True
+            raise
 
     async def close(self) -> None:
         """Save for the last time: what this worker counted stays in the sum of those that go on."""
-        await self._background.close()
         if not self.is_started:
             return
         try:
@@ -81,17 +93,6 @@ class SharedCounters:
                 self._counters.failure("counters_unsaved", "other workers' counters were not read")
         counts = self._counts()
         return Sums(_sum(self._others.everyone, counts), _sum(self._others.running, counts))
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                if self._is_due():
-                    async with asyncio.timeout(SIGN_OF_LIFE_SECONDS):
-                        await self._exchange()
-            except Exception:
-                self.is_failing = True
-                self._counters.failure("counters_unsaved", "the counters were not saved")
-            await asyncio.sleep(SAVE_SECONDS)
 
     def _is_due(self) -> bool:
         is_silent = time.monotonic() - self._saved_at >= SIGN_OF_LIFE_SECONDS

@@ -118,7 +118,7 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
         plugin.engines = engines
         logger.warning("the database is there: requests are routed from now on")
 
-    plugin.parts.joining.start(join(), "messplus-joining")
+    plugin.parts.tasks.start(join(), "joining")
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:

@@ -18,11 +18,12 @@ from litellm_messplus.proxy.modes import (
     observed_log,
     told_if_possible,
 )
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 from litellm_messplus.switching.way_back import missed_too_often, reason_to_return
+from litellm_messplus.tasks import Periodic
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -53,15 +54,11 @@ class WayBack:
         self._changes = changes
         self._counters = counters
         self._webhook = webhook
-        self._background = Background()
 
-    def start(self) -> None:
+    def start(self, periodic: Periodic) -> None:
         """Begin to look, in the running event loop."""
-        self._background.start(self._watch(), "messplus-way-back")
-
-    async def close(self) -> None:
-        """Look no more."""
-        await self._background.close()
+        failed = "nobody looked for a way back"
+        periodic.every(LOOK_SECONDS, self.look, "way_back_failures", failed, first=LOOK_SECONDS)
 
     async def look(self) -> None:
         """Return the zoos that must. Raises SQLAlchemyError or TimeoutError."""
@@ -113,14 +110,6 @@ class WayBack:
             except httpx.HTTPError:
                 self._counters.failure("webhook_failures", f"try {number} to tell of a return")
                 await asyncio.sleep(number)
-
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await self.look()
-            except Exception:
-                self._counters.failure("way_back_failures", "nobody looked for a way back")
 
 
 def _event(row: ModeRow, was: ZooMode) -> dict[str, Any]:

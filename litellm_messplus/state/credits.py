@@ -8,9 +8,11 @@ task of fifty turns weighs as much as a task of one, and whoever came to the res
 alone.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from litellm_messplus.bounded import Bounded
 
 Shares = tuple[tuple[str, float], ...]
 """Candidates, and the share of the turns that each served."""
@@ -53,8 +55,7 @@ class Credits:
     other models may have served since."""
 
     def __init__(self, most: int = CREDITED) -> None:
-        self._most = most
-        self._shares: OrderedDict[str, Shares] = OrderedDict()
+        self._shares: Bounded[str, Shares] = Bounded(most)
 
     def __len__(self) -> int:
         return len(self._shares)
@@ -66,10 +67,7 @@ class Credits:
 
     def keep(self, conversation: str, shares: Shares) -> None:
         """Remember the shares of the verdict that counts now, and forget the oldest."""
-        self._shares.pop(conversation, None)
         self._shares[conversation] = shares
-        if len(self._shares) > self._most:
-            self._shares.popitem(last=False)
 
     def plain(self) -> dict[str, dict[str, float]]:
         """Return all of it as JSON, the oldest first."""
@@ -77,4 +75,5 @@ class Credits:
 
     def load(self, plain: Mapping[str, Mapping[str, float]]) -> None:
         """Take over what ``plain`` gave."""
-        self._shares = OrderedDict((name, tuple(each.items())) for name, each in plain.items())
+        self._shares.clear()
+        self._shares.update((name, tuple(each.items())) for name, each in plain.items())

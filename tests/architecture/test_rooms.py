@@ -13,17 +13,17 @@ PURE = ("routing", "prediction", "costs", "conversations", "state", "switching")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 ALLOWED = {
     "routing": {"rows"},
-    "prediction": set(),
+    "prediction": {"bounded"},
     "costs": set(),
-    "conversations": {"costs", "prediction", "rows"},
+    "conversations": {"bounded", "costs", "prediction", "rows"},
     "state": {
-        *("routing", "prediction", "costs", "settings", "errors", "vocabulary"),
+        *("bounded", "routing", "prediction", "costs", "settings", "errors", "vocabulary"),
     },
     "deciding": {
         *("conversations", "costs", "draws", "prediction", "routing", "settings", "state"),
         "vocabulary",
     },
-    "encoders": {"energy", "prediction", "errors", "runtime"},
+    "encoders": {"bounded", "energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing", "rows", "vocabulary"},
@@ -44,6 +44,7 @@ ALLOWED = {
     },
     "labels": {
         *("settings", "prediction", "costs", "records", "errors", "runtime", "vocabulary", "draws"),
+        *("bounded", "tasks"),
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
@@ -111,12 +112,13 @@ UPWARD = {
 SPINE = {
     "arrivals": {"errors", "records", "store"},
     "backlog": {"errors", "records"},
+    "bounded": set(),
     "draws": set(),
     "errors": set(),
-    "following": {"runtime", "store"},
+    "following": {"runtime", "store", "tasks"},
     "journal": {
         *("arrivals", "backlog", "deciding", "errors", "following", "records", "restore", "rows"),
-        *("runtime", "state", "store"),
+        *("bounded", "runtime", "state", "store"),
     },
     "parquet": {"errors"},
     "plugin": {"proxy"},
@@ -124,6 +126,7 @@ SPINE = {
     "restore": {"deciding", "errors", "state", "store"},
     "rows": set(),
     "runtime": set(),
+    "tasks": {"runtime"},
     "terminal": set(),
     "vocabulary": set(),
 }

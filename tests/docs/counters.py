@@ -14,7 +14,7 @@ def counted() -> frozenset[str]:
 
 
 def counters_in(source: str) -> Iterator[str]:
-    """The names given to `add` and `failure` of something called counters."""
+    """The names given to `add` and `failure` of counters, and to periodic jobs."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(
@@ -23,4 +23,9 @@ def counters_in(source: str) -> Iterator[str]:
                 ),
                 args=[ast.Constant(value=str(name)), *_],
             ) if owner.endswith("counters"):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(attr="every"),
+                args=[_, _, ast.Constant(value=str(name)), *_],
+            ):
                 yield name

@@ -26,7 +26,6 @@ from litellm_messplus.labels.key_pull import Said
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.proxy import feedback
 from litellm_messplus.proxy import feedback as module
-from litellm_messplus.proxy import influence as influence_module
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import (
     METADATA_KEY,
@@ -38,7 +37,7 @@ from litellm_messplus.proxy.feedback import (
     RequestFinder,
 )
 from litellm_messplus.proxy.http import _refusals
-from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.influence import MOST_LEVELS, KeyInfluence, ResponseBias, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters
@@ -285,13 +284,10 @@ async def test_the_only_key_that_says_anything_may_say_what_it_likes(
     assert said == [Outcome.COUNTED] * 40
 
 
-async def test_what_is_known_of_the_keys_is_bounded(
-    database: AsyncEngine, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(influence_module, "MOST_LEVELS", 3)
-    for number in range(8):
+async def test_what_is_known_of_the_keys_is_bounded(database: AsyncEngine, desk: Desk) -> None:
+    for number in range(MOST_LEVELS + 5):
         await desk._influence.may_count(Cause("zoo", f"level-{number}", "key"), Said(0.0, 1.0))
-    assert len(desk._influence._known) == 3
+    assert len(desk._influence._known) == MOST_LEVELS
     assert not desk._turns
 
 

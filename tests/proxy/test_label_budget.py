@@ -1,7 +1,6 @@
 """One key takes neither the labels of a day from the others, nor more than the budget: each label
 is priced by what the judge will read before it is bought."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import gradings, requests
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
 from tests.support.judge import shown_answers
+from tests.support.patience import until_it_holds
 
 PRICE = Price(prompt=1e-5, completion=1e-5)
 BUDGET = 0.5
@@ -51,7 +51,7 @@ async def simulated_judge(
 @asynccontextmanager
 async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
     async with running(folder, zoo) as plugin:
-        await plugin.parts._judges._look()
+        await plugin.parts._judges.look()
         yield plugin
 
 
@@ -80,8 +80,7 @@ async def serve(
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(answer) // 4}
         event = log_event(arguments, "large", **usage)
         await plugin.async_log_success_event(event, response, None, None)
-    while judge.waiting or judge._busy:
-        await asyncio.gather(*judge._busy, asyncio.sleep(0))
+    await until_it_holds(lambda: not judge.waiting and not len(judge._busy))
     await plugin.parts.journal.flush()
 
 

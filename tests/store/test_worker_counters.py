@@ -17,6 +17,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running
+from litellm_messplus.tasks import Periodic
 from tests.support.patience import PATIENT
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -153,7 +154,7 @@ async def _lives(steps: list[tuple[int, str]]) -> None:
 
 def shared(database: AsyncEngine, own: Counters) -> SharedCounters:
     made = SharedCounters(database, own, lambda: {"prompts": 2.0})
-    made.start()
+    made.start(Periodic(own))
     return made
 
 

@@ -13,6 +13,7 @@ from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
+from litellm_messplus.tasks import Periodic
 from tests.support.builders import NOW, request, served_call
 from tests.support.patience import until_it_holds
 from tests.support.switches import assert_forecast_beside_happened
@@ -105,8 +106,8 @@ async def test_another_worker_sees_a_change(database: AsyncEngine) -> None:
     one, two = LiveModes(settings), LiveModes(settings)
     await adopt(database, one)
     await adopt(database, two)
-    following = changes(database, two)
-    following.start()
+    following = Periodic(Counters())
+    changes(database, two).start(following)
     try:
         await changes(database, one).change("zoo", ZooMode(Mode.ON, 0.1, "large", 1), "key", "go")
         await until_it_holds(lambda: two.now["zoo"].mode is Mode.ON)
@@ -132,8 +133,8 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
         async def look(self) -> None:
             raise OSError("away")
 
-    following = Silent(database, modes, counters)
-    following.start()
+    following = Periodic(counters)
+    Silent(database, modes, counters).start(following)
     await until_it_holds(lambda: bool(counters.as_dict()))
     await following.close()
 

@@ -14,6 +14,7 @@ from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.pruning import alone
+from litellm_messplus.tasks import Periodic
 from tests.support.aged_log import history, write
 from tests.support.builders import build_zoo
 
@@ -72,10 +73,9 @@ async def test_while_another_worker_prunes_nothing_is_done(
 
 async def test_without_the_section_nothing_is_started() -> None:
     settings = load_settings({"messplus": {"zoos": {"zoo": {"alpha": 0.6}}}})
-    retention = Retention(settings, Counters())
-    retention.start()
-    assert retention._background._task is None
-    await retention.close()
+    periodic = Periodic(Counters())
+    Retention(settings, Counters()).start(periodic)
+    assert len(periodic) == 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from litellm_messplus.labels.checks.sandbox import Sandbox
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
 from litellm_messplus.runtime import Counters, load_attribute
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
+from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import FAILED, LabelKind
 
 WAITING = 256
@@ -37,28 +38,20 @@ class Checks:
         self._sandbox = sandbox
         self._report = report
         self._counters = counters
-        self._running: defaultdict[str, set[asyncio.Task[None]]] = defaultdict(set)
+        self._running: defaultdict[str, Tasks] = defaultdict(lambda: Tasks(WAITING))
 
     def ended(self, call: AnsweredCall) -> None:
         """Begin every check; returns at once."""
         for check in self._checks:
-            running = self._running[check.name]
-            if len(running) >= WAITING:
-                self._counters.add("checks_left_out")
-                continue
+            running, run = self._running[check.name], self._run(check, call)
             # A fresh context: a function of the operator's is no part of the user's request.
-            task = Context().run(asyncio.create_task, self._run(check, call))
-            running.add(task)
-            task.add_done_callback(running.discard)
+            if Context().run(running.start, run, check.name) is None:
+                self._counters.add("checks_left_out")
 
     async def close(self) -> None:
         """Wait for the checks under way, but not for ever."""
-        under_way = [task for running in self._running.values() for task in running]
-        if under_way:
-            _, pending = await asyncio.wait(under_way, timeout=CLOSE_SECONDS)
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+        closing = (running.close(CLOSE_SECONDS) for running in self._running.values())
+        await asyncio.gather(*closing)
         await self._sandbox.close()
 
     async def _run(self, check: Check, call: AnsweredCall) -> None:

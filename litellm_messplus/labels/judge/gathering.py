@@ -1,11 +1,12 @@
 """Gathering the answers to one request, so that they are graded together."""
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.draws import uniform
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
 
@@ -52,7 +53,7 @@ class Gatherer:
     def __init__(self, ready: Callable[[ToGrade], None]) -> None:
         self._ready = ready
         self._open: dict[str, _Gathered] = {}
-        self._done: OrderedDict[str, None] = OrderedDict()
+        self._done: Bounded[str, None] = Bounded(REMEMBERED)
 
     def __len__(self) -> int:
         """Count the requests that wait for answers."""
@@ -79,8 +80,6 @@ class Gatherer:
     def leave_out(self, request_id: str) -> None:
         """Leave a request out: answers to come are late."""
         self._done[request_id] = None
-        while len(self._done) > REMEMBERED:
-            self._done.popitem(last=False)
 
     def close(self) -> None:
         """Forget what waits."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 
@@ -14,6 +14,7 @@ from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
 from litellm_messplus.labels.judge.grader import Grades, Outcome
 from litellm_messplus.labels.source import AnsweredCall, Asked
 from litellm_messplus.runtime import Counters
+from litellm_messplus.tasks import Tasks
 
 # Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
 
@@ -109,8 +110,8 @@ class Judge:
         self._is_paid: IsPaid = _always
         self._has_learned = asyncio.Event()
         self._counts = True
-        self._busy: set[asyncio.Task[None]] = set()
-        self._workers: list[asyncio.Task[None]] = []
+        self._busy = Tasks()
+        self._workers = Tasks()
 
     @property
     def waiting(self) -> int:
@@ -138,10 +139,8 @@ class Judge:
 
     def start(self) -> None:
         """Begin grading, in the running event loop."""
-        self._workers = [
-            asyncio.create_task(self._work(), name=f"messplus-judge-{self._zoo}-{number}")
-            for number in range(self._concurrent)
-        ]
+        for number in range(self._concurrent):
+            self._workers.start(self._work(), f"judge-{self._zoo}-{number}")
 
     def learn(self, spent: Spent, agreement: Agreement, workers: int = 1) -> None:
         """Learn what the log says: what the day has cost so far, how the judge agrees with users,
@@ -173,10 +172,8 @@ class Judge:
             logger.info("%s: %d requests are left ungraded at the stop", self._zoo, self.waiting)
         self._gatherer.close()
         self._backlog.clear()
-        await _cancelled(self._workers)  # nothing new; what they wait for goes on
-        if self._busy:
-            await asyncio.wait(self._busy, timeout=CLOSE_SECONDS)
-        await _cancelled(list(self._busy))
+        await self._workers.close()  # nothing new; what they wait for goes on
+        await self._busy.close(CLOSE_SECONDS)
 
     def _has_room(self) -> bool:
         if self.waiting >= self._most_waiting:
@@ -193,10 +190,9 @@ class Judge:
         while True:
             await self._backlog.filled()
             async with self._availability.turn():
-                grading = asyncio.create_task(self._grade_next())
-                self._busy.add(grading)
-                grading.add_done_callback(self._busy.discard)
-                await asyncio.wait([grading])
+                grading = self._busy.start(self._grade_next(), f"grading-{self._zoo}")
+                if grading is not None:  # always: as many run as there are workers
+                    await asyncio.wait([grading])
 
     async def _grade_next(self) -> None:
         """Settle one request, or put it back."""
@@ -242,9 +238,3 @@ class Judge:
 
 def _today() -> date:
     return datetime.now(UTC).date()
-
-
-async def _cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

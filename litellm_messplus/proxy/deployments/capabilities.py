@@ -6,13 +6,13 @@ that the map knows can take those that it names; of all else the map leaves much
 does not say is unknown.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import litellm
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id, model_info
 from litellm_messplus.proxy.litellm_seam import router_model_info
 from litellm_messplus.proxy.surfaces.requirements import MODALITIES, Capability
@@ -52,8 +52,7 @@ class Capabilities:
     anew."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._remembered = remembered
-        self._stated: OrderedDict[str, tuple[Deployment, Stated]] = OrderedDict()
+        self._stated: Bounded[str, tuple[Deployment, Stated]] = Bounded(remembered)
 
     def __len__(self) -> int:
         return len(self._stated)
@@ -70,9 +69,6 @@ class Capabilities:
             return known[1]
         found = read_stated(deployment, router)
         self._stated[identity] = deployment, found
-        self._stated.move_to_end(identity)
-        if len(self._stated) > self._remembered:
-            self._stated.popitem(last=False)
         return found
 
 
@@ -176,8 +172,7 @@ class Refusals:
     """One a worker; ``now`` is in seconds of a clock that does not go back."""
 
     def __init__(self, watched: int = WATCHED) -> None:
-        self._watched = watched
-        self._refusing: OrderedDict[tuple[str, Capability], _Refusing] = OrderedDict()
+        self._refusing: Bounded[tuple[str, Capability], _Refusing] = Bounded(watched)
 
     def __len__(self) -> int:
         return len(self._refusing)
@@ -188,15 +183,11 @@ class Refusals:
         """Count a refusal against each; returns those that it was one too many for."""
         learned = []
         for capability in capabilities:
-            key = identity, capability
-            found = self._refusing.setdefault(key, _Refusing())
-            self._refusing.move_to_end(key)
+            found = self._refusing.newest((identity, capability), _Refusing)
             found.count += 1
             if found.count >= REFUSALS and found.until <= now:
                 found.until, found.count = now + REFUSING_SECONDS, 0
                 learned.append(capability)
-        while len(self._refusing) > self._watched:
-            self._refusing.popitem(last=False)
         return learned
 
     def succeeded(self, identity: str, capabilities: Iterable[Capability]) -> None:

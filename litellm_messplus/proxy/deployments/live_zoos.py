@@ -24,11 +24,12 @@ from litellm_messplus.proxy.deployments.deployment import (
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.litellm_seam import deployments_of, routing_groups_of, running_router
 from litellm_messplus.records import CandidateRecord, new_id
-from litellm_messplus.runtime import Background, Counters
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog, plain_price
 from litellm_messplus.store import candidates
+from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import Change
 
 LASTING_SECONDS = 90.0
@@ -129,16 +130,11 @@ class LiveZoos:
         self._seen: list[Deployment] = []
         self._groups: dict[str, tuple[str, ...]] = {}
         self._unpriced: set[tuple[str, str]] = set()
-        self._background = Background()
         self._due = asyncio.Event()
 
-    def start(self) -> None:
+    def start(self, tasks: Tasks) -> None:
         """Begin looking, in the running event loop."""
-        self._background.start(self._run(), "messplus-live-zoos")
-
-    async def close(self) -> None:
-        """Stop looking."""
-        await self._background.close()
+        tasks.start(self._run(), "live-zoos")
 
     def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
         """Look at the deployments of a request: where one is new or another than before, look at

@@ -16,6 +16,7 @@ from litellm_messplus.proxy.holding.pinboard import Pinboard, pinboard_path
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.lines import ToldLine, read_conversation_key, told_lines
 from litellm_messplus.store.log import head
+from litellm_messplus.tasks import Tasks
 
 LOOKED_BACK = 20_000
 """Positions in the log that a start looks back."""
@@ -47,7 +48,6 @@ class LineLog:
         self.begun = asyncio.Event()
         self._is_told = asyncio.Event()
         self._is_read = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
     def begin(self, key: bytes) -> None:
         """Begin to hold before the first request, by the key that the start has read."""
@@ -62,16 +62,10 @@ class LineLog:
             self._counters.failure("lines_unshared", f"workers share no file: {error}")
             return None
 
-    def start(self) -> None:
+    def start(self, tasks: Tasks) -> None:
         """Begin to read, in the running event loop, where any zoo holds its conversations."""
         if self._holds.is_on:
-            self._task = asyncio.create_task(self._run(), name="messplus-lines")
-
-    async def close(self) -> None:
-        """Stop reading."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            tasks.start(self._run(), "lines")
 
     def followed(self, position: int) -> None:
         """Note that the log has records of others up to a position."""

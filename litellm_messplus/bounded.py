@@ -1,0 +1,28 @@
+"""A map in bounded memory, of which the newest entries stay."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Bounded(OrderedDict[K, V], Generic[K, V]):
+    """A map of at most ``most`` entries. Setting a key makes it the newest; the oldest ones go."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > self._most:
+            self.popitem(last=False)
+
+    def newest(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of a key, made where there is none, and make the key the newest."""
+        found = self[key] if key in self else make()
+        self[key] = found
+        return found

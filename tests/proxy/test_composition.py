@@ -1,0 +1,34 @@
+"""A part that cannot be closed leaves no other one open."""
+
+from pathlib import Path
+
+import pytest
+
+from litellm_messplus.labels.source import LabelDesk
+from litellm_messplus.proxy.energy_service import EnergyService
+from litellm_messplus.proxy.explorer import Explorer
+from litellm_messplus.proxy.page import Page
+from litellm_messplus.proxy.router import RequestRouter
+from litellm_messplus.store.tables import requests
+from litellm_messplus.tasks import Closes, Periodic
+from tests.support.in_process import DEPLOYMENTS, call, running, written
+
+
+@pytest.mark.parametrize(
+    "part", [Periodic, Page, RequestRouter, Explorer, LabelDesk, EnergyService]
+)
+async def test_one_failing_close_loses_no_record(
+    part: type[Closes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_self: Closes) -> None:
+        raise OSError("it will not")
+
+    close = Periodic.close
+    monkeypatch.setattr(part, "close", fails)
+    async with running(tmp_path) as plugin:
+        turns = [{"role": "user", "content": "question"}]
+        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, call("1"))
+
+    assert len(await written(tmp_path, requests)) == 1
+    assert plugin.counters.as_dict() == {"shutdown_failures": 1}
+    await close(plugin.parts.tasks)
