@@ -150,7 +150,7 @@ class Tally:
         return "requests" if self.counted == self.requests else "conversations"
 
     @property
-    def share_answered(self) -> float | None:
+    def answered_share(self) -> float | None:
         """The share of the requests that ended which were answered; None of none."""
         return share(self.succeeded, self.succeeded + self.failed)
 
@@ -180,6 +180,16 @@ class Tally:
     def interval(self) -> Interval | None:
         """The interval of ``rate`` at 95 %; None of none."""
         return interval_of(self.rate, self.effective)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of that interval; None of none."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end; None of none."""
+        return None if self.interval is None else self.interval.high
 
     @property
     def cost_per_request(self) -> float | None:

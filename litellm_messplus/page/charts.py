@@ -207,7 +207,6 @@ def point(
     """Compute what a step says: of its ``own`` requests, and of those that were ``judged``, where
     its rate is of others too."""
     said = own if judged is None else judged
-    interval = said.interval
     return Point(
         at=at,
         requests=own.requests,
@@ -216,8 +215,8 @@ def point(
         judged=said.judged,
         promised=said.promised,
         rate=said.rate,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        low=said.low,
+        high=said.high,
         cost=own.cost,
         paid=own.paid,
         paid_at_largest=own.compared_cost_largest,

@@ -11,11 +11,11 @@ from litellm_messplus.status.reading import MINUTES, Recent
 from litellm_messplus.status.report import (
     Alert,
     AlertKind,
-    KeyStatus,
     LevelStatus,
     LiveLevels,
     Satisfaction,
 )
+from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.vocabulary import SERVING
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.interval import Interval, Standing, is_thin, standing
+from litellm_messplus.figures.interval import Standing, is_thin, standing
+from litellm_messplus.figures.shown import taken
 from litellm_messplus.figures.tally import Tally, share
 from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import reading as ask
@@ -39,10 +40,8 @@ from litellm_messplus.status.reading import Key, Newest, Recent
 from litellm_messplus.status.report import (
     Answers,
     AsBefore,
-    CandidateStatus,
     Cost,
     Exploration,
-    KeyStatus,
     LabelCostStatus,
     LevelStatus,
     LimitsStatus,
@@ -54,12 +53,11 @@ from litellm_messplus.status.report import (
     Source,
     Status,
     WindowStatus,
-    taken,
 )
 from litellm_messplus.status.switches import read_switches
 from litellm_messplus.store.audits import audits
-from litellm_messplus.store.candidates import LoggedChange, newest_changes
-from litellm_messplus.store.key_activity import KeyVerdicts, heaviest_keys
+from litellm_messplus.store.candidates import CandidateStatus, newest_changes
+from litellm_messplus.store.key_activity import KeyStatus, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
@@ -90,9 +88,9 @@ class Rows:
     audits: Mapping[Key, Audit] = field(default_factory=dict)
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
     calibration: Sequence[ZooCalibration] = ()
-    keys: Sequence[KeyVerdicts] = ()
+    keys: Sequence[KeyStatus] = ()
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
-    changes: Sequence[LoggedChange] = ()
+    changes: Sequence[CandidateStatus] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
     limits: Mapping[Key, LimitsStatus] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
@@ -186,16 +184,7 @@ def build_status(
         for key, found in sorted(rows.judging.items())
         if key[0] in zoos
     )
-    keys = tuple(
-        taken(
-            KeyStatus,
-            each,
-            unsatisfied=None if each.satisfied is None else 1.0 - each.satisfied,
-            held=each.not_counting,
-        )
-        for each in rows.keys
-        if (each.zoo, each.service_level) in known
-    )
+    keys = tuple(each for each in rows.keys if (each.zoo, each.service_level) in known)
     alerts = [
         *failing_alerts(recent),
         *failure_alerts(counters or {}),
@@ -217,7 +206,7 @@ def build_status(
             for zoo, found in sorted(rows.label_costs.items())
             if zoo in zoos
         ),
-        tuple(taken(CandidateStatus, each) for each in rows.changes if each.zoo in zoos),
+        tuple(each for each in rows.changes if each.zoo in zoos),
         conversations=tuple(
             each for each in rows.conversations if (each.zoo, each.service_level) in known
         ),
@@ -277,14 +266,10 @@ def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
     before."""
     if tally is None:
         return None
-    interval = tally.interval
     return taken(
         AsBefore,
         tally,
         requests_per_hour=per_hour,
-        answered_share=tally.share_answered,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
         cost_per_request=tally.seen_cost_per_request,
     )
 
@@ -298,7 +283,7 @@ def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool)
     tally = found or Tally()
     has_cost = tally.priced or tally.cost > 0.0
     return WindowStatus(
-        taken(Answers, tally, answered=tally.succeeded, answered_share=tally.share_answered),
+        taken(Answers, tally, answered=tally.succeeded),
         _satisfaction(tally, alpha, is_failing),
         labels_of(given, tally),
         Cost(tally.cost if has_cost else None, tally.cost_per_request, tally.unstated),
@@ -317,28 +302,26 @@ def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool)
 
 def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
     promised = tally.promised if tally.promised is not None and tally.judged else alpha
-    effective, interval = tally.effective, tally.interval
     return taken(
         Satisfaction,
         tally,
         requests=tally.counted,
         judged_share=share(tally.judged, tally.counted),
         promised=promised,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        verdict=Standing.FAILING if is_failing else standing(interval, promised),
-        is_thin=is_thin(interval, effective),
-        evidence=_evidence(interval, tally),
+        verdict=Standing.FAILING if is_failing else standing(tally.interval, promised),
+        is_thin=is_thin(tally.interval, tally.effective),
+        evidence=_evidence(tally),
     )
 
 
-def _evidence(interval: Interval | None, tally: Tally) -> str:
+def _evidence(tally: Tally) -> str:
     """Say in words how much the figures rest on."""
     if tally.counted == 0:
         return f"no {tally.unit} yet"
     found = f"{tally.judged} of {tally.counted} {tally.unit} with a verdict"
     if round(tally.effective) < tally.judged:
         found += f", worth {tally.effective:.0f}"
+    interval = tally.interval
     if not is_thin(interval, tally.effective):
         return found
     width = f", interval {100 * interval.width:.0f} points wide" if interval else ""

@@ -8,7 +8,7 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import is_thin
-from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described
+from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described, taken
 from litellm_messplus.figures.tally import Tally, interval_of, share
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
@@ -210,14 +210,11 @@ def response_bias(audit: Audit | None, sources: Sources) -> ResponseBias | None:
         return None
     feedback = next((each for each in sources if each.kind is LabelKind.FEEDBACK), None)
     found = estimate(audit)
-    return ResponseBias(
+    return taken(
+        ResponseBias,
+        found,
         graded=audit.graded,
         answered=audit.answered.calls,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        is_corrected=found.is_corrected,
-        is_thin=found.is_thin,
         feedback_rate=feedback.mean if feedback else None,
         corrected_rate=(
             corrected_rate(feedback.mean, feedback.mean_square, found.ratio) if feedback else None
@@ -310,18 +307,15 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
     said = found.agreement
     low, high = said.interval if said.calls else (None, None)
     counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
-    return JudgeStatus(
+    return taken(
+        JudgeStatus,
+        said,
         zoo=key[0],
         judge=key[1],
         gradings=found.gradings,
         graded=found.graded,
         cost=found.cost,
         gradings_without_cost=found.without_cost,
-        both_satisfied=said.both_satisfied,
-        only_judge_satisfied=said.only_judge_satisfied,
-        only_user_satisfied=said.only_user_satisfied,
-        neither=said.neither,
-        kappa=said.kappa,
         kappa_low=low,
         kappa_high=high,
         counts=counts,

@@ -109,16 +109,10 @@ def limits_status(
     if "late_after" in newest:
         late_share = share(late, ended)
         around = None if late_share is None else wilson(late_share, float(ended))
+        low, high = (around.low, around.high) if around else (None, None)
         latency = LatencyStatus(
-            seconds=newest["late_after"],
-            ended=ended,
-            late=late,
-            allowed_share=LATE_SHARE,
-            late_share=late_share,
-            low=around.low if around else None,
-            high=around.high if around else None,
-            late_owed=newest["late_owed"],
-            late_price=newest["late_price"],
+            *(newest["late_after"], ended, late, LATE_SHARE, late_share, low, high),
+            *(newest["late_owed"], newest["late_price"]),
         )
     if "budget" in newest:
         per_day, allowed = newest["budget"], newest["budget"] * allowed_share(elapsed)

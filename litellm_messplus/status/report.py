@@ -4,16 +4,14 @@ Shares are from 0 to 1, costs in the zoo's unit. None is "unknown", never zero. 
 means is declared in `figures/shown.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import datetime
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import (
-    KEY,
     LABEL_COSTS,
     LEVEL,
     WINDOW,
@@ -24,16 +22,9 @@ from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus, Labels, ResponseBias
 from litellm_messplus.status.switches import SwitchStatus
-from litellm_messplus.vocabulary import FAILED, Change, Failure
-
-T = TypeVar("T")
-
-
-def taken(kind: type[T], found: Any, **others: Any) -> T:
-    """Make a part of the status of the figures of the same names, and of the ``others``."""
-    names = (each.name for each in fields(kind))  # type: ignore[arg-type]
-    return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
-
+from litellm_messplus.store.candidates import CandidateStatus
+from litellm_messplus.store.key_activity import KeyStatus
+from litellm_messplus.vocabulary import FAILED, Failure
 
 # What needs attention.
 
@@ -335,22 +326,6 @@ class LevelStatus:
         return f"alpha is missed by {100.0 * self.missed:.1f} points"
 
 
-@described(KEY)
-@dataclass(frozen=True, slots=True)
-class KeyStatus:
-    """One of the keys with the most labels in the last day, at one service level, those of judges
-    left out."""
-
-    zoo: str
-    service_level: str
-    key_hash: str | None
-    requests: int
-    verdicts: int
-    counting: int
-    unsatisfied: float | None
-    held: int
-
-
 @described(LABEL_COSTS)
 @dataclass(frozen=True, slots=True)
 class LabelCostStatus:
@@ -362,16 +337,6 @@ class LabelCostStatus:
     saved: float
     unseen_today: float
     judging_today: float
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateStatus:
-    """A change of a model of a zoo; ``at`` is UTC."""
-
-    zoo: str
-    candidate: str
-    change: Change
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

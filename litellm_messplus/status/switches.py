@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.figures.shown import taken
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
@@ -96,18 +97,9 @@ async def _happened_since(row: ModeRow, log: ObservedLog) -> Mapping[str, Any] |
 
 
 def _switch(row: ModeRow, told: Forecast | None, switched: Switched | None) -> SwitchStatus:
-    return SwitchStatus(
-        zoo=row.zoo,
-        mode=row.zoo_mode.mode,
-        share=row.share,
-        before=row.before,
-        by=row.by,
-        reason=row.reason,
-        at=row.at,
-        is_returned=row.is_returned,
-        forecast=told if told is not None and told.requests else None,
-        switched=switched,
-    )
+    known = told if told is not None and told.requests else None
+    mode = row.zoo_mode.mode
+    return taken(SwitchStatus, row, mode=mode, forecast=known, switched=switched)
 
 
 def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:

@@ -14,7 +14,9 @@ from litellm_messplus.status.calibration import PromptGain, ReadingPays, ZooCali
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus
-from litellm_messplus.status.report import CandidateStatus, KeyStatus, LabelCostStatus
+from litellm_messplus.status.report import LabelCostStatus
+from litellm_messplus.store.candidates import CandidateStatus
+from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.terminal import Rows, numbers, whole
 
 OF_BOTH = ("kappa", "both_satisfied")

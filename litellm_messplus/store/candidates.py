@@ -77,8 +77,8 @@ def _entry(found: Row[Any]) -> CandidateChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedChange:
-    """A change as it is shown."""
+class CandidateStatus:
+    """A change of a model of a zoo; ``at`` is UTC."""
 
     zoo: str
     candidate: str
@@ -86,10 +86,10 @@ class LoggedChange:
     at: datetime
 
 
-async def newest_changes(connection: AsyncConnection, limit: int = SHOWN) -> list[LoggedChange]:
+async def newest_changes(connection: AsyncConnection, limit: int = SHOWN) -> list[CandidateStatus]:
     """Read the newest changes of all zoos, the newest first."""
     query = select(candidate_events).order_by(candidate_events.c.position.desc()).limit(limit)
     found = await connection.execute(query)
     return [
-        LoggedChange(row.zoo, row.candidate, Change(row.change), row.created_at) for row in found
+        CandidateStatus(row.zoo, row.candidate, Change(row.change), row.created_at) for row in found
     ]

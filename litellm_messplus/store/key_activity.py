@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, and_, case, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.figures.shown import KEY, described, taken
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
 from litellm_messplus.store.tables import labels, log_head, requests
 from litellm_messplus.vocabulary import LabelKind
@@ -20,11 +21,11 @@ MOST_RECORDS = 100_000
 proxy, less than a day."""
 
 
+@described(KEY)
 @dataclass(frozen=True, slots=True)
-class KeyVerdicts:
-    """The labels that the clients of one key caused in a service level: its requests and labels; of
-    those that count the number, and the share that is satisfied (None without any); and how many
-    are kept without counting."""
+class KeyStatus:
+    """One of the keys with the most labels in the last day, at one service level, those of judges
+    left out."""
 
     zoo: str
     service_level: str
@@ -32,8 +33,8 @@ class KeyVerdicts:
     requests: int
     verdicts: int
     counting: int
-    satisfied: float | None
-    not_counting: int
+    unsatisfied: float | None
+    held: int
 
 
 async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
@@ -64,21 +65,17 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
     )
 
 
-async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyVerdicts]:
+async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyStatus]:
     """Read the keys with most labels in the last day, whether they count or not."""
     since = await _since(connection)
     rows = (await connection.execute(_labels_of_keys(since).limit(most))).all()
     asked = await _requests_of(connection, since, [row.key_hash for row in rows])
     return [
-        KeyVerdicts(
-            zoo=row.zoo,
-            service_level=row.service_level,
-            key_hash=row.key_hash,
+        taken(
+            KeyStatus,
+            row,
             requests=asked.get((row.zoo, row.service_level, row.key_hash), 0),
-            verdicts=row.verdicts,
-            counting=row.counting,
-            satisfied=row.total / row.counting if row.counting else None,
-            not_counting=row.not_counting,
+            unsatisfied=1.0 - row.total / row.counting if row.counting else None,
         )
         for row in rows
     ]
@@ -155,7 +152,7 @@ def _labels_of_keys(since: datetime) -> Select[Any]:
             _sum(case((counts & ~is_fault, weight))).label("weight"),
             _sum(case((counts & ~is_fault, weight * value))).label("satisfied"),
             _sum(case((counts & is_fault, weight * (1.0 - value)))).label("faults"),
-            func.count(case((weight <= 0.0, 1))).label("not_counting"),
+            func.count(case((weight <= 0.0, 1))).label("held"),
         )
         .select_from(labels)
         .join(requests, requests.c.request_id == labels.c.request_id)

@@ -48,7 +48,7 @@ async def claim_now(database: AsyncEngine) -> Claim:
     return found.promises[0].since
 
 
-async def test_an_outage_changes_nothing_of_the_claim_but_the_share_answered(
+async def test_an_outage_changes_nothing_of_the_claim_but_the_answered_share(
     database: AsyncEngine,
 ) -> None:
     before = await claimed(database, *answered())

@@ -19,7 +19,8 @@ from litellm_messplus.figures.shown import (
     cells,
 )
 from litellm_messplus.figures.words import value_at, written
-from litellm_messplus.status.report import KeyStatus, Status
+from litellm_messplus.status.report import Status
+from litellm_messplus.store.key_activity import KeyStatus
 from tests.support.statuses import LIMITS, status
 
 STATUS = status(limits=LIMITS)

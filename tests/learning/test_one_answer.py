@@ -224,4 +224,4 @@ async def test_who_failed_is_counted_apart_and_what_is_under_way_is_no_failure(
     assert (found.requests, found.succeeded, found.failed) == (7, 1, 5)
     by_whom = [getattr(found, f"failed_{failure.value}") for failure in Failure]
     assert by_whom == [1] * len(Failure)
-    assert found.share_answered == pytest.approx(1 / 6)
+    assert found.answered_share == pytest.approx(1 / 6)

@@ -43,7 +43,7 @@ def assert_usable(opened: Opened, page: "Page") -> None:
 
 
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
-def test_an_outage_is_failing_and_shows_the_share_answered_in_red(opened: Opened) -> None:
+def test_an_outage_is_failing_and_shows_the_answered_share_in_red(opened: Opened) -> None:
     page = opened.sign_in()
     card = page.locator(".promise").first
     share = f"{100 * SERVED / (SERVED + FAILED):.1f} %"

@@ -16,7 +16,7 @@ from litellm_messplus.status.alerts import AlertLog, failure_alerts
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.status.report import Alert, AlertKind, LiveLevel, Source, Status
-from litellm_messplus.store.key_activity import KeyVerdicts
+from litellm_messplus.store.key_activity import KeyStatus
 from tests.status.conftest import read
 from tests.support.history import History, migrated
 from tests.support.seeded import Case, add
@@ -113,10 +113,8 @@ def test_a_judge_that_prefers_a_place_is_told_of_by_that() -> None:
 
 
 def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
-    said = KeyVerdicts(
-        *KEY, "0123abcd", 10, verdicts=40, counting=8, satisfied=0.0, not_counting=30
-    )
-    usual = replace(said, key_hash="usual", verdicts=8, not_counting=0)
+    said = KeyStatus(*KEY, "0123abcd", 10, verdicts=40, counting=8, unsatisfied=1.0, held=30)
+    usual = replace(said, key_hash="usual", verdicts=8, held=0)
     found = status(keys=[said, usual])
 
     (alert,) = found.alerts

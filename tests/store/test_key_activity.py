@@ -10,7 +10,7 @@ from litellm_messplus.labels.key_pull import KeyActivity, LevelActivity, Tally
 from litellm_messplus.records import LabelRecord, RequestRecord
 from litellm_messplus.store import key_activity as module
 from litellm_messplus.store import log
-from litellm_messplus.store.key_activity import KeyVerdicts, activity, heaviest_keys
+from litellm_messplus.store.key_activity import KeyStatus, activity, heaviest_keys
 from tests.support.builders import label, request
 
 NOW = datetime.now(UTC)
@@ -71,9 +71,9 @@ async def test_the_heaviest_keys_come_first(database: AsyncEngine) -> None:
         found = await heaviest_keys(connection, 10)
         assert await heaviest_keys(connection, 1) == found[:1]
     assert found == [
-        KeyVerdicts("zoo", "default", "alice", 5, 7, 5, 0.5, 1),
-        KeyVerdicts("zoo", "default", "bob", 3, 1, 1, 0.0, 0),
-        KeyVerdicts("zoo", "gold", "alice", 1, 1, 1, 1.0, 0),
+        KeyStatus("zoo", "default", "alice", 5, 7, 5, 0.5, 1),
+        KeyStatus("zoo", "default", "bob", 3, 1, 1, 1.0, 0),
+        KeyStatus("zoo", "gold", "alice", 1, 1, 1, 0.0, 0),
     ]
 
 

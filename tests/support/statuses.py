@@ -16,7 +16,7 @@ from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.limits import limits_status
 from litellm_messplus.status.reading import Newest
 from litellm_messplus.status.report import LiveLevel, Status
-from litellm_messplus.store.key_activity import KeyVerdicts
+from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.spending import LabelCosts
 from litellm_messplus.vocabulary import LabelKind
 
@@ -100,7 +100,7 @@ def status(
     is_out_of_reach: bool = False,
     last: Tally | None = None,
     grading: Grading = GRADING,
-    keys: Sequence[KeyVerdicts] = (),
+    keys: Sequence[KeyStatus] = (),
     limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Status:
@@ -121,7 +121,7 @@ def rows(
     is_out_of_reach: bool = False,
     last: Tally | None = None,
     grading: Grading = GRADING,
-    keys: Sequence[KeyVerdicts] = (),
+    keys: Sequence[KeyStatus] = (),
     limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Rows:
