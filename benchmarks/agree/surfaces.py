@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from typer.testing import CliRunner
 
 from benchmarks.agree.log import ZOOS, midnight
-from litellm_messplus.certificate.claim import certificate_of
-from litellm_messplus.certificate.page import page
+from litellm_messplus.certificate.claim import certificate_of, page
 from litellm_messplus.cli.main import app
 from litellm_messplus.inspecting.listing import Wanted
 from litellm_messplus.page.data import PageData

@@ -1,9 +1,10 @@
-"""The certificate: what is claimed of each promise of a zoo, by what evidence, assuming what."""
+"""The certificate: what is claimed of each promise of a zoo, by what evidence, assuming what; as
+data, and as one page of Markdown for who reads the claim, and for who checks it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -26,6 +27,7 @@ from litellm_messplus.figures.interval import (
     verdict,
     verdict_in_words,
 )
+from litellm_messplus.figures.words import percent
 from litellm_messplus.store.reading import one_moment, reading
 
 LEVEL = 0.95
@@ -199,54 +201,41 @@ def _assumed(sampling: Sampling, told: int, requests: int, trust_judge: bool) ->
     return (*ASSUMED[sampling], *of_users, of_the_judge, LABELS_ARE_IN)
 
 
+class Terms(TypedDict, total=False):
+    """The terms of a certificate: its confidence ``level``; how long labels may be under way, so
+    that younger requests are left out (``wait``); how many requests the last ``window`` has;
+    whether to ``trust_judge``; the time ``now``; and how many ``seconds`` it may take."""
+
+    level: float
+    wait: timedelta
+    window: int
+    trust_judge: bool
+    now: datetime | None
+    seconds: float
+
+
 async def certificate_of(
-    database: str,
-    zoo: str,
-    since: date | None = None,
-    *,
-    level: float = LEVEL,
-    wait: timedelta = timedelta(),
-    window: int = WINDOW,
-    trust_judge: bool = False,
-    now: datetime | None = None,
+    database: str, zoo: str, since: date | None = None, **terms: Unpack[Terms]
 ) -> Certificate:
     """Read the database at an SQLAlchemy URL, or the SQLite one at a path, and certify its zoo from
     the beginning of ``since``, of all its days in the log where that is None.
 
-    Requests younger than ``wait`` are left out: their labels may be under way. Raises
-    NoCertificateError, UnreadableDatabaseError and ReadingTakesTooLongError.
+    Raises NoCertificateError, UnreadableDatabaseError and ReadingTakesTooLongError.
     """
     async with reading(database) as engine:
-        return await certify(
-            engine,
-            zoo,
-            since,
-            level=level,
-            wait=wait,
-            window=window,
-            trust_judge=trust_judge,
-            now=now,
-        )
+        return await certify(engine, zoo, since, **terms)
 
 
 async def certify(
-    engine: AsyncEngine,
-    zoo: str,
-    since: date | None = None,
-    *,
-    level: float = LEVEL,
-    wait: timedelta = timedelta(),
-    window: int = WINDOW,
-    trust_judge: bool = False,
-    now: datetime | None = None,
-    seconds: float | None = None,
+    engine: AsyncEngine, zoo: str, since: date | None = None, **terms: Unpack[Terms]
 ) -> Certificate:
-    """Certify the same from a database that is open, within so many ``seconds``, the longest unless
-    given."""
-    longest = LONGEST_SECONDS if seconds is None else seconds
-    made_at = datetime.now(UTC) if now is None else now
+    """Certify the same from a database that is open."""
+    level, window = terms.get("level", LEVEL), terms.get("window", WINDOW)
+    trust_judge = terms.get("trust_judge", False)
+    made_at = terms.get("now") or datetime.now(UTC)
+    longest = terms.get("seconds", LONGEST_SECONDS)
     async with engine.connect() as connection, one_moment(connection, longest):
-        span = await span_of(connection, zoo, since, made_at - wait)
+        span = await span_of(connection, zoo, since, made_at - terms.get("wait", timedelta()))
         whole = await counted_since(connection, zoo, span)
         last = await counted_last(connection, zoo, window, whole)
     return Certificate(
@@ -279,3 +268,93 @@ def _promises(
 def _shown(query: Select[Any], engine: AsyncEngine) -> str:
     """Write a statement out, with all its values, as this database takes it."""
     return str(query.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))
+
+
+# The page.
+
+IN_WORDS = {
+    Sampling.JUDGE: "a judge's grades of a random sample, beside what users and checks said",
+    Sampling.DRAWS: "labels that were asked for at random, beside what users and checks said",
+    Sampling.ANSWERS: "what users and checks said",
+}
+
+
+def page(certificate: Certificate) -> str:
+    """Write it all."""
+    return "\n\n".join(_blocks(certificate)) + "\n"
+
+
+def _blocks(found: Certificate) -> Iterator[str]:
+    yield f"# Certificate: {found.zoo}"
+    yield (
+        f"Of the requests decided from {found.since} until {found.until:%Y-%m-%d %H:%M} UTC. Made "
+        f"on {found.made_at:%Y-%m-%d %H:%M} UTC, at a confidence of {100.0 * found.level:.4g} %."
+    )
+    for promise in found.promises:
+        yield from _promise(promise, found.window)
+    yield "## How to read it"
+    yield (
+        "The interval is a confidence sequence: whoever looks as often as they like, and stops "
+        f"when they like, finds the truth outside in {100.0 * (1.0 - found.level):.3g} % of cases "
+        "at most. *Kept*: all of it is at or above the promise. *Not kept*: all of it is below. "
+        "*Kept within x points*: the promise lies in it, and the share may be x points below at "
+        "most. The interval of the newest requests is right at every look at that window, and not "
+        "for all windows together. The method, and its sources: docs/certificate.md."
+    )
+    yield found.counted
+    yield found.beside_status
+    yield "## The SQL behind it"
+    yield "It gives the groups under *Evidence* of every promise."
+    yield f"```sql\n{found.sql}\n```"
+
+
+def _promise(promise: Promise, window: int) -> Iterator[str]:
+    claim, last = promise.since, promise.last
+    yield f"## Service level {promise.service_level}"
+    yield (
+        f"**Promised: {percent(claim.alpha)} of the {claim.requests:,} {claim.unit} satisfied. "
+        f"{claim.verdict_in_words.capitalize()}.**"
+    )
+    yield (
+        f"Between {percent(claim.low)} and {percent(claim.high)} of the {claim.requests:,} "
+        f"{claim.unit} were satisfied, most likely {percent(claim.rate)}, by "
+        f"{IN_WORDS[claim.sampling]}."
+    )
+    if claim.failed:
+        yield _failures(claim)
+    if last is None:
+        yield f"Of the newest {window:,} none was answered."
+    else:
+        yield (
+            f"The newest {last.requests:,}, of up to {window:,}: between {percent(last.low)} and "
+            f"{percent(last.high)}, {last.verdict_in_words}."
+        )
+    yield "### Evidence"
+    yield (
+        f"Of {claim.requests:,} {claim.unit} users or checks spoke of {claim.told:,}, and the "
+        f"judge of {claim.graded:,}; of {claim.paired:,} both did."
+    )
+    if claim.said:
+        yield "\n".join(_table(claim))
+    yield "### Assumed"
+    yield "\n".join(f"- {each}" for each in claim.assumed)
+
+
+def _failures(claim: Claim) -> str:
+    """Say what became of those that got no answer."""
+    apart = claim.failed - claim.failed_among
+    told = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
+    if apart:
+        told += f" The claim is not about {apart:,} of the failed ones."
+    if claim.failed_among:
+        told += f" In it {claim.failed_among:,} failed ones count as unsatisfied."
+    return told
+
+
+def _table(claim: Claim) -> Iterator[str]:
+    yield f"| Users, checks | Judge | Weight | Probability | {claim.unit.capitalize()} |"
+    yield "| --- | --- | --- | --- | --- |"
+    for each in claim.said:
+        cells = (each.word, each.grade, each.weight, each.probability)
+        shown = ("" if cell is None else f"{cell:g}" for cell in cells)
+        yield f"| {' | '.join((*shown, f'{each.requests:,}'))} |"

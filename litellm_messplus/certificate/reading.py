@@ -6,9 +6,8 @@ said: values to the hundredth, probabilities to the ten-thousandth. Runs alike o
 Postgres, and the page shows the very statement.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -23,7 +22,6 @@ from sqlalchemy import (
     Table,
     and_,
     case,
-    false,
     func,
     or_,
     select,
@@ -33,8 +31,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.certificate.evidence import Heard
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.status.reading import window_start
+from litellm_messplus.figures.tally import Group, Tally, tallies
+from litellm_messplus.status.reading import is_since, window_start
 from litellm_messplus.store.tables import (
     labels,
     log_head,
@@ -127,30 +125,14 @@ async def _known(connection: AsyncConnection) -> str:
 
 async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, Counted]:
     """Read a span, by service level; levels without a request are left out."""
-    heard = await _heard(connection, heard_since(zoo, span))
-    last, of = span.until.date(), request_sums.c
+    last, of, asked = span.until.date(), request_sums.c, requests.c
     is_in = and_(of.zoo == zoo, of.day >= span.since, of.day < last)
-    counts = await tallies(connection, "service_level", source=request_sums, where=is_in)
+    found = await tallies(connection, "service_level", source=request_sums, where=is_in)
     # The last day may not be in the span as a whole, so it is read from the outcomes.
-    is_newest = outcomes.c.request_id.in_(_of_last_day(zoo, span))
-    newest = await tallies(connection, "service_level", source=outcomes, where=is_newest)
-    asked = requests.c
-    failed = await _failed(
-        connection, zoo, asked.created_at >= span.start, asked.created_at < span.until
-    )
-    found = {}
-    for key in sorted({*counts, *newest}):
-        (level,), tally = key, counts.get(key, Tally()) + newest.get(key, Tally())
-        if tally.counted > failed.apart(level) and not is_before(level):
-            found[level] = _counted(level, tally, heard, failed, tally.unit)
-    return found
-
-
-def _counted(
-    level: str, tally: Tally, heard: Mapping[str, list[Heard]], failed: "Failed", unit: str
-) -> Counted:
-    answered = tally.counted - failed.apart(level)
-    return Counted(answered, tally.alpha or 0.0, heard.get(level, []), unit, *failed[level])
+    for level, tally in (await _of_requests(connection, _of_last_day(zoo, span))).items():
+        found[level] = found.get(level, Tally()) + tally
+    is_own = asked.created_at >= span.start, asked.created_at < span.until
+    return await _counted(connection, zoo, found, heard_since(zoo, span), *is_own)
 
 
 async def counted_last(
@@ -158,47 +140,55 @@ async def counted_last(
 ) -> dict[str, Counted]:
     """Read the newest ``window`` requests of each service level that the ``whole`` has."""
     starts = {
-        level: start
+        (name, level): start
         for (name, level), start in (await window_start(connection, window)).items()
         if name == zoo and level in whole
     }
-    heard = await _heard(connection, heard_from(zoo, starts))
-    newest = select(requests.c.request_id).where(requests.c.zoo == zoo, _from(starts))
-    is_newest = outcomes.c.request_id.in_(newest)
-    found = await tallies(connection, "service_level", source=outcomes, where=is_newest)
-    failed = await _failed(connection, zoo, _from(starts))
-    return {
-        level: _counted(level, tally, heard, failed, whole[level].unit)
-        for (level,), tally in found.items()
-        if tally.counted > failed.apart(level)
-    }
+    is_own = is_since(starts)
+    found = await _of_requests(connection, select(requests.c.request_id).where(is_own))
+    heard = _counts(labels.c.position >= min(starts.values(), default=0), is_own)
+    counted = await _counted(connection, zoo, found, heard, is_own)
+    return {level: replace(each, unit=whole[level].unit) for level, each in counted.items()}
 
 
-class Failed(defaultdict[str, tuple[int, int]]):
-    """The requests without an answer by service level, and how many of them count as unsatisfied:
-    those with a verdict."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: (0, 0))
-
-    def apart(self, level: str) -> int:
-        """Count those that the claim is not about."""
-        failed, among = self[level]
-        return failed - among
+async def _of_requests(connection: AsyncConnection, ids: Select[Any]) -> dict[Group, Tally]:
+    """Add up the outcomes of these requests, by service level."""
+    is_own = outcomes.c.request_id.in_(ids)
+    return await tallies(connection, "service_level", source=outcomes, where=is_own)
 
 
-async def _failed(connection: AsyncConnection, zoo: str, *where: ColumnElement[bool]) -> Failed:
-    """Count the failed requests that these conditions pick."""
+async def _counted(
+    connection: AsyncConnection,
+    zoo: str,
+    found: Mapping[Group, Tally],
+    query: Select[Any],
+    *is_own: ColumnElement[bool],
+) -> dict[str, Counted]:
+    """Read what was said of the requests that were added up, and how many of them failed."""
+    heard = await _heard(connection, query)
+    failures = await _failed(connection, zoo, *is_own)
+    counted = {}
+    for (level,), tally in sorted(found.items()):
+        failed, among = failures.get(level, (0, 0))
+        answered = tally.counted - failed + among
+        if answered > 0 and not is_before(level):
+            said = heard.get(level, [])
+            counted[level] = Counted(answered, tally.alpha or 0.0, said, tally.unit, failed, among)
+    return counted
+
+
+async def _failed(
+    connection: AsyncConnection, zoo: str, *is_own: ColumnElement[bool]
+) -> dict[str, tuple[int, int]]:
+    """Count the failed requests that these conditions pick, by service level, and how many of them
+    count as unsatisfied: those with a verdict."""
     query = (
         select(outcomes.c.service_level, func.count(), func.count(outcomes.c.satisfaction))
         .join(requests, requests.c.request_id == outcomes.c.request_id)
-        .where(outcomes.c.zoo == zoo, COUNTS, IS_FAILED, *where)
+        .where(outcomes.c.zoo == zoo, COUNTS, IS_FAILED, *is_own)
         .group_by(outcomes.c.service_level)
     )
-    found = Failed()
-    for level, count, among in await connection.execute(query):
-        found[level] = count, among
-    return found
+    return {level: (count, among) for level, count, among in await connection.execute(query)}
 
 
 def _of_last_day(zoo: str, span: Span) -> Select[Any]:
@@ -229,24 +219,6 @@ def heard_since(zoo: str, span: Span) -> Select[Any]:
         asked.created_at >= span.start,
         asked.created_at < span.until,
     )
-
-
-def heard_from(zoo: str, starts: Mapping[str, int]) -> Select[Any]:
-    """Count what was said of the requests from a position on, one for each service level."""
-    return _counts(
-        labels.c.position >= min(starts.values(), default=0),
-        requests.c.zoo == zoo,
-        _from(starts),
-    )
-
-
-def _from(starts: Mapping[str, int]) -> ColumnElement[bool]:
-    asked = requests.c
-    each = (
-        and_(asked.service_level == level, asked.position >= start)
-        for level, start in starts.items()
-    )
-    return or_(false(), *each)
 
 
 def _counts(*where: ColumnElement[bool]) -> Select[Any]:

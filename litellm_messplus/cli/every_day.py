@@ -217,8 +217,7 @@ def certificate(
     ] = None,
 ) -> None:
     """Show how far each promise of a zoo was kept: claim, evidence, assumptions, and the SQL."""
-    from litellm_messplus.certificate.claim import certificate_of
-    from litellm_messplus.certificate.page import page
+    from litellm_messplus.certificate.claim import certificate_of, page
 
     if not 0.5 <= level < 1.0:
         raise MessplusError(f"--level: given {level:g}; allowed: from 0.5 to below 1")

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from litellm_messplus.certificate.claim import Certificate, Claim, certificate_of
+from litellm_messplus.certificate.claim import Certificate, Claim, certificate_of, page
 from litellm_messplus.certificate.evidence import Sampling
-from litellm_messplus.certificate.page import page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.cli.main import app
 from litellm_messplus.figures.interval import Verdict

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.certificate.claim import BESIDE_STATUS, COUNTED, Claim, certify
-from litellm_messplus.certificate.page import page
+from litellm_messplus.certificate.claim import BESIDE_STATUS, COUNTED, Claim, certify, page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.records import Record
 from litellm_messplus.store import log
