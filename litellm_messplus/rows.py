@@ -3,7 +3,7 @@
 A record is a frozen dataclass. Each field is a `column`, or a facet: a dataclass of two columns or
 more that belong together and stand with their feature. A facet that is None has NULL in all its
 columns. From this follow the table and the row to insert (`store/rows.py`), what the route shows
-(`inspecting/public.py`), what is dropped without `store_text`, and `docs/sql.md`.
+(`inspecting/logged.py`), what is dropped without `store_text`, and `docs/sql.md`.
 """
 
 from collections.abc import Callable, Mapping

@@ -52,11 +52,15 @@ INDENT = "  "
 class Rows:
     """Rows with a title, to be printed by a rich console."""
 
-    def __init__(self, title: str, columns: Iterable[Column]) -> None:
+    def __init__(
+        self, title: str, columns: Iterable[Column], rows: Iterable[Iterable[str | Text]] = ()
+    ) -> None:
         self._title = title
         self._columns = tuple(columns)
         self._rows: list[tuple[Text, ...]] = []
         self._sections: set[int] = set()
+        for row in rows:
+            self.add(*row)
 
     def add(self, *cells: str | Text) -> None:
         """Add a row, with as many cells as there are columns."""

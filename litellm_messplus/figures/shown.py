@@ -6,7 +6,6 @@ it means, its gauge, and its row in `messplus status`.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 from litellm_messplus.figures.words import UNKNOWN, holder_of, value_at, written
@@ -84,12 +83,6 @@ def described(group: Iterable[Shown], within: str = "") -> Callable[[type[T]], t
         return kind
 
     return decorate
-
-
-def taken(kind: type[T], found: Any, **others: Any) -> T:
-    """Make a part of the status of the figures of the same names, and of the ``others``."""
-    names = (each.name for each in fields(kind))  # type: ignore[arg-type]
-    return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
 
 
 def _rows(group: Iterable[Shown]) -> list[tuple[str, Row]]:

@@ -5,13 +5,15 @@ columns. What follows from sums is a property."""
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import FromClause, and_, case, func, literal, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import Interval, effective, wilson
 from litellm_messplus.vocabulary import CallStatus, Failure
+
+T = TypeVar("T")
 
 # A figure, declared once for Python and SQL.
 
@@ -238,6 +240,12 @@ def share(part: float, whole: float) -> float | None:
 def interval_of(rate: float | None, count: float) -> Interval | None:
     """Compute the interval around a mean that sums made; None of no verdicts."""
     return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
+
+
+def taken(kind: type[T], found: Any, **others: Any) -> T:
+    """Make a part of the status of the figures of the same names, and of the ``others``."""
+    names = (each.name for each in fields(kind))  # type: ignore[arg-type]
+    return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
 
 
 # Reading sums: one pass over outcomes, or over a table of their sums.

@@ -1,7 +1,7 @@
 """Why one request was served as it was: from its logged rows alone, every number as logged."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -164,9 +164,6 @@ class Candidate:
     is_chosen: bool
     is_best: bool
 
-    def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -198,7 +195,7 @@ class Explanation:
             "outcome": dict(logged.outcome),
             "calls": [dict(call) for call in logged.calls],
             "labels": [{**label, "counts": self.counts(label)} for label in logged.labels],
-            "candidates": [each.as_dict() for each in self.candidates],
+            "candidates": [asdict(each) for each in self.candidates],
             "prices": [each.as_dict() for each in self.prices],
             "now": None if self.now is None else self.now.as_dict(),
             "prompt": {

@@ -2,7 +2,7 @@
 for the page a bounded way back at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
+from litellm_messplus.figures.tally import taken
 from litellm_messplus.inspecting.explain import reason_in_words
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.reading import reading
@@ -112,8 +113,7 @@ class Listed:
     reason: str
 
     def as_dict(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return {**found, "created_at": self.created_at.isoformat()}
+        return {**asdict(self), "created_at": self.created_at.isoformat()}
 
 
 async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Listed]:
@@ -129,13 +129,7 @@ async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Lis
             rows = (await connection.execute(wanted.query().limit(last))).all()
         if not rows:
             await _check_names(engine, wanted)
-        return [
-            Listed(
-                *(row.request_id, row.created_at, row.zoo, row.service_level, row.chosen),
-                *(row.served, row.satisfaction, row.cost, row.reason),
-            )
-            for row in rows
-        ]
+        return [taken(Listed, row, satisfied=row.satisfaction) for row in rows]
 
 
 async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:

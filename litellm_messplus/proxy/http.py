@@ -23,7 +23,7 @@ from litellm_messplus.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
-from litellm_messplus.inspecting.public import PublicHistory, public_history
+from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.proxy.authentication import (
     Caller,
     administrator,

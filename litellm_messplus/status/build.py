@@ -8,8 +8,7 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.interval import Standing, is_thin, standing
-from litellm_messplus.figures.shown import taken
-from litellm_messplus.figures.tally import Tally, share
+from litellm_messplus.figures.tally import Tally, share, taken
 from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (

@@ -16,8 +16,6 @@ NEWEST = 5_000
 MOST = 10
 """Keys that are shown."""
 SATISFIED = 0.5
-KINDS = ("failed", "late", "checks", "unsatisfied_checks", "held")
-"""What is counted of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,10 @@ class KeyIncidents:
     unsatisfied_checks: int
     held: int
 
-    def counted(self, kind: str) -> int:
-        """Return how many of a kind it caused."""
-        return int(getattr(self, kind))
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The counts of what it caused, by kind."""
+        return self.failed, self.late, self.checks, self.unsatisfied_checks, self.held
 
 
 async def read_incidents(connection: AsyncConnection) -> tuple[KeyIncidents, ...]:
@@ -56,15 +55,15 @@ async def read_incidents(connection: AsyncConnection) -> tuple[KeyIncidents, ...
 def heaviest(found: Iterable[KeyIncidents], most: int = MOST) -> tuple[KeyIncidents, ...]:
     """Choose the keys with the largest share of any one kind in their zoo, the largest first, so
     that a kind of which all keys have much hides none of which one has most."""
-    keys = [each for each in found if any(map(each.counted, KINDS))]
+    keys = [each for each in found if any(each.counts)]
     totals = {
-        (zoo, kind): sum(each.counted(kind) for each in keys if each.zoo == zoo)
+        zoo: [*map(sum, zip(*(each.counts for each in keys if each.zoo == zoo), strict=True))]
         for zoo in {each.zoo for each in keys}
-        for kind in KINDS
     }
 
     def share(key: KeyIncidents) -> float:
-        return max(key.counted(kind) / max(totals[key.zoo, kind], 1) for kind in KINDS)
+        of_all = zip(key.counts, totals[key.zoo], strict=True)
+        return max(count / max(total, 1) for count, total in of_all)
 
     ranked = sorted(keys, key=lambda key: (-share(key), key.zoo, key.key_hash or ""))
     return tuple(ranked[:most])

@@ -8,8 +8,8 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import is_thin
-from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described, taken
-from litellm_messplus.figures.tally import Tally, interval_of, share
+from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described
+from litellm_messplus.figures.tally import Tally, interval_of, share, taken
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate

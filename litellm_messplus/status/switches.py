@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.figures.shown import taken
+from litellm_messplus.figures.tally import taken
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog

@@ -1,6 +1,6 @@
 """Tables of the status that are of no one promise: judges, calibration, models, keys, costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -17,7 +17,7 @@ from litellm_messplus.status.labels import JudgeStatus
 from litellm_messplus.status.report import LabelCostStatus
 from litellm_messplus.store.candidates import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
-from litellm_messplus.terminal import Rows, numbers, whole
+from litellm_messplus.terminal import Column, Rows, numbers, whole
 
 OF_BOTH = ("kappa", "both_satisfied")
 """The rows of calls that users judged too."""
@@ -90,15 +90,17 @@ def _gain(found: PromptGain) -> str:
 
 def candidate_tables(changes: Sequence[CandidateStatus]) -> Iterator[RenderableType]:
     """Yield one table of what became of the candidates; none where nothing did."""
-    if not changes:
-        return
-    rows = Rows(
-        "models that came, changed their price, or went",
-        whole("model", "when, UTC", "zoo", "what"),
-    )
-    for each in changes:
-        rows.add(each.candidate, moment(each.at), each.zoo, each.change.value)
-    yield rows
+    columns = whole("model", "when, UTC", "zoo", "what")
+    rows = [(each.candidate, moment(each.at), each.zoo, each.change.value) for each in changes]
+    yield from _any("models that came, changed their price, or went", columns, rows)
+
+
+def _any(
+    title: str, columns: Iterable[Column], rows: Sequence[Iterable[str | Text]]
+) -> Iterator[Rows]:
+    """Yield a table of the rows; none without any."""
+    if rows:
+        yield Rows(title, columns, rows)
 
 
 # What keys caused, said and cost, and what became of conversations.
@@ -114,68 +116,54 @@ def short_key(key_hash: str | None) -> str:
 
 def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
     """Yield one table of these keys; none where nothing went wrong and no check labelled."""
-    if not found:
-        return
-    figures = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
-    rows = Rows(
-        f"what keys caused, of the newest {incidents.NEWEST:,} requests",
-        (*whole("key", "zoo"), *numbers(*figures)),
-    )
-    for each in found:
-        rows.add(
-            short_key(each.key_hash),
-            each.zoo,
-            *map(figure, (each.requests, each.failed, each.late)),
-            *map(figure, (each.checks, each.unsatisfied_checks, each.held)),
-        )
-    yield rows
+    titles = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
+    columns = (*whole("key", "zoo"), *numbers(*titles))
+    rows = [
+        (short_key(each.key_hash), each.zoo, figure(each.requests), *map(figure, each.counts))
+        for each in found
+    ]
+    yield from _any(f"what keys caused, of the newest {incidents.NEWEST:,} requests", columns, rows)
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
     """Yield one table of all keys; none where nobody said anything in the last day."""
-    if not keys:
-        return
     columns = (*whole("key", "zoo, service level"), *numbers(*titles(KEY)))
-    rows = Rows("keys with the most labels, last day", columns)
-    for key in keys:
-        *found, held = (cell.text for cell in cells(KEY, key))
-        styled = Text(held, style="yellow" if key.held else "")
-        rows.add(short_key(key.key_hash), f"{key.zoo}, {key.service_level}", *found, styled)
-    yield rows
+    yield from _any("keys with the most labels, last day", columns, [*map(_key, keys)])
+
+
+def _key(key: KeyStatus) -> tuple[str | Text, ...]:
+    *found, held = (cell.text for cell in cells(KEY, key))
+    styled = Text(held, style="yellow" if key.held else "")
+    return short_key(key.key_hash), f"{key.zoo}, {key.service_level}", *found, styled
 
 
 def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
     """Yield one table of all zoos whose labels cost something; none where none do."""
-    paid = [each for each in costs if each.unseen or each.judging]
-    if not paid:
-        return
-    rows = Rows(
-        "what labels cost, whole time and today, in the zoo's unit",
-        (*whole("zoo"), *numbers(*titles(LABEL_COSTS))),
-    )
-    for each in paid:
-        rows.add(each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
-    yield rows
+    columns = (*whole("zoo"), *numbers(*titles(LABEL_COSTS)))
+    rows = [
+        (each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
+        for each in costs
+        if each.unseen or each.judging
+    ]
+    yield from _any("what labels cost, whole time and today, in the zoo's unit", columns, rows)
 
 
 def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[RenderableType]:
     """Yield one table of all promises; none where no request is of a conversation."""
-    if not found:
-        return
-    figures = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
-    rows = Rows(
-        f"conversations, of the newest {conversations.NEWEST:,} requests; costs in the zoo's unit",
-        (*whole("zoo, service level"), *numbers(*figures)),
+    titles = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
+    columns = (*whole("zoo, service level"), *numbers(*titles))
+    title = (
+        f"conversations, of the newest {conversations.NEWEST:,} requests; costs in the zoo's unit"
     )
-    for each in found:
-        held = ", ".join(f"{each.holds[hold]} {hold}" for hold in sorted(KEPT) if each.holds[hold])
-        rows.add(
-            f"{each.zoo}, {each.service_level}",
-            figure(each.conversations),
-            figure(each.turns),
-            figure(each.cost),
-            percent(each.held_share) + (f" ({held})" if held else ""),
-            figure(each.switches),
-            *(figure(each.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
-        )
-    yield rows
+    yield from _any(title, columns, [*map(_conversations, found)])
+
+
+def _conversations(found: ConversationStatus) -> tuple[str, ...]:
+    held = ", ".join(f"{found.holds[hold]} {hold}" for hold in sorted(KEPT) if found.holds[hold])
+    return (
+        f"{found.zoo}, {found.service_level}",
+        *map(figure, (found.conversations, found.turns, found.cost)),
+        percent(found.held_share) + (f" ({held})" if held else ""),
+        figure(found.switches),
+        *(figure(found.holds[hold]) for hold in (Hold.TROUBLE, Hold.LOST, Hold.UNKNOWN)),
+    )

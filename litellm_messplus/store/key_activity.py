@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, and_, case, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.shown import KEY, described, taken
+from litellm_messplus.figures.shown import KEY, described
+from litellm_messplus.figures.tally import taken
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
 from litellm_messplus.store.tables import labels, log_head, requests
 from litellm_messplus.vocabulary import LabelKind

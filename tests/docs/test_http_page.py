@@ -18,7 +18,7 @@ from litellm_messplus.errors import (
     TooOftenError,
     UnknownRequestError,
 )
-from litellm_messplus.inspecting.public import PublicCall, PublicHistory, PublicLabel, PublicOutcome
+from litellm_messplus.inspecting.logged import PublicCall, PublicHistory, PublicLabel, PublicOutcome
 from litellm_messplus.proxy import authentication
 from litellm_messplus.proxy.authentication import Caller, caller
 from litellm_messplus.proxy.feedback import Feedback, FeedbackDesk, Outcome

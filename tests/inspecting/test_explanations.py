@@ -17,8 +17,7 @@ from rich.console import Console
 
 from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.inspecting.explain import WORDS, Explanation, explain
-from litellm_messplus.inspecting.logged import Logged, logged_in
-from litellm_messplus.inspecting.public import public_history
+from litellm_messplus.inspecting.logged import Logged, logged_in, public_history
 from litellm_messplus.inspecting.render import HOLDS, render_explanation, sentences
 from litellm_messplus.prediction.surface import NAMES
 from litellm_messplus.routing.decision import Reason

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlalchemy import RowMapping
 
-from litellm_messplus.inspecting.public import (
+from litellm_messplus.inspecting.logged import (
     PublicCall,
     PublicLabel,
     PublicOutcome,
