@@ -253,7 +253,8 @@ async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list
 
     The rate of a point is of the last ``TRAILING`` requests by then; all else is of its own.
     """
-    found, called = await _read_newest(connection, zoo, level)
+    found = await _newest(connection, zoo, level)
+    called = await _calls_of(connection, found)
     size = max(1, -(-len(found) // POINTS))
     points = []
     for end in range(size, len(found) + size, size):
@@ -269,25 +270,27 @@ async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list
     return points
 
 
-async def _read_newest(
-    connection: AsyncConnection, zoo: str, level: str
-) -> tuple[Sequence[Row[Any]], dict[str, list[Any]]]:
-    """Read the outcomes of the newest requests in their order, and their calls."""
-    asked, of = requests.c, calls.c
+async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Row[Any]]:
+    """Read the outcomes of the newest requests of a stream, along an index, the oldest first."""
+    asked = requests.c
     query = (
         select(outcomes, asked.t.label("number"), asked.created_at)
         .join(requests, asked.request_id == outcomes.c.request_id)
-        .where(asked.zoo == zoo, asked.service_level == level)
+        .where(asked.zoo == zoo, asked.service_level == stream)
         .order_by(asked.position.desc())
         .limit(NEWEST)
     )
-    rows = (await connection.execute(query)).all()[::-1]
-    called: dict[str, list[Any]] = defaultdict(list)
-    ids = [row.request_id for row in rows]
+    return list(await connection.execute(query))[::-1]
+
+
+async def _calls_of(connection: AsyncConnection, found: Iterable[Row[Any]]) -> dict[str, list[Any]]:
+    """Read the calls of these requests."""
+    of, called = calls.c, defaultdict[str, list[Any]](list)
+    ids = [row.request_id for row in found]
     ended = select(of.request_id, of.candidate, of.role, of.status).where(of.request_id.in_(ids))
     for row in await connection.execute(ended):
         called[row.request_id].append(row)
-    return rows, called
+    return called
 
 
 # How the requests were served, however they were routed: how many came and were answered, and how
@@ -340,38 +343,24 @@ async def read_service(
     connection: AsyncConnection, zoo: str, level: str, span: Span | None
 ) -> Service:
     """Read it over a span; without one, over the newest requests."""
-    found = await _newest_of_both(connection, zoo, level)
-    latency = sorted(_latency(found), key=lambda each: -each.answers)
+    streams = level, level_before(level)
+    both = [row for name in streams for row in await _newest(connection, zoo, name)]
+    found = sorted(both, key=lambda row: int(row.position))[-NEWEST:]
+    latency = [
+        Latency(model, len(seconds), _rank(seconds, MEDIAN), _rank(seconds, MOST))
+        for model, seconds in _answered(found).items()
+    ]
+    latency.sort(key=lambda each: -each.answers)
     if span is None:
         step = _step(found)
         return Service(step.total_seconds(), _points(found, step), len(found), latency)
-    sums = await read_sums(connection, zoo, level, span)
-    before = await read_sums(connection, zoo, level_before(level), span)
-    points = [
-        ServicePoint(
-            at,
-            own.requests + other.requests,
-            other.requests,
-            own.succeeded + other.succeeded,
-            own.failed + other.failed,
-        )
-        for at, own, other in zip(span.starts, sums, before, strict=True)
-    ]
+    own, before = [await read_sums(connection, zoo, name, span) for name in streams]
+    points = []
+    for at, routed, beside in zip(span.starts, own, before, strict=True):
+        every = routed + beside
+        counts = (every.requests, beside.requests, every.succeeded, every.failed)
+        points.append(ServicePoint(at, *counts))
     return Service(span.step.total_seconds(), points, len(found), latency)
-
-
-async def _newest_of_both(connection: AsyncConnection, zoo: str, level: str) -> list[Row[Any]]:
-    """Read the newest requests of both streams, each along an index, the oldest first."""
-    asked, of = requests.c, outcomes.c
-    query = select(
-        *(asked.created_at, asked.position, of.arm, of.served, of.status, of.seconds),
-        of.is_cache_hit,
-    ).join(requests, asked.request_id == of.request_id)
-    found: list[Row[Any]] = []
-    for stream in (level, level_before(level)):
-        own = query.where(asked.zoo == zoo, asked.service_level == stream)
-        found += await connection.execute(own.order_by(asked.position.desc()).limit(NEWEST))
-    return sorted(found, key=lambda row: int(row.position))[-NEWEST:]
 
 
 def _step(found: Sequence[Row[Any]]) -> timedelta:
@@ -412,13 +401,6 @@ def _service_point(at: datetime, rows: Sequence[Row[Any]]) -> ServicePoint:
     if not seconds:
         return found
     return replace(found, median_seconds=_rank(seconds, MEDIAN), p95_seconds=_rank(seconds, MOST))
-
-
-def _latency(found: Iterable[Row[Any]]) -> list[Latency]:
-    return [
-        Latency(model, len(seconds), _rank(seconds, MEDIAN), _rank(seconds, MOST))
-        for model, seconds in _answered(found).items()
-    ]
 
 
 def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:

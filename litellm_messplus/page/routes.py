@@ -1,6 +1,6 @@
 """The routes under `/messplus/ui`: the page's files, signing in, and its data as JSON."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -48,10 +48,15 @@ def build_page_routes(
 ) -> APIRouter:
     """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too; ``own``
     lets in what the page itself asks, and ``limited`` refuses whoever tries too many codes."""
-    router = APIRouter(prefix=PATH, tags=["messplus"])
+
+    async def refusals() -> AsyncIterator[None]:
+        with _refusals(counters):
+            yield
+
+    router = APIRouter(prefix=PATH, tags=["messplus"], dependencies=[Depends(refusals)])
     _add_files(router)
-    _add_signing_in(router, sign_ins, counters, administrator, own, limited)
-    _add_data(router, data, counters, viewer)
+    _add_signing_in(router, sign_ins, administrator, own, limited)
+    _add_data(router, data, viewer)
     return router
 
 
@@ -75,25 +80,18 @@ def _add_files(router: APIRouter) -> None:
 
 
 def _add_signing_in(
-    router: APIRouter,
-    sign_ins: SignIns,
-    counters: Counters,
-    administrator: Check,
-    own: Check,
-    limited: Check,
+    router: APIRouter, sign_ins: SignIns, administrator: Check, own: Check, limited: Check
 ) -> None:
     @router.post("/codes", dependencies=[Depends(administrator)])
     async def make_code() -> JSONResponse:
         """Make a code that opens the page once, for whoever shows an administrator's key."""
-        with _refusals(counters):
-            code = await sign_ins.new_code()
+        code = await sign_ins.new_code()
         return _json({"code": code, "seconds": LASTS[Kind.CODE].total_seconds()})
 
     @router.post("/session", dependencies=[Depends(limited)])
     async def sign_in(body: Code, request: Request) -> Response:
         """Open a session for a code."""
-        with _refusals(counters):
-            session = await sign_ins.redeem(body.code)
+        session = await sign_ins.redeem(body.code)
         if session is None:
             raise HTTPException(401, "this code was used, or is too old: run `messplus ui` again")
         return _signed_in(session, request)
@@ -101,40 +99,35 @@ def _add_signing_in(
     @router.post("/session/key", dependencies=[Depends(administrator)])
     async def sign_in_by_key(request: Request) -> Response:
         """Open a session for a key, so that the browser need not keep it."""
-        with _refusals(counters):
-            session = await sign_ins.new_session()
+        session = await sign_ins.new_session()
         return _signed_in(session, request)
 
     @router.delete("/session", dependencies=[Depends(own)])
     async def sign_out(request: Request) -> Response:
         """End the session of this browser."""
-        with _refusals(counters):
-            await sign_ins.end(request.cookies.get(COOKIE, ""))
+        await sign_ins.end(request.cookies.get(COOKIE, ""))
         answer = Response(status_code=204, headers=HEADERS)
         answer.delete_cookie(COOKIE, path=_cookie_path(request))
         return answer
 
 
-def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Check) -> None:
+def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
     allowed = [Depends(viewer)]
 
     @router.get("/data/overview", dependencies=allowed)
     async def overview() -> JSONResponse:
         """Show every promise as it stands, alerts, and what labels cost."""
-        with _refusals(counters):
-            return _json(await data.overview())
+        return _json(await data.overview())
 
     @router.get("/data/calibration", dependencies=allowed)
     async def calibration() -> JSONResponse:
         """Show the predictions against the verdicts."""
-        with _refusals(counters):
-            return _json(await data.calibration())
+        return _json(await data.calibration())
 
     @router.get("/data/certificate", dependencies=allowed)
     async def certificate(zoo: Name) -> JSONResponse:
         """Show what the labels of the last days prove of a zoo's promises."""
-        with _refusals(counters):
-            return _json(await data.certificate(zoo))
+        return _json(await data.certificate(zoo))
 
     @router.get("/data/series", dependencies=allowed)
     async def series(
@@ -143,8 +136,7 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
         days: Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)] = None,
     ) -> JSONResponse:
         """Show one promise over so many days; without ``days``, over its newest requests."""
-        with _refusals(counters):
-            return _json(await data.series(zoo, service_level, days))
+        return _json(await data.series(zoo, service_level, days))
 
     @router.get("/data/requests", dependencies=allowed)
     async def requests(
@@ -158,14 +150,12 @@ def _add_data(router: APIRouter, data: PageData, counters: Counters, viewer: Che
     ) -> JSONResponse:
         """Show the newest requests of a promise that pass the filters, and where to go on."""
         wanted = Wanted(zoo, service_level, model, verdict, key, exploration, before)
-        with _refusals(counters):
-            return _json(await data.requests(wanted))
+        return _json(await data.requests(wanted))
 
     @router.get("/data/requests/{given}", dependencies=allowed)
     async def request(given: str) -> JSONResponse:
         """Explain one request."""
-        with _refusals(counters):
-            return _json(await data.request(given))
+        return _json(await data.request(given))
 
 
 @contextmanager

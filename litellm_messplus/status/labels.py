@@ -133,12 +133,10 @@ Sources = tuple[Given, ...]
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
     """Read the sources over the requests of a window; the strongest kind first."""
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
-    found: dict[Key, list[Given]] = {}
-    for zoo, level, kind, source, count, total, squares in await _ask(connection, _given(), start):
-        counted = counting.get((zoo, level, source), 0)
-        given = Given(LabelKind(kind), source, count, total, squares, counted)
-        found.setdefault((zoo, level), []).append(given)
-    return {key: by_strength(given) for key, given in found.items()}
+    return _by_level(
+        (*row, counting.get((row.zoo, row.service_level, row.source), 0))
+        for row in await _ask(connection, _given(), start)
+    )
 
 
 async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
@@ -148,15 +146,15 @@ async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
     labelled = func.sum(of.labelled)
     sums = (of.satisfaction, of.satisfaction_squared, of.counting)
     query = select(*each, labelled, *map(func.sum, sums)).group_by(*each).having(labelled > 0)
+    return _by_level(await connection.execute(query))
+
+
+def _by_level(rows: Iterable[Iterable[Any]]) -> dict[Key, Sources]:
+    """Gather what the sources of each service level said, the strongest kind first."""
     found: dict[Key, list[Given]] = {}
-    for zoo, level, kind, *figures in await connection.execute(query):
+    for zoo, level, kind, *figures in rows:
         found.setdefault((zoo, level), []).append(Given(LabelKind(kind), *figures))
-    return {key: by_strength(given) for key, given in found.items()}
-
-
-def by_strength(given: Iterable[Given]) -> Sources:
-    """Sort by kind, the strongest first."""
-    return tuple(sorted(given, key=_order))
+    return {key: tuple(sorted(given, key=_order)) for key, given in found.items()}
 
 
 def labels_of(found: Sources, totals: Tally) -> Labels:
