@@ -37,8 +37,8 @@ from litellm_messplus.restore import restore
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.lines import read_conversation_key
 
 REQUESTS = 3000
 BUDGET_MILLISECONDS = 0.5

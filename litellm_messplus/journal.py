@@ -20,12 +20,10 @@ from litellm_messplus.restore import keep, restore
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
-from litellm_messplus.store import base, log
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
-from litellm_messplus.store.entries import EVERY_KIND, Kinds, read_entries
+from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
 from litellm_messplus.store.history import arrived_ids
-from litellm_messplus.store.log import Numbering
-from litellm_messplus.store.recent_requests import RecentRequests
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -77,7 +75,6 @@ class Journal:
         self._snapshot_position = position
         self._log_start = 0
         self._recent = RecentRequests()
-        self._numbering = Numbering()
         self._turn_ends = 0.0
         self._backlog = Backlog()
         self._unlogged: Bounded[str, None] = Bounded(REMEMBERED)
@@ -290,7 +287,6 @@ class Journal:
             self._database,
             [waiting.record for waiting in batch],
             is_durable=any(waiting.is_durable for waiting in batch),
-            numbering=self._numbering,
         )
         for waiting in batch:
             waiting.is_committed = True
@@ -326,7 +322,7 @@ class Journal:
         that."""
         if start == self._log_start:
             return False
-        bases = await base.positions(self._database)
+        bases = await snapshots.base_positions(self._database)
         is_behind = any(bases.get(name, 0) > self.position for name in self._engines)
         if is_behind:
             self._counters.failure(

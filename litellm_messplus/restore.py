@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.state import snapshot
-from litellm_messplus.store import base, lessons, log, snapshots
-from litellm_messplus.store.base import Base
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import read_entries
 
 logger = logging.getLogger("litellm_messplus")
@@ -24,9 +23,9 @@ async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
     was pruned; else it folds the whole log. Raises ConfigurationError where a base does not fit.
     """
     while True:
-        bases = await base.positions(database)
+        bases = await snapshots.base_positions(database)
         head = await _restore(database, engines)
-        if bases == await base.positions(database):
+        if bases == await snapshots.base_positions(database):
             return head
         logger.warning("the log was pruned while it was folded: folding it again from there")
 
@@ -56,7 +55,7 @@ async def _load(
     log begins with, and return the position that it has come to."""
     if found is not None and await _resumed(database, engine, found, ends.head):
         return found.position
-    return begin(engine, await base.read(database, engine.zoo.name), ends.start)
+    return begin(engine, await snapshots.base_of(database, engine.zoo.name), ends.start)
 
 
 async def _resumed(
@@ -77,14 +76,14 @@ async def _resumed(
     except (ValueError, KeyError, OSError):
         logger.exception("the snapshot at %d is unreadable; folding the whole log", found.position)
         return False
-    if state.taught != await lessons.counts(database, engine.zoo.name, found.position):
+    if state.taught != await snapshots.lessons_upto(database, engine.zoo.name, found.position):
         logger.warning("lessons of %s were forgotten; folding the whole log", engine.zoo.name)
         return False
     engine.resume(state)
     return True
 
 
-def begin(engine: Engine, found: Base | None, start: int) -> int:
+def begin(engine: Engine, found: snapshots.Base | None, start: int) -> int:
     """Bring an engine to where the log of its zoo begins: to its base, or empty; returns up to
     where that is folded. ``start`` is where the log starts.
 
@@ -107,7 +106,7 @@ def begin(engine: Engine, found: Base | None, start: int) -> int:
     return found.position
 
 
-def _other_settings(engine: Engine, found: Base) -> ConfigurationError:
+def _other_settings(engine: Engine, found: snapshots.Base) -> ConfigurationError:
     """Name the settings that were changed since the log was pruned, and what to do."""
     now = snapshot.settings_of(engine.zoo, engine.encoder.name)
     then = found.settings or {}
@@ -142,7 +141,7 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _way_out(found: Base) -> str:
+def _way_out(found: snapshots.Base) -> str:
     return (
         "let the zoo learn anew from the requests that are left: messplus prune --begin-anew "
         f"{found.zoo}"

@@ -163,6 +163,9 @@ _EVERYTHING = union_all(
 # It may be relied on only while nobody else writes: the positions tell, for another writer's
 # records would lie between.
 
+Numbers = dict[tuple[str, str], int]
+"""By zoo and service level, the highest number of a request. Asked for with every commit, they cost
+half a millisecond of it."""
 MOST = 4096
 """Requests, the newest; of an older one the log is asked."""
 MOST_LABELS = 16
@@ -170,33 +173,37 @@ MOST_LABELS = 16
 
 
 class Remembered:
-    """All that is logged about some requests, up to a position in the log."""
+    """The end of the log as this process knows it: all about some requests, and the highest numbers
+    of some service levels."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._position: int | None = None
         self._requests: OrderedDict[str, Logged] = OrderedDict()
+        self._numbers: Numbers = {}
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def take(self, position: int) -> Mapping[str, Logged]:
+    def take(self, position: int) -> tuple[Mapping[str, Logged], Numbers]:
         """Take what is known where the log ended at ``position``. The next writer changes it, and
         only what is committed is given back: else the log is asked anew."""
         if position != self._position:
             self._requests.clear()
+            self._numbers = {}
         self._position = None
-        return self._requests
+        return self._requests, dict(self._numbers)
 
-    def keep(self, known: Mapping[str, Logged], position: int) -> None:
-        """Keep the requests of a batch, as they are since its commit at ``position``."""
+    def keep(self, known: Mapping[str, Logged], numbers: Numbers, position: int) -> None:
+        """Keep the requests of a batch, and the numbers, as they are since its commit at
+        ``position``."""
         for request_id, logged in known.items():
             self._requests.pop(request_id, None)
             if len(logged.labels) <= MOST_LABELS:
                 self._requests[request_id] = logged
         while len(self._requests) > self._most:
             self._requests.popitem(last=False)
-        self._position = position
+        self._numbers, self._position = numbers, position
 
 
 _OF_DATABASES: WeakKeyDictionary[Engine, Remembered] = WeakKeyDictionary()

@@ -18,7 +18,7 @@ from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.prices import EnergySource, MeasuredDeployment
 from litellm_messplus.records import CallRecord, EnergyRecord, request_of
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.history import EndedCall, ended_calls
+from litellm_messplus.store.answered import EndedCall, ended_calls
 from litellm_messplus.tasks import Tasks
 
 # Calls that other workers on the same database have served, read from the log.

@@ -32,9 +32,9 @@ from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
+from litellm_messplus.store.history import CallVerdicts, call_verdicts
 from litellm_messplus.store.key_activity import SPAN
 from litellm_messplus.store.rows import STORABLE
-from litellm_messplus.store.verdicts import CallVerdicts, call_verdicts
 from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import LabelKind
 

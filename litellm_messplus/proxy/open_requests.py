@@ -14,7 +14,7 @@ from litellm_messplus.proxy.deployments.gates import Needs
 from litellm_messplus.proxy.holding.holds import Pin
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
-from litellm_messplus.store.history import author
+from litellm_messplus.store.answered import author
 from litellm_messplus.vocabulary import CallStatus
 
 # Who wrote the answers that LiteLLM's response cache repeats.

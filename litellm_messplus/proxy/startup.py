@@ -35,8 +35,8 @@ from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
+from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, explained, migrate
-from litellm_messplus.store.lines import read_conversation_key
 
 # Opening the database at a start: at this code's version, and the engines restored from it.
 

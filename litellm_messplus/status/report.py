@@ -22,7 +22,7 @@ from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus, Labels, ResponseBias
 from litellm_messplus.status.switches import SwitchStatus
-from litellm_messplus.store.candidates import CandidateStatus
+from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.vocabulary import FAILED, Failure
 

@@ -15,7 +15,7 @@ from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus
 from litellm_messplus.status.report import LabelCostStatus
-from litellm_messplus.store.candidates import CandidateStatus
+from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.terminal import Column, Rows, numbers, whole
 

@@ -5,6 +5,7 @@ call ended has no candidate yet, and the call's own entry brings the label along
 one piece, or in many, at any later time, folds into the same state. Which of a call's labels
 counts is not decided here: entries bring the newest of each source that was known."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +19,8 @@ from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
+    EnergyRecord,
+    GradingRecord,
     LabelRecord,
     LessonRecord,
     Record,
@@ -27,8 +30,10 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, rebuilt
+from litellm_messplus.state.catalog import price_of
 from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.entries import (
+    CandidateChanged,
     Decided,
     Entry,
     Example,
@@ -40,13 +45,11 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.store.candidates import changes_in
-from litellm_messplus.store.conversations import Courses
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
-from litellm_messplus.store.tables import calls, labels, lessons, requests
-from litellm_messplus.store.verdicts import StandingLabels, given
+from litellm_messplus.store.standing import Courses, StandingLabels, given
+from litellm_messplus.store.tables import calls, candidate_events, labels, lessons, requests
 from litellm_messplus.switching.modes import Trial
-from litellm_messplus.vocabulary import CallRole, CallStatus
+from litellm_messplus.vocabulary import CallRole, CallStatus, Change
 
 PAGE = 500
 """Positions read at once, which bounds the memory that a long log takes, and how long the event
@@ -74,14 +77,19 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
         found = await connection.execute(_decided_query(after, upto))
         entries += [decided(row, row.position) for row in found]
     if LessonRecord in kinds:
-        in_page = (lessons.c.position > after, lessons.c.position <= upto)
-        found = await connection.execute(select(lessons).where(*in_page))
-        entries += [_taught(row) for row in found]
+        entries += [_taught(row) for row in await _rows(connection, lessons, after, upto)]
     if CandidateRecord in kinds:
-        entries += await changes_in(connection, after, upto)
+        entries += [_changed(row) for row in await _rows(connection, candidate_events, after, upto)]
     entries += await _judged(connection, after, upto, kinds)
     entries.sort(key=lambda entry: entry.position)
     return entries
+
+
+async def _rows(
+    connection: AsyncConnection, table: Table, after: int, upto: int
+) -> Sequence[Row[Any]]:
+    in_page = (table.c.position > after, table.c.position <= upto)
+    return (await connection.execute(select(table).where(*in_page))).all()
 
 
 async def _judged(
@@ -305,6 +313,18 @@ def _taught(found: Row[Any]) -> Taught:
     )
 
 
+def _changed(found: Row[Any]) -> CandidateChanged:
+    return CandidateChanged(
+        position=found.position,
+        zoo=found.zoo,
+        candidate=found.candidate,
+        change=Change(found.change),
+        price=price_of(found.price),
+        at=found.created_at.timestamp(),
+        number=found.number,
+    )
+
+
 def _features(found: Row[Any]) -> Features | None:
     return None if found.features is None else features_from_bytes(found.features)
 
@@ -331,3 +351,55 @@ def _example(
         surface=_surface(request),
         is_forced=gated is not None and gated.is_forced,
     )
+
+
+# What this process wrote, as entries without reading it back, which took the event loop nearly as
+# long as writing. It is left out where the entries can only be what `read_entries` would give: a
+# test holds the two to each other.
+
+REMEMBERED = 4096
+"""Requests, the newest; a call that ends later is read back."""
+
+
+class RecentRequests:
+    """Requests written here, and the calls that were labelled before they ended, by anybody."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._requests: OrderedDict[str, RequestRecord] = OrderedDict()
+        self._labelled_early: OrderedDict[str, None] = OrderedDict()
+
+    def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
+        """Make the entries of records at the positions after ``before``; None where the log must be
+        asked: for a label, and for a call of a request that is not remembered, or that was labelled
+        early."""
+        found: list[Entry] = []
+        for position, record in enumerate(records, start=before + 1):
+            match record:
+                case RequestRecord():
+                    self._remember(record)
+                    found.append(decided(record, position))
+                case CallRecord():
+                    request = self._requests.get(record.request_id)
+                    if request is None or record.call_id in self._labelled_early:
+                        return None
+                    found.append(
+                        settled(record, request, request.features, request.gated, position)
+                    )
+                case GradingRecord() | EnergyRecord():  # no part of the fold
+                    continue
+                case _:
+                    return None
+        return found
+
+    def saw(self, entry: Entry) -> None:
+        """Note an entry that was read from the log, whoever wrote it."""
+        if isinstance(entry, Labelled) and entry.example is None:
+            self._labelled_early[entry.call_id] = None
+            if len(self._labelled_early) > self._remembered:
+                self._labelled_early.popitem(last=False)
+
+    def _remember(self, record: RequestRecord) -> None:
+        self._requests[record.request_id] = record
+        if len(self._requests) > self._remembered:
+            self._requests.popitem(last=False)

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store import base, log
-from litellm_messplus.store.base import Base
+from litellm_messplus.store import log
 from litellm_messplus.store.pruning import are_kept
+from litellm_messplus.store.snapshots import Base, replace_bases
 from litellm_messplus.store.tables import calls, gradings, labels, requests
 
 CHUNK = 100
@@ -76,7 +76,7 @@ async def keep(engine: AsyncEngine, bases: Sequence[Base]) -> bool:
         await log.lock(connection)
         if not await are_kept(connection, bases):
             return False
-        await base.replace(connection, bases)
+        await replace_bases(connection, bases)
     return True
 
 

@@ -1,21 +1,45 @@
-"""Looking requests up: by any id that a client may hold."""
+"""Looking requests, calls and labels up: by any id that a client may hold, one or many at once."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
 
-from sqlalchemy import RowMapping, or_, select, true, union
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    and_,
+    case,
+    func,
+    null,
+    or_,
+    select,
+    true,
+    union,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.records import CallRecord
+from litellm_messplus.records import served_call_id
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.tables import calls, labels, log_head, outcomes, requests
-from litellm_messplus.vocabulary import CallStatus
+from litellm_messplus.store.tables import (
+    calls,
+    candidate_events,
+    labels,
+    log_head,
+    outcomes,
+    requests,
+)
+from litellm_messplus.vocabulary import CallRole, Change, LabelKind
 
 KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
 """Pruned requests are gone, also while their rows are still being deleted."""
 MOST_LABELS = 200
 """Of a request, those that are shown: the newest."""
+SHOWN_CHANGES = 100
+"""Changes of candidates that are shown, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,102 +144,143 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
         )
 
 
-# Who wrote an answer, by the id that it went out with.
+@dataclass(frozen=True, slots=True)
+class CandidateStatus:
+    """A change of a model of a zoo; ``at`` is UTC."""
 
-Columns = tuple[str | None, str | None, str | None]
-"""Candidate, deployment and model."""
+    zoo: str
+    candidate: str
+    change: Change
+    at: datetime
 
 
-async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | None:
-    """Find who answered the zoo's newest call that a model answered with that id: repetitions are
-    passed over."""
-    query = (
-        select(calls.c.candidate, calls.c.deployment_id, calls.c.model)
-        .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(
-            calls.c.response_id == storable(response_id),
-            calls.c.status == "success",
-            calls.c.is_cache_hit.is_(False),
-            requests.c.zoo == zoo,
-        )
-        .order_by(calls.c.position.desc())
-        .limit(1)
-    )
+async def newest_changes(
+    connection: AsyncConnection, limit: int = SHOWN_CHANGES
+) -> list[CandidateStatus]:
+    """Read the newest changes of the candidates of all zoos, the newest first."""
+    query = select(candidate_events).order_by(candidate_events.c.position.desc()).limit(limit)
+    found = await connection.execute(query)
+    return [
+        CandidateStatus(row.zoo, row.candidate, Change(row.change), row.created_at) for row in found
+    ]
+
+
+# What users have said of one call so far.
+
+
+@dataclass(frozen=True, slots=True)
+class CallVerdicts:
+    """The feedback on a call: ``given`` is how many verdicts there are, no more than were asked
+    for. The newest one's value, weight and comment; and the value and time of the one that counts,
+    where one does."""
+
+    given: int
+    value: float | None = None
+    weight: float | None = None
+    comment: str | None = None
+    counting: float | None = None
+    counted_at: datetime | None = None
+
+    def say(self, value: float, comment: str | None) -> bool:
+        """Tell whether the newest says just that; a comment that is left out says nothing else."""
+        return value == self.value and (comment is None or storable(comment) == self.comment)
+
+
+async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVerdicts:
+    """Read the feedback on a call, the newest ``most`` of it.
+
+    Raises SQLAlchemyError where the database does not answer.
+    """
+    columns = (labels.c.value, labels.c.weight, labels.c.created_at)
+    of_call = (labels.c.call_id == call_id, labels.c.source == LabelKind.FEEDBACK)
+    newest = labels.c.position.desc()
+    query = select(*columns).where(*of_call).order_by(newest).limit(most)
     async with engine.connect() as connection:
-        found = (await connection.execute(query)).first()
-    return None if found is None else (found.candidate, found.deployment_id, found.model)
+        rows = (await connection.execute(query)).all()
+        if not rows:
+            return CallVerdicts(0)
+        said = select(labels.c.comment).where(*of_call).order_by(newest).limit(1)
+        comment = (await connection.execute(said)).scalar_one()
+    counting = next((row for row in rows if row.weight > 0.0), None)
+    return CallVerdicts(
+        given=len(rows),
+        value=rows[0].value,
+        weight=rows[0].weight,
+        comment=comment,
+        counting=None if counting is None else counting.value,
+        counted_at=None if counting is None else counting.created_at,
+    )
 
 
-# Calls that have ended, as far as their energy goes: when they ran, where, and what they used.
+# Which calls many ids mean at once, and what lies on these calls already.
+
+AT_ONCE = 500
+"""Ids in one query: a database takes only so many parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedCall:
-    """A call that has ended; ``started`` and ``ended`` are in seconds since 1970."""
+class Target(NamedTuple):
+    """A call that an id means, and which promise its request counts towards."""
 
-    deployment_id: str
-    started: float
-    ended: float
-    prompt_tokens: int
-    completion_tokens: int
-
-    @classmethod
-    def of(cls, call: CallRecord) -> "EndedCall | None":
-        """Read it from a record; None where it is not known what the call used or when it ran."""
-        known = (call.deployment_id, call.prompt_tokens, call.completion_tokens, call.seconds)
-        deployment_id, prompt_tokens, completion_tokens, seconds = known
-        if deployment_id is None or prompt_tokens is None:
-            return None
-        if completion_tokens is None or seconds is None:
-            return None
-        ended = call.ended_at.timestamp()
-        return cls(deployment_id, ended - seconds, ended, prompt_tokens, completion_tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """A call at its place in the log."""
-
-    position: int
     call_id: str
-    call: EndedCall
+    request_id: str
+    zoo: str
+    service_level: str
 
 
-async def ended_calls(engine: AsyncEngine, after: int) -> list[Logged]:
-    """Read those at positions above ``after`` that used something, in the order of the log."""
-    query = (
-        select(
-            calls.c.position,
-            calls.c.call_id,
-            calls.c.deployment_id,
-            calls.c.ended_at,
-            calls.c.seconds,
-            calls.c.prompt_tokens,
-            calls.c.completion_tokens,
+async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, set[Target]]:
+    """Find, by id, every call that it means: as the request's own id or LiteLLM's call id the one
+    that the user saw, as a response id the call that gave the response."""
+    found: dict[str, set[Target]] = defaultdict(set)
+    for some in _in_parts(ids):
+        for query in _queries(some):
+            for given, call_id, *of_request in await connection.execute(query):
+                request_id = of_request[0]
+                found[given].add(Target(call_id or served_call_id(request_id), *of_request))
+    return found
+
+
+async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dict[str, int]:
+    """Count the labels of each call that has any."""
+    found: dict[str, int] = {}
+    for some in _in_parts(call_ids):
+        query = (
+            select(labels.c.call_id, func.count())
+            .where(labels.c.call_id.in_(some))
+            .group_by(labels.c.call_id)
         )
-        .where(
-            calls.c.position > after,
-            calls.c.status == CallStatus.SUCCESS,
-            calls.c.is_cache_hit.is_(False),
-            calls.c.deployment_id.is_not(None),
-            calls.c.seconds.is_not(None),
-            calls.c.prompt_tokens.is_not(None),
-            calls.c.completion_tokens.is_not(None),
-        )
-        .order_by(calls.c.position)
+        found.update(dict((await connection.execute(query)).all()))
+    return found
+
+
+async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) -> set[str]:
+    """Find those of the ids that the log holds a label under."""
+    found: set[str] = set()
+    for some in _in_parts(label_ids):
+        query = select(labels.c.label_id).where(labels.c.label_id.in_(some))
+        found.update((await connection.execute(query)).scalars())
+    return found
+
+
+def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
+    """Yield queries that answer with the id, the call's where it is another than the served one,
+    and the request. The first one of a conversation stands for those that are counted with it."""
+    for column in (requests.c.request_id, requests.c.litellm_call_id):
+        yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
+    answered = calls.c.response_id
+    is_turn = and_(calls.c.role == CallRole.SERVED, requests.c.counted_with.is_not(None))
+    yield (
+        select(answered, case((is_turn, null()), else_=calls.c.call_id), *_of_request())
+        .join(requests, requests.c.request_id == calls.c.request_id)
+        .where(answered.in_(ids), KEPT)
     )
-    async with engine.connect() as connection:
-        return [
-            Logged(
-                row.position,
-                row.call_id,
-                EndedCall(
-                    row.deployment_id,
-                    row.ended_at.timestamp() - row.seconds,
-                    row.ended_at.timestamp(),
-                    row.prompt_tokens,
-                    row.completion_tokens,
-                ),
-            )
-            for row in await connection.execute(query)
-        ]
+
+
+def _of_request() -> tuple[ColumnElement[Any], ...]:
+    first = func.coalesce(requests.c.counted_with, requests.c.request_id)
+    return first, requests.c.zoo, requests.c.service_level
+
+
+def _in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(ids)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some

@@ -3,14 +3,14 @@ its service level, in one transaction a batch. What follows from the log changes
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import BrokenLogError, RequestGoneError
-from litellm_messplus.learning.logged import remembered
+from litellm_messplus.learning.logged import Numbers, remembered
 from litellm_messplus.learning.projections import project
 from litellm_messplus.records import (
     CallRecord,
@@ -26,6 +26,7 @@ from litellm_messplus.store import database, notices, tables
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.rows import Row, row_of
 from litellm_messplus.store.tables import candidate_events, log_base, log_head, requests
+from litellm_messplus.vocabulary import Change
 
 TABLE_OF = {
     RequestRecord: tables.requests,
@@ -36,57 +37,6 @@ TABLE_OF = {
     LessonRecord: tables.lessons,
     CandidateRecord: candidate_events,
 }
-
-# The numbers of requests within their service levels: given at the commit, in the log's order.
-
-Level = tuple[str, str]
-"""Zoo and service level."""
-
-
-class Numbering:
-    """The highest numbers as a writer knows them, so that it asks for them only where others have
-    written since: asked with every commit, they cost half a millisecond of it."""
-
-    def __init__(self) -> None:
-        self._position: int | None = None
-        self._highest: dict[Level, int] = {}
-
-    async def number(
-        self,
-        connection: AsyncConnection,
-        decided: Sequence[Row],
-        before: int,
-        *,
-        is_pruned: bool = False,
-    ) -> dict[Level, int]:
-        """Number the rows; returns the highest numbers with them. The caller holds the head of the
-        log, which was at ``before``: nobody else numbers meanwhile. Where the log ``is_pruned`` and
-        has no request of a level left, its numbers go on from the one that was expected."""
-        highest = dict(self._highest) if before == self._position else {}
-        for row in decided:
-            level = row["zoo"], row["service_level"]
-            if level not in highest:
-                known = await _highest_t(connection, *level)
-                highest[level] = row["expected_t"] - 1 if is_pruned and known == 0 else known
-            row["t"] = highest[level] = highest[level] + 1
-        return highest
-
-    def committed(self, position: int, highest: dict[Level, int]) -> None:
-        """Remember what holds where the log ends at that position."""
-        self._position, self._highest = position, highest
-
-    def forget(self) -> None:
-        """Ask again: a commit failed, perhaps by a number that was taken."""
-        self._position = None
-
-
-async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
-    """Read the last entry of an index: no counter beside the rows could come to say another."""
-    query = select(func.max(requests.c.t)).where(
-        requests.c.zoo == zoo, requests.c.service_level == service_level
-    )
-    return (await connection.execute(query)).scalar_one() or 0
-
 
 SYNCHRONOUS = "synchronous"
 """Where a connection keeps what was set: a new one knows nothing."""
@@ -111,58 +61,62 @@ class Ends:
 
 
 async def append(
-    engine: AsyncEngine,
-    records: Sequence[Record],
-    *,
-    is_durable: bool = False,
-    numbering: Numbering | None = None,
+    engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
 ) -> Appended:
     """Write the records in the order given. Those that are not durable survive the process, and
     may be lost with the machine's power until a durable batch follows.
 
     The head of the log is one row, locked from here to the commit: writers in any number of
-    processes take turns, so a reader never sees a position before a lower one. ``numbering`` is of
-    a writer that appends again and again.
+    processes take turns, so a reader never sees a position before a lower one.
 
     Raises sqlalchemy.exc.SQLAlchemyError where the database refuses, and RequestGoneError for a
     record of a pruned request; then nothing is written. And DatabaseFileGoneError where SQLite
     would write, or has written, into a deleted file.
     """
-    numbering = numbering or Numbering()
-    try:
-        return await _append(engine, records, is_durable, numbering)
-    except BaseException:
-        numbering.forget()
-        raise
-
-
-async def _append(
-    engine: AsyncEngine, records: Sequence[Record], is_durable: bool, numbering: Numbering
-) -> Appended:
     async with engine.begin() as connection:
         file = _file(connection)
         if connection.dialect.name == "sqlite":
             await _synchronize(connection, is_durable)
         ends = await advance(connection, len(records))
         before = ends.head - len(records)
-        is_pruned = ends.start > 0
-        if is_pruned:
+        if ends.start > 0:
             await _refuse_pruned(connection, records, ends.start)
         rows_of = _by_table(records, before)
-        highest = await numbering.number(
-            connection, rows_of.get(requests, ()), before, is_pruned=is_pruned
-        )
         recent = remembered(engine.sync_engine)
-        known = await project(connection, rows_of, recent.take(before))
+        known, numbers = recent.take(before)
+        await _number(connection, rows_of.get(requests, ()), numbers, is_pruned=ends.start > 0)
+        known = await project(connection, rows_of, known)
         for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
         if file is not None:
             file.check()
-    recent.keep(known, ends.head)
+    recent.keep(known, numbers, ends.head)
     if file is not None and is_durable:
         file.check()  # for it is acknowledged
-    numbering.committed(ends.head, highest)
     return Appended(before, ends.head, ends.start)
+
+
+async def _number(
+    connection: AsyncConnection, decided: Sequence[Row], numbers: Numbers, *, is_pruned: bool
+) -> None:
+    """Give requests the next numbers of their levels, and change the highest ``numbers`` with them.
+
+    The head of the log is held: nobody else numbers meanwhile. Where the log ``is_pruned`` and has
+    no request of a level left, its numbers go on from the one that was expected."""
+    for row in decided:
+        level = row["zoo"], row["service_level"]
+        if level not in numbers:
+            known = await _highest_t(connection, *level)
+            numbers[level] = row["expected_t"] - 1 if is_pruned and known == 0 else known
+        row["t"] = numbers[level] = numbers[level] + 1
+
+
+async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
+    """Read the last entry of an index: no counter beside the rows could come to say another."""
+    query = select(func.max(requests.c.t)).where(
+        requests.c.zoo == zoo, requests.c.service_level == service_level
+    )
+    return (await connection.execute(query)).scalar_one() or 0
 
 
 async def _refuse_pruned(
@@ -224,6 +178,42 @@ async def lock(connection: AsyncConnection) -> Ends:
         .returning(log_head.c.start, log_head.c.position)
     )
     return _known(found.one_or_none())
+
+
+async def append_change(
+    engine: AsyncEngine, record: CandidateRecord, after: int | None
+) -> int | None:
+    """Append a change of a candidate, with the next number; returns its position. None where
+    somebody else was faster: the log has more changes of the candidate than the ``after`` that the
+    reporter knows, or, to one who knows none, the candidate is there. Where they are pruned, the
+    number goes on from what the reporter knows.
+
+    The head of the log is locked from the question to the commit, so that no two are written.
+    Raises SQLAlchemyError and DatabaseFileGoneError.
+    """
+    async with engine.begin() as connection:
+        await lock(connection)
+        newest = await _newest_change(connection, record.zoo, record.candidate)
+        number = (after or 0) if newest is None else newest.number
+        if after is None and newest is not None and newest.change != Change.GONE:
+            return None
+        if after is not None and number != after:
+            return None
+        head = (await advance(connection, 1)).head
+        row = row_of(replace(record, number=number + 1), head)
+        await connection.execute(insert(candidate_events), [row])
+        return head
+
+
+async def _newest_change(connection: AsyncConnection, zoo: str, candidate: str) -> Any:
+    """Read the newest change of a candidate."""
+    query = (
+        select(candidate_events.c.number, candidate_events.c.change)
+        .where(candidate_events.c.zoo == zoo, candidate_events.c.candidate == candidate)
+        .order_by(candidate_events.c.number.desc())
+        .limit(1)
+    )
+    return (await connection.execute(query)).one_or_none()
 
 
 async def is_logged(engine: AsyncEngine, record: Record) -> bool:

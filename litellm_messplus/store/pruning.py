@@ -1,29 +1,55 @@
 """Pruning the log: who may, how much of it, and how its rows go."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, func, select, text, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Table,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    union,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.errors import MessplusError
-from litellm_messplus.state import snapshot
-from litellm_messplus.store import base, lessons, log, snapshots
-from litellm_messplus.store.base import Base
+from litellm_messplus.state.snapshot import taught_in
+from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.snapshots import Base, Snapshot, replace_bases
 from litellm_messplus.store.tables import (
+    call_energy,
     calls,
     candidate_events,
+    gradings,
     labels,
+    lessons,
     log_base,
     log_head,
+    outcomes,
     requests,
+    verdicts,
 )
-from litellm_messplus.store.tables import lessons as lesson_rows
 from litellm_messplus.store.tables import snapshots as kept_snapshots
+from litellm_messplus.vocabulary import Change
+
+BY_THEMSELVES = (requests, lessons, candidate_events)
+"""Tables whose rows a fold reads by themselves, of a zoo, and that go by their own position."""
+ABOUT_REQUESTS = (calls, labels, gradings, call_energy)
+FOLLOWING = (outcomes, verdicts)
+"""Tables of what follows from these: their rows go with the requests, and are no part of the
+log."""
+PRUNED = (requests, *ABOUT_REQUESTS, lessons, candidate_events)
+"""Every table that rows go from."""
 
 # One prune of a database at a time: two would write each other's files.
 
@@ -90,10 +116,6 @@ def _busy() -> BusyPruningError:
 # the fold that a start would go on from.
 
 
-OF_ZOOS = (requests, lesson_rows, candidate_events)
-"""What a fold reads by itself, of a zoo, at a time."""
-
-
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Requests, lessons and changes of candidates at positions in (``start``, ``upto``] may go, as
@@ -112,15 +134,16 @@ class Cut:
 async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[str] = ()) -> Cut:
     """Find the highest position up to which every request was decided ``before`` then, and
     everything that the fold knows of them is in a snapshot of their zoo. Nothing is written."""
-    reached = {found.zoo: found for found in await usable(engine)}
+    reached = await usable(engine)
     ends = await log.ends(engine)
+    first = {}
     async with engine.connect() as connection:
-        upto = await _old_enough(connection, ends, before)
+        young = await _lowest(connection, _young(ends.start, before))
+        upto = ends.head if young is None else young - 1
         zoos = [zoo for zoo in await _zoos(connection, before) if zoo not in forgotten]
-        first = {}
+        reach = {zoo: reached[zoo].position if zoo in reached else 0 for zoo in zoos}
         for zoo in zoos:
-            reach = reached[zoo].position if zoo in reached else 0
-            found = await _first_beyond(connection, zoo, reach, ends.start, upto)
+            found = await _lowest(connection, _beyond(reach[zoo], ends.start, upto, zoo))
             if found is not None:
                 first[zoo] = found
     return Cut(
@@ -128,7 +151,7 @@ async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[st
         upto=max(ends.start, min([upto, *(position - 1 for position in first.values())])),
         head=ends.head,
         bases=tuple(reached[zoo] for zoo in zoos if zoo in reached),
-        held={zoo: reached[zoo].position if zoo in reached else 0 for zoo in first},
+        held={zoo: reach[zoo] for zoo in first},
         forgotten=tuple(forgotten),
     )
 
@@ -142,91 +165,65 @@ async def move_start(engine: AsyncEngine, cut: Cut) -> int:
     """
     async with engine.begin() as connection:
         ends = await log.lock(connection)
-        late = await _first_late(connection, cut)
+        late = await _lowest(connection, _about(cut.head, cut.start, cut.upto))
         upto = cut.upto if late is None else late - 1
         if upto <= ends.start or not await are_kept(connection, cut.bases):
             return ends.start
         await connection.execute(update(log_head).values(start=upto))
-        await base.replace(connection, cut.bases, cut.forgotten)
+        await replace_bases(connection, cut.bases, cut.forgotten)
     return upto
 
 
-async def usable(engine: AsyncEngine) -> list[Base]:
-    """Find the newest state of each zoo that a start could go on from: of a snapshot that can be
-    read and holds the lessons that the log says, else of the base that there is."""
-    found = []
+async def usable(engine: AsyncEngine) -> dict[str, Base]:
+    """Find, by zoo, the newest state that a start could go on from: of a snapshot that can be read
+    and holds the lessons that the log says, else of the base that there is."""
+    found = await snapshots.bases(engine)
     for each in await snapshots.newest_of_each_zoo(engine):
-        begins = await base.read(engine, each.zoo)
-        if begins is not None and begins.position >= each.position:
-            continue
-        if await _is_usable(engine, each):
-            found.append(_base_of(each))
-    known = {each.zoo for each in found}
-    others = [await base.read(engine, zoo) for zoo in await base.positions(engine)]
-    return found + [each for each in others if each is not None and each.zoo not in known]
+        begins = found.get(each.zoo)
+        is_newer = begins is None or begins.position < each.position
+        if is_newer and await _is_usable(engine, each):
+            found[each.zoo] = Base.of(each)
+    return found
 
 
-async def _is_usable(engine: AsyncEngine, found: snapshots.Snapshot) -> bool:
+async def _is_usable(engine: AsyncEngine, found: Snapshot) -> bool:
     try:
-        taught = snapshot.taught_in(found.state)
+        taught = taught_in(found.state)
     except (ValueError, KeyError):
         return False
     is_ahead = found.position > await log.head(engine)
-    return not is_ahead and taught == await lessons.counts(engine, found.zoo, found.position)
-
-
-def _base_of(found: snapshots.Snapshot) -> Base:
-    return Base(
-        zoo=found.zoo,
-        position=found.position,
-        fingerprint=found.fingerprint,
-        settings=found.settings,
-        taught=snapshot.taught_in(found.state),
-        created_at=datetime.now(UTC),
-        state=found.state,
+    return not is_ahead and taught == await snapshots.lessons_upto(
+        engine, found.zoo, found.position
     )
 
 
-async def _old_enough(connection: AsyncConnection, ends: log.Ends, before: datetime) -> int:
-    """Find the position before the first request, lesson or change that is not old enough; the
-    head where all are."""
-    upto = ends.head
-    for table in OF_ZOOS:
-        query = (
-            select(table.c.position)
-            .where(table.c.position > ends.start, table.c.created_at >= before)
-            .order_by(table.c.position)
-            .limit(1)
-        )
-        first: int | None = (await connection.execute(query)).scalar_one_or_none()
-        if first is not None:
-            upto = min(upto, first - 1)
-    return upto
+async def _lowest(connection: AsyncConnection, queries: Iterable[Select[Any]]) -> int | None:
+    """Return the lowest position that one of the queries finds; None where none finds any."""
+    found = [(await connection.execute(query)).scalar_one_or_none() for query in queries]
+    return min((position for position in found if position is not None), default=None)
 
 
-async def _zoos(connection: AsyncConnection, before: datetime) -> Collection[str]:
+def _young(start: int, before: datetime) -> Iterator[Select[Any]]:
+    """Query the first request, lesson or change that is not old enough."""
+    for table in BY_THEMSELVES:
+        is_young = (table.c.position > start) & (table.c.created_at >= before)
+        yield select(table.c.position).where(is_young).order_by(table.c.position).limit(1)
+
+
+async def _zoos(connection: AsyncConnection, before: datetime) -> Sequence[str]:
     """List the zoos that have requests of that age, or lessons, or changes of candidates."""
     query = union(
         select(requests.c.zoo).where(requests.c.created_at < before),
-        select(lesson_rows.c.zoo),
+        select(lessons.c.zoo),
         select(candidate_events.c.zoo).where(candidate_events.c.created_at < before),
     )
     return sorted((await connection.execute(query)).scalars())
 
 
-async def _first_beyond(
-    connection: AsyncConnection, zoo: str, reach: int, start: int, upto: int
-) -> int | None:
-    """Find the first request, lesson or change of the zoo about which its state does not hold
-    everything."""
-    found = [
-        (await connection.execute(query)).scalar_one() for query in _beyond(reach, start, upto, zoo)
-    ]
-    return min((position for position in found if position is not None), default=None)
-
-
 def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]]:
-    for table in OF_ZOOS:
+    """Query the first request, lesson or change of the zoo about which its state does not hold
+    everything."""
+    for table in BY_THEMSELVES:
         yield select(func.min(table.c.position)).where(
             table.c.zoo == zoo, table.c.position > max(reach, start), table.c.position <= upto
         )
@@ -236,25 +233,12 @@ def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]
 
 def _about(after: int, start: int, upto: int) -> Iterator[Select[Any]]:
     """Query the first of these requests that a later call or label is about."""
+    first = select(func.min(requests.c.position))
+    of_these = (requests.c.position > start) & (requests.c.position <= upto)
     for table in (calls, labels):
         of_request = requests.c.request_id == table.c.request_id
-        yield (
-            select(func.min(requests.c.position))
-            .select_from(table)
-            .join(requests, of_request)
-            .where(
-                table.c.position > after,
-                and_(requests.c.position > start, requests.c.position <= upto),
-            )
-        )
-
-
-async def _first_late(connection: AsyncConnection, cut: Cut) -> int | None:
-    found = [
-        (await connection.execute(query)).scalar_one()
-        for query in _about(cut.head, cut.start, cut.upto)
-    ]
-    return min((position for position in found if position is not None), default=None)
+        later = first.select_from(table).join(requests, of_request)
+        yield later.where(table.c.position > after, of_these)
 
 
 async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
@@ -267,3 +251,104 @@ async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
         else:
             return False
     return True
+
+
+# The rows of pruned requests, lessons and changes of candidates: read and deleted in parts of
+# bounded size.
+#
+# Of the changes of a candidate the newest stays while it is there, so that one row a model is left:
+# its number says what is new of it. What the others said is in the base of the zoo.
+
+SPAN = 20_000
+"""Positions of the log in one part, which bounds the memory that reading it takes."""
+CHUNK = 100
+"""Requests, lessons or changes, deleted in one transaction: labels wait for it on SQLite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Requests, lessons and changes at positions in (``after``, ``upto``], with all that is said of
+    the requests wherever it lies. A run that goes on where another ended finds the same parts."""
+
+    after: int
+    upto: int
+
+
+async def first_part(engine: AsyncEngine, start: int) -> Part | None:
+    """Find the first part before the start of the log that has rows left; None where none has."""
+    queries = (
+        select(func.min(table.c.position)).where(_in_part(table, Part(0, start)))
+        for table in BY_THEMSELVES
+    )
+    async with engine.connect() as connection:
+        first = await _lowest(connection, queries)
+    if first is None:
+        return None
+    after = (first - 1) // SPAN * SPAN
+    return Part(after, min(after + SPAN, start))
+
+
+async def rows(engine: AsyncEngine, table: Table, part: Part) -> list[dict[str, Any]]:
+    """Read all rows of the part in a table, in the order of the log."""
+    async with engine.connect() as connection:
+        query = select(table).where(_in_part(table, part)).order_by(table.c.position)
+        return [dict(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def keys(engine: AsyncEngine, table: Table, part: Part) -> set[str]:
+    """Read the primary keys of these rows."""
+    async with engine.connect() as connection:
+        query = select(*table.primary_key.columns).where(_in_part(table, part))
+        return set((await connection.execute(query)).scalars())
+
+
+async def counts(engine: AsyncEngine, part: Part) -> Mapping[str, int]:
+    """Count the rows that each table has in the part."""
+    async with engine.connect() as connection:
+        queries = {
+            table.name: select(func.count()).select_from(table).where(_in_part(table, part))
+            for table in PRUNED
+        }
+        return {
+            name: (await connection.execute(query)).scalar_one() for name, query in queries.items()
+        }
+
+
+async def delete_some(engine: AsyncEngine, part: Part) -> int:
+    """Delete a chunk in one transaction: requests with all that is said of them, or others.
+    Returns how many rows that were; 0 where the part has none left."""
+    for table in BY_THEMSELVES:
+        (key,) = table.primary_key.columns
+        query = select(key).where(_in_part(table, part)).order_by(table.c.position).limit(CHUNK)
+        # Read first and by itself: SQLite takes the writer's lock for what is deleted alone.
+        async with engine.connect() as connection:
+            chosen = (await connection.execute(query)).scalars().all()
+        if not chosen:
+            continue
+        deleted = 0
+        async with engine.begin() as connection:
+            for other in (*FOLLOWING, *ABOUT_REQUESTS) if table is requests else ():
+                of_these = delete(other).where(other.c.request_id.in_(chosen))
+                found = await connection.execute(of_these)
+                deleted += 0 if other in FOLLOWING else found.rowcount
+            deleted += (await connection.execute(delete(table).where(key.in_(chosen)))).rowcount
+        return deleted
+    return 0
+
+
+def _in_part(table: Table, part: Part) -> ColumnElement[bool]:
+    if table in ABOUT_REQUESTS:
+        within: Select[Any] = select(requests.c.request_id).where(_in_part(requests, part))
+        return table.c.request_id.in_(within)
+    within_part = (table.c.position > part.after) & (table.c.position <= part.upto)
+    return within_part & _is_past() if table is candidate_events else within_part
+
+
+def _is_past() -> ColumnElement[bool]:
+    """Tell whether a change of a candidate is over: another came after it, the candidate is gone,
+    or its zoo has left nothing behind."""
+    own, newer = candidate_events.c, candidate_events.alias("newer")
+    of_the_same = (newer.c.zoo == own.zoo) & (newer.c.candidate == own.candidate)
+    is_followed = exists(newer.c.number).where(of_the_same & (newer.c.number > own.number))
+    has_base = exists(log_base.c.zoo).where(log_base.c.zoo == own.zoo)
+    return or_(is_followed, own.change == Change.GONE, ~has_base)

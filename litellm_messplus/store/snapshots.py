@@ -1,6 +1,8 @@
-"""Snapshots: where the fold had got to, so that a start need not read the whole log."""
+"""The states of zoos that are kept: snapshots, so that a start need not read the whole log, and the
+base of a zoo whose log was pruned, which stands for what is gone."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,9 +10,18 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.store.tables import log_base, log_head, snapshots
+from litellm_messplus.errors import MessplusError
+from litellm_messplus.state.snapshot import taught_in
+from litellm_messplus.store import log
+from litellm_messplus.store.tables import (
+    candidate_events,
+    lessons,
+    log_base,
+    log_head,
+    snapshots,
+)
 
 KEPT = 3
 """Snapshots kept of each zoo."""
@@ -19,7 +30,7 @@ KEPT = 3
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The state of one zoo after the record at ``position``. ``settings`` are what the fingerprint
-    is of; None where nobody kept them."""
+    is of; None where a version before kept none."""
 
     zoo: str
     position: int
@@ -38,27 +49,16 @@ async def save(engine: AsyncEngine, snapshot: Snapshot) -> None:
 
 
 async def _replace(engine: AsyncEngine, snapshot: Snapshot) -> None:
-    at = (snapshots.c.zoo == snapshot.zoo) & (snapshots.c.position == snapshot.position)
+    of_zoo = snapshots.c.zoo == snapshot.zoo
     async with engine.begin() as connection:
+        at = of_zoo & (snapshots.c.position == snapshot.position)
         await connection.execute(delete(snapshots).where(at))
-        await connection.execute(
-            insert(snapshots).values(
-                zoo=snapshot.zoo,
-                position=snapshot.position,
-                fingerprint=snapshot.fingerprint,
-                created_at=datetime.now(UTC),
-                state=snapshot.state,
-                settings=snapshot.settings,
-            )
-        )
-        positions = select(snapshots.c.position).where(snapshots.c.zoo == snapshot.zoo)
-        newest = positions.order_by(snapshots.c.position.desc()).limit(KEPT)
-        kept = (await connection.execute(newest)).scalars().all()
-        await connection.execute(
-            delete(snapshots).where(
-                snapshots.c.zoo == snapshot.zoo, snapshots.c.position.not_in(kept)
-            )
-        )
+        row = {name: getattr(snapshot, name) for name in Snapshot.__slots__}
+        await connection.execute(insert(snapshots).values(created_at=datetime.now(UTC), **row))
+        newest = select(snapshots.c.position).where(of_zoo).order_by(snapshots.c.position.desc())
+        kept = (await connection.execute(newest.limit(KEPT))).scalars().all()
+        old = snapshots.c.position.not_in(kept)
+        await connection.execute(delete(snapshots).where(of_zoo, old))
 
 
 async def drop_ahead(engine: AsyncEngine, zoo: str) -> None:
@@ -100,4 +100,125 @@ async def newest_of_each_zoo(engine: AsyncEngine) -> list[Snapshot]:
 
 
 def _snapshot(row: Row[Any]) -> Snapshot:
-    return Snapshot(row.zoo, row.position, row.fingerprint, row.state, row.settings)
+    return Snapshot(*(row._mapping[name] for name in Snapshot.__slots__))
+
+
+# Where the fold of a zoo begins once its log was pruned.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base(Snapshot):
+    """The snapshot that stands for pruned rows. ``taught`` counts the lessons in it by batch."""
+
+    taught: Counter[str]
+    created_at: datetime
+
+    @classmethod
+    def of(cls, found: Snapshot) -> "Base":
+        """Let a snapshot stand for the rows before it."""
+        given = {name: getattr(found, name) for name in Snapshot.__slots__}
+        return cls(**given, taught=taught_in(found.state), created_at=datetime.now(UTC))
+
+
+async def bases(engine: AsyncEngine, zoo: str | None = None) -> dict[str, Base]:
+    """Read the base of each zoo that has one, or of one zoo."""
+    query = select(log_base).order_by(log_base.c.zoo)
+    if zoo is not None:
+        query = query.where(log_base.c.zoo == zoo)
+    async with engine.connect() as connection:
+        found = (await connection.execute(query)).mappings()
+        return {row["zoo"]: Base(**{**row, "taught": Counter(row["taught"])}) for row in found}
+
+
+async def base_of(engine: AsyncEngine, zoo: str) -> Base | None:
+    """Read the base of the zoo; None where nothing of it was pruned."""
+    return (await bases(engine, zoo)).get(zoo)
+
+
+async def base_positions(engine: AsyncEngine) -> dict[str, int]:
+    """Read where the fold of each zoo that has a base goes on."""
+    async with engine.connect() as connection:
+        found = await connection.execute(select(log_base.c.zoo, log_base.c.position))
+        return {row.zoo: row.position for row in found}
+
+
+async def replace_bases(
+    connection: AsyncConnection, given: Sequence[Base], forgotten: Sequence[str] = ()
+) -> None:
+    """Put these in the place of those that the zoos had; ``forgotten`` zoos have none any more."""
+    for zoo in forgotten:
+        await _forget(connection, zoo)
+    of_zoos = log_base.c.zoo.in_([base.zoo for base in given])
+    await connection.execute(delete(log_base).where(of_zoos))
+    names = log_base.columns.keys()
+    rows = [{name: getattr(base, name) for name in names} for base in given]
+    if rows:
+        await connection.execute(insert(log_base), rows)
+
+
+async def forget_base(engine: AsyncEngine, zoo: str) -> bool:
+    """Forget what the pruned rows of a zoo left behind; False where they left nothing."""
+    async with engine.begin() as connection:
+        return await _forget(connection, zoo)
+
+
+async def _forget(connection: AsyncConnection, zoo: str) -> bool:
+    """Delete the base and the snapshots of a zoo: from an older one, the log does not lead to here
+    any more. So do the changes of its candidates that no fold reads: workers report anew what is
+    there."""
+    dropped = await connection.execute(delete(log_base).where(log_base.c.zoo == zoo))
+    await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))
+    start = select(log_head.c.start).scalar_subquery()
+    unread = (candidate_events.c.zoo == zoo) & (candidate_events.c.position <= start)
+    await connection.execute(delete(candidate_events).where(unread))
+    return dropped.rowcount > 0
+
+
+# The lessons that a state must hold, and taking them back.
+
+
+async def lessons_upto(engine: AsyncEngine, zoo: str, upto: int | None = None) -> Counter[str]:
+    """Count the lessons of each batch of a zoo, up to a position in the log where one is given.
+    Those in the zoo's base count, whether their rows are still there or not."""
+    begins = await base_of(engine, zoo)
+    query = select(lessons.c.batch, func.count()).where(lessons.c.zoo == zoo)
+    if begins is not None:
+        query = query.where(lessons.c.position > begins.position)
+    if upto is not None:
+        query = query.where(lessons.c.position <= upto)
+    async with engine.connect() as connection:
+        found = await connection.execute(query.group_by(lessons.c.batch))
+        counted: Counter[str] = Counter(dict(found.all()))
+    return counted if begins is None else counted + begins.taught
+
+
+async def lasting_lessons(connection: AsyncConnection, zoo: str) -> Counter[str]:
+    """Count the lessons of each batch that are in the zoo's base, and cannot be taken back."""
+    query = select(log_base.c.taught).where(log_base.c.zoo == zoo)
+    return Counter((await connection.execute(query)).scalar_one_or_none() or {})
+
+
+async def refuse_lasting(connection: AsyncConnection, zoo: str, batches: Sequence[str]) -> None:
+    """Raise MessplusError where the lessons of one of these batches are in the zoo's base."""
+    stay = sorted(set(batches) & (await lasting_lessons(connection, zoo)).keys())
+    if stay:
+        raise MessplusError(
+            f"--forget: given {', '.join(stay)}, whose lessons are in the state that the log of "
+            f"{zoo} begins with since it was pruned; allowed: sources that were taught since then"
+        )
+
+
+async def take_back(engine: AsyncEngine, zoo: str, batches: Sequence[str]) -> int:
+    """Delete the lessons of these batches, and the zoo's snapshots, which hold what they taught;
+    returns how many lessons there were.
+
+    Under the log's lock, so that no prune makes them last meanwhile. Raises MessplusError where
+    they do already.
+    """
+    async with engine.begin() as connection:
+        await log.lock(connection)
+        await refuse_lasting(connection, zoo, batches)
+        of_batches = (lessons.c.zoo == zoo) & lessons.c.batch.in_(batches)
+        deleted = await connection.execute(delete(lessons).where(of_batches))
+        await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))
+    return deleted.rowcount

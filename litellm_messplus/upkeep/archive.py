@@ -26,7 +26,7 @@ from sqlalchemy import (
 from litellm_messplus import parquet
 from litellm_messplus.errors import MessplusError
 from litellm_messplus.parquet import Kind, ParquetError
-from litellm_messplus.store.pruned_rows import Part
+from litellm_messplus.store.pruning import Part
 from litellm_messplus.store.rows import UtcDateTime
 
 KINDS: Mapping[type, Kind] = {

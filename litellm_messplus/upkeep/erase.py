@@ -46,7 +46,7 @@ def checked(before: datetime | None) -> datetime:
 async def dry_run(database: str, owner: Owner, before: datetime | None) -> Erased:
     """Say what `erase` would do. Raises UnreadableDatabaseError."""
     async with reading(database) as engine:
-        reached = await _reached(engine)
+        reached = await usable(engine)
         return await _walk(engine, owner, checked(before), reached, is_dry_run=True)
 
 
@@ -58,7 +58,7 @@ async def erase(database: str, owner: Owner, before: datetime | None) -> Erased:
     """
     before = checked(before)
     async with prune.writing(database) as engine, alone(engine):
-        reached = await _reached(engine)
+        reached = await usable(engine)
         would = await _walk(engine, owner, before, reached, is_dry_run=True)
         if not await erasing.keep(engine, [reached[zoo] for zoo in would.erased]):
             raise MessplusError(
@@ -68,10 +68,6 @@ async def erase(database: str, owner: Owner, before: datetime | None) -> Erased:
         found = await _walk(engine, owner, before, reached, is_dry_run=False)
         await erasing.empty_wal(engine)
         return found
-
-
-async def _reached(engine: AsyncEngine) -> Reached:
-    return {each.zoo: each for each in await usable(engine)}
 
 
 async def _walk(

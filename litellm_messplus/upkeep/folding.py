@@ -18,7 +18,7 @@ from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.store import base, log
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import PAGE, read_entries
 
 
@@ -56,7 +56,7 @@ class Fold:
         base does not fit the configuration."""
         start = (await log.ends(self._database)).start
         for name, engine in self.engines.items():
-            self.begins[name] = begin(engine, await base.read(self._database, name), start)
+            self.begins[name] = begin(engine, await snapshots.base_of(self._database, name), start)
         self.position = min(self.begins.values(), default=0)
 
     async def to(self, position: int, saw: Callable[[Entry], None] = lambda entry: None) -> None:

@@ -21,9 +21,9 @@ from litellm_messplus.parquet import ParquetError
 from litellm_messplus.records import LabelRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.database import explained
+from litellm_messplus.store.history import Target, known_labels, labels_on, targets
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.verdicts import Target, known_labels, labels_on, targets
 from litellm_messplus.upkeep.prune import writing
 from litellm_messplus.upkeep.rows import (
     COLUMNS,

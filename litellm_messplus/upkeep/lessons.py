@@ -31,7 +31,7 @@ from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store import lessons, log
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 
 MOST = 20_000
@@ -100,7 +100,7 @@ async def forget(sources: Sequence[str], database: str, zoo: str, *, is_dry_run:
     """Take lessons back: of these sources, or of all where none is named; gives what is to be
     said."""
     async with _opened(database) as engine:
-        known = await lessons.counts(engine, zoo)
+        known = await snapshots.lessons_upto(engine, zoo)
         strangers = [source for source in sources if source not in known]
         if strangers or not known:
             raise TeachingError(
@@ -110,10 +110,10 @@ async def forget(sources: Sequence[str], database: str, zoo: str, *, is_dry_run:
         batches = list(sources or known)
         if is_dry_run:
             async with engine.connect() as connection:
-                await lessons.refuse_lasting(connection, zoo, batches)
+                await snapshots.refuse_lasting(connection, zoo, batches)
             found = sum(known[batch] for batch in batches)
             return f"dry run: {found} lessons would be taken back"
-        found = await lessons.forget(engine, zoo, batches)
+        found = await snapshots.take_back(engine, zoo, batches)
     return (
         f"{found} lessons were taken back. A proxy that is running knows them until it is "
         "restarted; its next start folds the whole log"
@@ -146,7 +146,8 @@ async def _opened(database: str) -> AsyncIterator[AsyncEngine]:
 async def _write(database: str, zoo: str, records: Sequence[LessonRecord]) -> None:
     """Refuse lessons that are pruned too: no row says any more that they were taught."""
     async with _opened(database) as engine:
-        lasting = await lessons.lasting(engine, zoo)
+        async with engine.connect() as connection:
+            lasting = await snapshots.lasting_lessons(connection, zoo)
         known = sorted({record.batch for record in records} & lasting.keys())
         if known:
             raise TeachingError(

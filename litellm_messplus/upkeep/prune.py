@@ -21,10 +21,17 @@ from rich.table import Table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError, MessplusError
-from litellm_messplus.store import base, log, pruned_rows
+from litellm_messplus.store import log, pruning, snapshots
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.pruned_rows import PRUNED, Part
-from litellm_messplus.store.pruning import BusyPruningError, Cut, alone, find_cut, move_start
+from litellm_messplus.store.pruning import (
+    PRUNED,
+    BusyPruningError,
+    Cut,
+    Part,
+    alone,
+    find_cut,
+    move_start,
+)
 from litellm_messplus.store.reading import reading
 from litellm_messplus.upkeep.archive import Archive
 
@@ -71,7 +78,7 @@ async def dry_run(database: str, before: datetime, forgotten: Sequence[str] = ()
     before = checked(before)
     async with reading(database) as engine:
         cut = await find_cut(engine, before, forgotten)
-        rows = await pruned_rows.counts(engine, Part(0, cut.upto))
+        rows = await pruning.counts(engine, Part(0, cut.upto))
         return _pruned(engine, before, cut, cut.upto, rows, is_dry_run=True)
 
 
@@ -94,7 +101,7 @@ async def begin_anew(database: str, zoo: str) -> bool:
     """Forget the state that the pruned rows of a zoo left behind: its next start knows the rows
     that are left, and nothing else. False where they left none."""
     async with writing(database) as engine:
-        return await base.drop(engine, zoo)
+        return await snapshots.forget_base(engine, zoo)
 
 
 @asynccontextmanager
@@ -126,8 +133,8 @@ async def _prune(
 async def _delete_before(engine: AsyncEngine, start: int, files: Archive | None) -> Counter[str]:
     """Delete everything before the start of the log, part by part."""
     deleted: Counter[str] = Counter()
-    while (part := await pruned_rows.first_part(engine, start)) is not None:
-        deleted += Counter(await pruned_rows.counts(engine, part))
+    while (part := await pruning.first_part(engine, start)) is not None:
+        deleted += Counter(await pruning.counts(engine, part))
         if files is not None:
             await _archive(engine, part, files)
         await _delete(engine, part)
@@ -139,11 +146,11 @@ async def _archive(engine: AsyncEngine, part: Part, files: Archive) -> None:
     goes. A file that an earlier run has finished may hold more: some of its rows are deleted."""
     written = []
     for table in PRUNED:
-        keys = await pruned_rows.keys(engine, table, part)
+        keys = await pruning.keys(engine, table, part)
         if not keys:
             continue
         if not files.has(table, part):
-            files.write(table, part, await pruned_rows.rows(engine, table, part))
+            files.write(table, part, await pruning.rows(engine, table, part))
             written.append(table)
         files.check(table, part, keys)
     for table in written:
@@ -153,7 +160,7 @@ async def _archive(engine: AsyncEngine, part: Part, files: Archive) -> None:
 async def _delete(engine: AsyncEngine, part: Part) -> None:
     while True:
         began = time.monotonic()
-        if not await pruned_rows.delete_some(engine, part):
+        if not await pruning.delete_some(engine, part):
             return
         await asyncio.sleep(max(PAUSE_SECONDS, time.monotonic() - began))
 

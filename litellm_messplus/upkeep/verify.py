@@ -22,7 +22,7 @@ from litellm_messplus.learning.sums import SUMS, Sums, add_change, add_grading, 
 from litellm_messplus.rows import flat
 from litellm_messplus.state import snapshot
 from litellm_messplus.status.report import Source, Status
-from litellm_messplus.store import base, lessons, log, snapshots
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.snapshots import Snapshot
 from litellm_messplus.store.tables import (
@@ -238,7 +238,7 @@ async def _of_snapshot(database: AsyncEngine, engine: Engine, found: Snapshot) -
         state = snapshot.load(found.state, engine.empty_state())
     except (ValueError, KeyError, OSError) as error:
         return wrong(SNAPSHOTS_CHECK, f"{at} cannot be read ({error})", advice)
-    if state.taught != await lessons.counts(database, found.zoo, found.position):
+    if state.taught != await snapshots.lessons_upto(database, found.zoo, found.position):
         told = f"{at} holds lessons that were taken back; the next start folds the whole log"
         return noted(SNAPSHOTS_CHECK, told)
     differs = difference_of_states(state, engine.state)
@@ -377,15 +377,14 @@ async def _of_the_fold(
     fold = Fold(database, engines)
     try:
         await fold.begin()
-        bases = [await base.read(database, zoo) for zoo in sorted(await base.positions(database))]
+        bases = await snapshots.bases(database)
         findings = [
             sound(
                 BASES_CHECK,
                 f"{each.zoo}: the fold begins at {each.position}, with the state that the log was "
                 f"pruned to on {each.created_at:%Y-%m-%d}",
             )
-            for each in bases
-            if each is not None
+            for each in bases.values()
         ]
         findings += await _of_snapshots(database, fold, taken)
         if ask is None:

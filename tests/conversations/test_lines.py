@@ -11,8 +11,8 @@ import pytest
 from litellm_messplus.conversations.line import Asked, Joined, Place, Told, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.lines import read_conversation_key
 from tests.conversations.sessions import Request, interleaved
 from tests.support.builders import SMALL
 

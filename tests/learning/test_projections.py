@@ -24,7 +24,6 @@ from litellm_messplus.status import reading as queries
 from litellm_messplus.status.labels import all_sources, sources
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.log import Numbering
 from litellm_messplus.store.rows import row_of
 from litellm_messplus.store.tables import (
     call_energy,
@@ -102,18 +101,18 @@ async def test_what_was_refused_is_not_remembered(summed: AsyncEngine) -> None:
 def test_only_the_newest_requests_are_remembered() -> None:
     recent = Remembered(most=3)
     for number in range(5):
-        recent.keep({f"r{number}": Logged({})}, number)
+        recent.keep({f"r{number}": Logged({})}, {}, number)
 
-    assert list(recent.take(4)) == ["r2", "r3", "r4"]
-    assert not recent.take(4), "whoever took it may have changed it"
+    assert list(recent.take(4)[0]) == ["r2", "r3", "r4"]
+    assert not recent.take(4)[0], "whoever took it may have changed it"
 
 
 def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
     said = label_of(row_of(label("r1"), 1))
     recent = Remembered()
-    recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, 1)
-    assert list(recent.take(1)) == ["r1"]
-    recent.keep({"r1": Logged({}, labels=[said] * (MOST_LABELS + 1))}, 2)
+    recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, {}, 1)
+    assert list(recent.take(1)[0]) == ["r1"]
+    recent.keep({"r1": Logged({}, labels=[said] * (MOST_LABELS + 1))}, {}, 2)
     assert len(recent) == 0
 
 
@@ -213,8 +212,7 @@ async def test_the_usual_batch_reads_nothing(
     database: AsyncEngine,
 ) -> None:
     """Requests, and the first calls of those that this process wrote before."""
-    numbering = Numbering()
-    await log.append(database, [request(f"r{n}") for n in range(20)], numbering=numbering)
+    await log.append(database, [request(f"r{n}") for n in range(20)])
     sent: list[str] = []
     event.listen(
         database.sync_engine, "before_cursor_execute", lambda *given: sent.append(given[2])
@@ -222,7 +220,7 @@ async def test_the_usual_batch_reads_nothing(
 
     calls_of_them = [served_call(f"r{n}") for n in range(20)]
     batch: list[Record] = [*(request(f"s{n}") for n in range(20)), *calls_of_them]
-    await log.append(database, batch, numbering=numbering)
+    await log.append(database, batch)
 
     assert sum(statement.startswith("SELECT") for statement in sent) == 0
     assert sum(statement.startswith("INSERT") for statement in sent) == 7

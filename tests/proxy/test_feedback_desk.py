@@ -43,7 +43,7 @@ from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
-from litellm_messplus.store.verdicts import CallVerdicts
+from litellm_messplus.store.history import CallVerdicts
 from tests.support.builders import build_engine, label, request, served_call
 from tests.support.folding import bits, fold_all, only_zoo
 

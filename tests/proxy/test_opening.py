@@ -24,8 +24,8 @@ from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import is_away
-from litellm_messplus.store.lines import read_conversation_key
 from litellm_messplus.upkeep.integrity import Outcome, check_positions
 from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo

@@ -11,7 +11,7 @@ from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import plain_price
-from litellm_messplus.store import candidates, log
+from litellm_messplus.store import history, log
 from litellm_messplus.store.tables import candidate_events
 from litellm_messplus.vocabulary import Change
 from tests.spine.test_restore import restored
@@ -33,10 +33,10 @@ async def rows(database: AsyncEngine) -> int:
 
 
 async def test_of_two_workers_that_report_the_same_one_writes_it(database: AsyncEngine) -> None:
-    assert await candidates.report(database, record(), None) == 1
-    assert await candidates.report(database, record(), None) is None
-    assert await candidates.report(database, record(change=Change.GONE), 1) == 2
-    assert await candidates.report(database, record(change=Change.GONE), 1) is None
+    assert await log.append_change(database, record(), None) == 1
+    assert await log.append_change(database, record(), None) is None
+    assert await log.append_change(database, record(change=Change.GONE), 1) == 2
+    assert await log.append_change(database, record(change=Change.GONE), 1) is None
     assert await rows(database) == 2
     assert await log.head(database) == 2
 
@@ -45,15 +45,15 @@ async def test_one_who_knows_none_of_the_changes_reports_what_is_gone_as_there_a
     database: AsyncEngine,
 ) -> None:
     """As of a candidate that was forgotten, so that no number of it is known any more."""
-    await candidates.report(database, record(), None)
-    await candidates.report(database, record(change=Change.GONE), 1)
-    assert await candidates.report(database, record(), None) == 3
+    await log.append_change(database, record(), None)
+    await log.append_change(database, record(change=Change.GONE), 1)
+    assert await log.append_change(database, record(), None) == 3
 
 
 async def written(database: AsyncEngine) -> None:
     """A log in which a model comes, is judged, goes and comes again."""
     await log.append(database, traffic(20))
-    await candidates.report(database, record(), None)
+    await log.append_change(database, record(), None)
     await log.append(database, traffic(20, prefix="s"))
     for number in range(12):
         asked = f"s{number + 1}"
@@ -64,9 +64,9 @@ async def written(database: AsyncEngine) -> None:
                 label(asked, float(number % 3 > 0), 7),
             ],
         )
-    await candidates.report(database, record(SMALL, Change.GONE), 0)
+    await log.append_change(database, record(SMALL, Change.GONE), 0)
     await log.append(database, traffic(20, prefix="t"))
-    await candidates.report(database, record(change=Change.PRICED), 1)
+    await log.append_change(database, record(change=Change.PRICED), 1)
 
 
 async def test_a_start_without_a_snapshot_folds_the_zoo_of_the_log(
@@ -87,15 +87,15 @@ async def test_a_start_from_a_snapshot_goes_on_exactly(
     await written(database)
     await keep(database, await fold_all(database, zoo), await log.head(database))
     await log.append(database, traffic(further, prefix="u"))
-    await candidates.report(database, record("newest"), None)
+    await log.append_change(database, record("newest"), None)
     assert bits(await restored(database, zoo)) == bits(await fold_all(database, zoo))
 
 
 async def test_the_newest_changes_are_shown_first(database: AsyncEngine) -> None:
-    await candidates.report(database, record("a"), None)
-    await candidates.report(database, record("b", at=1.0), None)
+    await log.append_change(database, record("a"), None)
+    await log.append_change(database, record("b", at=1.0), None)
     async with database.connect() as connection:
-        found = await candidates.newest_changes(connection)
-        (newest,) = await candidates.newest_changes(connection, limit=1)
+        found = await history.newest_changes(connection)
+        (newest,) = await history.newest_changes(connection, limit=1)
     assert [each.candidate for each in found] == ["b", "a"]
     assert newest == found[0]

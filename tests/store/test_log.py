@@ -18,7 +18,6 @@ from litellm_messplus.records import Record
 from litellm_messplus.rows import flat
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.log import Numbering
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.vocabulary import LabelKind
@@ -168,13 +167,13 @@ async def test_a_batch_that_was_refused_takes_no_number(database: AsyncEngine) -
 
 
 async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_between(
-    database: AsyncEngine,
+    database: AsyncEngine, database_url: str
 ) -> None:
-    here, there = Numbering(), Numbering()
-    for turn, numbering in enumerate([here, here, there, here, here, there, there, here]):
+    here, there = database, create_engine(database_url)
+    for turn, writer in enumerate([here, here, there, here, here, there, there, here]):
         level = "gold" if turn == 2 else "default"
-        record = request(f"r{turn}", service_level=level)
-        await log.append(database, [record, label(f"r{turn}")], numbering=numbering)
+        await log.append(writer, [request(f"r{turn}", service_level=level), label(f"r{turn}")])
+    await there.dispose()
 
     found = [(each.service_level, each.t) for each in await rows(database, requests)]
     numbers = iter(range(1, 8))
@@ -185,13 +184,12 @@ async def test_a_number_that_was_taken_behind_a_writers_back_is_asked_for_again(
     database: AsyncEngine,
 ) -> None:
     """As after a repair by hand, at the same position: what a writer remembers is wrong once."""
-    numbering = Numbering()
-    await log.append(database, [request("a")], numbering=numbering)
+    await log.append(database, [request("a")])
     async with database.begin() as connection:
         await connection.execute(update(requests).values(t=2))
     with pytest.raises(IntegrityError):
-        await log.append(database, [request("b")], numbering=numbering)
-    await log.append(database, [request("b")], numbering=numbering)
+        await log.append(database, [request("b")])
+    await log.append(database, [request("b")])
 
     assert [each.t for each in await rows(database, requests)] == [2, 3]
 

@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import LabelRecord, Record
 from litellm_messplus.store import log
-from litellm_messplus.store.entries import read_entries
-from litellm_messplus.store.recent_requests import RecentRequests
+from litellm_messplus.store.entries import RecentRequests, read_entries
 from tests.support.builders import label, request, served_call, traffic
 from tests.support.folding import comparable
 

@@ -5,7 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
 from litellm_messplus.state.entries import Labelled, Settled
-from litellm_messplus.store import entries, log, verdicts
+from litellm_messplus.store import entries, history, log
 from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, SMALL, served_call
 from tests.support.folding import bits, fold_all, read
@@ -99,7 +99,7 @@ async def test_an_imported_label_on_a_turn_is_one_on_the_conversation(
     await log.append(database, [begun(), served_call("c"), turn("t1"), answered])
     ids = ("c", "t1", "litellm-t1", "chatcmpl-1")
     async with database.connect() as connection:
-        found = await verdicts.targets(connection, ids)
+        found = await history.targets(connection, ids)
 
     assert {each: {target.call_id for target in found[each]} for each in ids} == {
         each: {"c.0"} for each in ids

@@ -15,8 +15,8 @@ from litellm_messplus.proxy.composition import Parts
 from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.lines import read_conversation_key
 from tests.support.patience import PATIENT
 
 

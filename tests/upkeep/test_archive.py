@@ -11,11 +11,17 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import GradingRecord, Record
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store import log, pruned_rows
-from litellm_messplus.store.pruned_rows import ABOUT_REQUESTS, PRUNED, Part, first_part
-from litellm_messplus.store.pruning import BusyPruningError, alone
+from litellm_messplus.store import log, pruning
+from litellm_messplus.store.pruning import (
+    ABOUT_REQUESTS,
+    PRUNED,
+    BusyPruningError,
+    Part,
+    alone,
+    first_part,
+)
 from litellm_messplus.store.tables import requests
-from litellm_messplus.upkeep import prune as pruning
+from litellm_messplus.upkeep import prune as prunes
 from litellm_messplus.upkeep.archive import Archive, ArchiveError
 from litellm_messplus.upkeep.prune import prune
 from litellm_messplus.vocabulary import GradingStatus
@@ -27,8 +33,8 @@ CUT = LONG_AGO + 30 * HOUR
 
 @pytest.fixture
 def parts_of_fifty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruned_rows, "SPAN", 50)
-    monkeypatch.setattr(pruned_rows, "CHUNK", 7)
+    monkeypatch.setattr(pruning, "SPAN", 50)
+    monkeypatch.setattr(pruning, "CHUNK", 7)
 
 
 def grading(request_id: str) -> GradingRecord:
@@ -144,8 +150,8 @@ async def test_a_run_that_is_cut_off_anywhere_is_finished_by_the_next(
 
 def _cut_off_after(patched: pytest.MonkeyPatch, stage: str, times: int) -> None:
     owner: Any = {
-        "move_start": pruning,
-        "delete_some": pruned_rows,
+        "move_start": prunes,
+        "delete_some": pruning,
     }.get(stage, Archive)
     real, done = getattr(owner, stage), 0
 
@@ -224,6 +230,6 @@ async def test_a_transaction_deletes_no_more_than_a_chunk(
     database: AsyncEngine, parts_of_fifty: None
 ) -> None:
     await write_history(database)
-    deleted = await pruned_rows.delete_some(database, Part(0, 50))
+    deleted = await pruning.delete_some(database, Part(0, 50))
     assert len(await rows_of(database, PRUNED[0])) == 40 - 7
     assert deleted > 7

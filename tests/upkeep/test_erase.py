@@ -16,9 +16,10 @@ from litellm_messplus.errors import ConfigurationError, MessplusError
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store import base, erasing, log
+from litellm_messplus.store import erasing, log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.snapshots import base_positions
 from litellm_messplus.store.tables import requests, snapshots
 from litellm_messplus.upkeep.erase import Owner, dry_run, erase
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
@@ -163,7 +164,7 @@ async def test_a_dry_run_says_what_would_be_erased_and_changes_nothing(
 
     assert (would.erased, would.is_dry_run) == ({"zoo": 10}, True)
     assert await rows(database) == before
-    assert await base.positions(database) == {}
+    assert await base_positions(database) == {}
     assert (await erase(database_url, OWNER, None)).erased == would.erased
 
 
@@ -213,7 +214,7 @@ async def test_a_zoo_without_a_snapshot_keeps_its_requests_and_gets_no_base(
     found = await erase(database_url, OWNER, None)
 
     assert (found.erased, found.held) == ({}, {"zoo": 10})
-    assert await base.positions(database) == {}
+    assert await base_positions(database) == {}
 
 
 async def test_snapshots_that_are_taken_away_meanwhile_end_it_before_anything_is_erased(

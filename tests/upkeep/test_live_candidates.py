@@ -14,7 +14,7 @@ from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
 from litellm_messplus.state.catalog import plain_price
-from litellm_messplus.store import candidates, log
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.upkeep.prune import prune
@@ -59,7 +59,7 @@ async def live(config: dict[str, Any]) -> None:
         for candidate, change, after in changes:
             price = None if change is Change.GONE else plain_price(Price(1e-6, 2.0**number))
             record = CandidateRecord(new_id(), "zoo", candidate, NOW, change, price)
-            assert await candidates.report(worker.database, record, after) is not None
+            assert await log.append_change(worker.database, record, after) is not None
         records = traffic(15, seed=number, prefix=f"{number}-")
         await log.append(worker.database, records)
         await log.append(

@@ -12,7 +12,7 @@ from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import restore
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import plain_price
-from litellm_messplus.store import candidates, log
+from litellm_messplus.store import log
 from litellm_messplus.store.tables import candidate_events
 from litellm_messplus.upkeep.integrity import check_positions
 from litellm_messplus.upkeep.prune import begin_anew, prune
@@ -34,10 +34,10 @@ def record(
 
 async def repriced(database: AsyncEngine, candidate: str, times: int) -> None:
     """A model that comes, and whose price changes so often."""
-    await candidates.report(database, record(candidate, Change.APPEARED), None)
+    await log.append_change(database, record(candidate, Change.APPEARED), None)
     for number in range(1, times):
         told = record(candidate, Change.PRICED, number)
-        assert await candidates.report(database, told, number) is not None
+        assert await log.append_change(database, told, number) is not None
 
 
 async def rows(database: AsyncEngine) -> int:
@@ -52,8 +52,8 @@ async def changed(database: AsyncEngine, zoo: Zoo) -> AsyncEngine:
     await log.append(database, history(REQUESTS))
     await repriced(database, "often", 40)
     for number in range(50):
-        await candidates.report(database, record(f"passing {number}", Change.APPEARED), None)
-        await candidates.report(database, record(f"passing {number}", Change.GONE), 1)
+        await log.append_change(database, record(f"passing {number}", Change.APPEARED), None)
+        await log.append_change(database, record(f"passing {number}", Change.GONE), 1)
     await log.append(database, history(REQUESTS, prefix="s"))
     return database
 
@@ -76,10 +76,10 @@ async def test_what_comes_after_is_folded_as_by_a_worker_that_saw_it_all(
     await snapshot_now(changed, zoo)
     await prune(str(changed.url), BEFORE, None)
 
-    assert await candidates.report(changed, record("often", Change.PRICED, 7), 39) is None
-    assert await candidates.report(changed, record("often", Change.PRICED, 7), 40) is not None
-    assert await candidates.report(changed, record("passing 49", Change.APPEARED), 2) is not None
-    assert await candidates.report(changed, record("passing 49", Change.APPEARED), 2) is None
+    assert await log.append_change(changed, record("often", Change.PRICED, 7), 39) is None
+    assert await log.append_change(changed, record("often", Change.PRICED, 7), 40) is not None
+    assert await log.append_change(changed, record("passing 49", Change.APPEARED), 2) is not None
+    assert await log.append_change(changed, record("passing 49", Change.APPEARED), 2) is None
     engine = build_engine(zoo)
     await restore(changed, {"zoo": engine})
     assert engine.state.catalog.standings["often"].changes == 41
@@ -93,7 +93,7 @@ async def test_a_zoo_that_has_only_changes_keeps_its_candidates(
     other = Zoo("other", zoo.settings, {})
     for name in ("one", "two"):
         told = record(name, Change.APPEARED, zoo="other")
-        await candidates.report(database, told, None)
+        await log.append_change(database, told, None)
     await write(database, zoo, history(REQUESTS))
     await snapshot_now(database, other)
 
@@ -108,7 +108,7 @@ async def test_a_zoo_that_has_only_changes_keeps_its_candidates(
 async def test_changes_that_no_state_holds_hold_the_rest_back(
     database: AsyncEngine, zoo: Zoo
 ) -> None:
-    await candidates.report(database, record("one", Change.APPEARED, zoo="other"), None)
+    await log.append_change(database, record("one", Change.APPEARED, zoo="other"), None)
     await write(database, zoo, history(REQUESTS))
 
     held = await prune(str(database.url), BEFORE, None)
@@ -128,7 +128,7 @@ async def test_a_zoo_that_begins_anew_is_told_anew_who_is_there(
     assert await begin_anew(str(changed.url), "zoo")
 
     assert await rows(changed) == 0
-    assert await candidates.report(changed, record("often", Change.APPEARED), None) is not None
+    assert await log.append_change(changed, record("often", Change.APPEARED), None) is not None
 
 
 async def test_a_pruned_log_with_a_model_that_stays_is_told_to_be_pruned(

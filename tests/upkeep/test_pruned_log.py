@@ -23,7 +23,7 @@ from litellm_messplus.status.build import read_status
 from litellm_messplus.store import history as histories
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.pruned_rows import ABOUT_REQUESTS, PRUNED
+from litellm_messplus.store.pruning import ABOUT_REQUESTS, PRUNED
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.upkeep.prune import begin_anew, dry_run, prune
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of, write
@@ -365,10 +365,12 @@ async def test_numbers_go_on_where_no_request_of_a_level_is_left(
     await prune(database_url, ALL_OLD + HOUR, None)
     assert await count(database, "requests") == 0
 
+    restarted = create_engine(database_url)
     await log.append(
-        database,
+        restarted,
         [request(name, expected_t=REQUESTS + place) for place, name in enumerate("ab", start=1)],
     )
+    await restarted.dispose()
 
     async with database.connect() as connection:
         numbers = (await connection.execute(select(requests.c.t))).scalars().all()

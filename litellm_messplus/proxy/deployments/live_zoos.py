@@ -28,7 +28,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog, plain_price
-from litellm_messplus.store import candidates
+from litellm_messplus.store import log
 from litellm_messplus.tasks import Tasks
 from litellm_messplus.vocabulary import Change
 
@@ -215,7 +215,7 @@ class LiveZoos:
             after: int | None = 0
         else:
             after = None if standing is None else standing.changes
-        return await candidates.report(self._database, record, after) is not None
+        return await log.append_change(self._database, record, after) is not None
 
     async def _run(self) -> None:
         while True:

@@ -14,7 +14,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.holding.pinboard import Pinboard, pinboard_path
 from litellm_messplus.runtime import Counters
-from litellm_messplus.store.lines import ToldLine, read_conversation_key, told_lines
+from litellm_messplus.store.answered import ToldLine, read_conversation_key, told_lines
 from litellm_messplus.store.log import head
 from litellm_messplus.tasks import Tasks
 

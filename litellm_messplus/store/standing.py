@@ -1,18 +1,78 @@
-"""Who served the conversations that labels are on: where a promise counts conversations, the first
-request of one has the verdict on all of it.
+"""The records before an entry that decide what it teaches: the labels on its call that can still
+count, and who served its conversation.
+
+A label that its source has replaced changes no verdict any more, so the fold does not read it: with
+all of them read back for each, a client that judges one answer over and over costs the cube of it.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Select, and_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.records import served_call_id
 from litellm_messplus.state.credits import Shares, shares_of
+from litellm_messplus.state.verdict import Given, newest_of_sources
 from litellm_messplus.store.tables import calls, labels, requests
-from litellm_messplus.vocabulary import CallRole, CallStatus
+from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
+
+
+def given(found: Any) -> Given:
+    """Read a label, from its record or from a row."""
+    return Given(LabelKind(found.kind), found.source, found.value, found.weight, found.probability)
+
+
+class StandingLabels:
+    """The labels that stand, by call, as of a place in the log: each source's newest label that has
+    a weight, in the order of the log."""
+
+    def __init__(self, by_call: Mapping[str, Sequence[Given]] | None = None) -> None:
+        self._by_call = {call_id: list(found) for call_id, found in (by_call or {}).items()}
+
+    @classmethod
+    async def read(cls, connection: AsyncConnection, after: int, upto: int) -> Self:
+        """Read them as of position ``after``, on the calls that the positions in (after, upto] are
+        about."""
+        found: dict[str, list[Given]] = defaultdict(list)
+        for row in await connection.execute(_standing_query(after, upto)):
+            found[row.call_id].append(given(row))
+        return cls(found)
+
+    def __len__(self) -> int:
+        """Count the calls that have any."""
+        return len(self._by_call)
+
+    def of(self, call_id: str) -> tuple[Given, ...]:
+        return tuple(self._by_call.get(call_id, ()))
+
+    def add(self, call_id: str, label: Given) -> None:
+        """Add the next label in the log."""
+        if label.weight > 0.0:
+            standing = (*self._by_call.get(call_id, ()), label)
+            self._by_call[call_id] = newest_of_sources(standing)
+
+
+def _standing_query(after: int, upto: int) -> Select[Any]:
+    touched = union(
+        *(
+            select(table.c.call_id).where(table.c.position > after, table.c.position <= upto)
+            for table in (calls, labels)
+        )
+    )
+    of = labels.c
+    newest = newest_labels(and_(of.call_id.in_(touched), of.position <= after))
+    return (
+        select(of.call_id, of.kind, of.source, of.value, of.weight, of.probability)
+        .join(newest, newest.c.weighs == of.position)
+        .order_by(of.position)
+    )
+
+
+# Who served the conversations that labels are on: where a promise counts conversations, the first
+# request of one has the verdict on all of it.
 
 
 class Turn(NamedTuple):
