@@ -14,7 +14,6 @@ from litellm_messplus.backlog import LONGEST, Backlog, Waiting
 from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
-from litellm_messplus.following import Following
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.rows import without_words
@@ -24,6 +23,7 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
 from litellm_messplus.store.history import arrived_ids
+from litellm_messplus.store.notices import Following
 
 logger = logging.getLogger("litellm_messplus")
 

@@ -5,7 +5,6 @@ What this process has just written about requests it remembers: most calls end s
 request was written, and by the same process.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.learning.outcome import LoggedLabel, Row
 from litellm_messplus.rows import columns_of, rebuilt
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
@@ -177,9 +177,8 @@ class Remembered:
     of some service levels."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
         self._position: int | None = None
-        self._requests: OrderedDict[str, Logged] = OrderedDict()
+        self._requests: Bounded[str, Logged] = Bounded(most)
         self._numbers: Numbers = {}
 
     def __len__(self) -> int:
@@ -198,11 +197,10 @@ class Remembered:
         """Keep the requests of a batch, and the numbers, as they are since its commit at
         ``position``."""
         for request_id, logged in known.items():
-            self._requests.pop(request_id, None)
             if len(logged.labels) <= MOST_LABELS:
                 self._requests[request_id] = logged
-        while len(self._requests) > self._most:
-            self._requests.popitem(last=False)
+            else:
+                self._requests.pop(request_id, None)
         self._numbers, self._position = numbers, position
 
 

@@ -5,7 +5,6 @@ call ended has no candidate yet, and the call's own entry brings the label along
 one piece, or in many, at any later time, folds into the same state. Which of a call's labels
 counts is not decided here: entries bring the newest of each source that was known."""
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
@@ -365,9 +365,8 @@ class RecentRequests:
     """Requests written here, and the calls that were labelled before they ended, by anybody."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._remembered = remembered
-        self._requests: OrderedDict[str, RequestRecord] = OrderedDict()
-        self._labelled_early: OrderedDict[str, None] = OrderedDict()
+        self._requests: Bounded[str, RequestRecord] = Bounded(remembered)
+        self._labelled_early: Bounded[str, None] = Bounded(remembered)
 
     def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
         """Make the entries of records at the positions after ``before``; None where the log must be
@@ -377,7 +376,7 @@ class RecentRequests:
         for position, record in enumerate(records, start=before + 1):
             match record:
                 case RequestRecord():
-                    self._remember(record)
+                    self._requests[record.request_id] = record
                     found.append(decided(record, position))
                 case CallRecord():
                     request = self._requests.get(record.request_id)
@@ -396,10 +395,3 @@ class RecentRequests:
         """Note an entry that was read from the log, whoever wrote it."""
         if isinstance(entry, Labelled) and entry.example is None:
             self._labelled_early[entry.call_id] = None
-            if len(self._labelled_early) > self._remembered:
-                self._labelled_early.popitem(last=False)
-
-    def _remember(self, record: RequestRecord) -> None:
-        self._requests[record.request_id] = record
-        if len(self._requests) > self._remembered:
-            self._requests.popitem(last=False)

@@ -27,7 +27,7 @@ ALLOWED = {
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
     "switching": {"certificate", "routing", "rows", "vocabulary"},
-    "learning": {"figures", "records", "rows", "state", "store", "vocabulary"},
+    "learning": {"bounded", "figures", "records", "rows", "state", "store", "vocabulary"},
     "store": {
         *(
             "figures",
@@ -40,7 +40,7 @@ ALLOWED = {
             "runtime",
             "vocabulary",
         ),
-        *("conversations", "routing", "rows", "switching"),
+        *("conversations", "routing", "rows", "switching", "bounded", "tasks"),
     },
     "labels": {
         *("settings", "prediction", "costs", "records", "errors", "runtime", "vocabulary", "draws"),
@@ -115,9 +115,8 @@ SPINE = {
     "bounded": set(),
     "draws": set(),
     "errors": set(),
-    "following": {"runtime", "store", "tasks"},
     "journal": {
-        *("arrivals", "backlog", "deciding", "errors", "following", "records", "restore", "rows"),
+        *("arrivals", "backlog", "deciding", "errors", "records", "restore", "rows"),
         *("bounded", "runtime", "state", "store"),
     },
     "parquet": {"errors"},

@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus import following
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy import feedback
@@ -68,13 +67,13 @@ async def running(url: str, *, flush_seconds: float = 0.01) -> AsyncIterator[Wor
 
 
 def is_listening(worker: Worker) -> bool:
-    return worker.journal._following.seconds == following.SELDOM_SECONDS
+    return worker.journal._following.seconds == notices.SELDOM_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def told_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found by the clock: only what is told of is seen in time."""
-    monkeypatch.setattr(following, "SELDOM_SECONDS", 2 * PATIENT)
+    monkeypatch.setattr(notices, "SELDOM_SECONDS", 2 * PATIENT)
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ async def test_many_notices_are_one_look(
         await worker.reached(60)
         seconds = time.monotonic() - began
 
-    assert 1 <= looks <= 2 + seconds / following.GAP_SECONDS
+    assert 1 <= looks <= 2 + seconds / notices.GAP_SECONDS
 
 
 async def appended(database: AsyncEngine, *records: Record) -> None:
@@ -186,7 +185,7 @@ async def test_a_connection_that_was_killed_comes_back_and_misses_nothing(
     database: AsyncEngine, database_url: str, server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notices, "RETRY_SECONDS", 0.2)
-    monkeypatch.setattr(following, "FOLLOW_SECONDS", 7200.0)
+    monkeypatch.setattr(notices, "FOLLOW_SECONDS", 7200.0)
     async with running(database_url) as worker:
         await fetch(
             server.url(),
@@ -206,7 +205,7 @@ async def test_the_clock_looks_while_nothing_is_heard(
     """As behind a pooler that gives each transaction another connection."""
     monkeypatch.setattr(notices, "SAY_THE_HEAD", "SELECT 1")
     monkeypatch.setattr(notices, "ANSWER_SECONDS", 0.1)
-    monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.05)
+    monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.05)
     worker = Worker(create_engine(database_url))
     worker.journal._following._notices = LogNotices(
         database, lambda position: None, worker.journal._following._lost

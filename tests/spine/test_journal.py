@@ -19,7 +19,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus import backlog, following
+from litellm_messplus import backlog
 from litellm_messplus import journal as module
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError
@@ -29,7 +29,7 @@ from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import log, notices, snapshots
 from litellm_messplus.store import pruning as pruning
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, decided, read_entries
@@ -43,7 +43,7 @@ Append = Callable[[AsyncEngine, Sequence[Record]], Any]
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "FOLLOW_SECONDS", 0.02)
+    monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.02)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(module, "CLOSE_SECONDS", PATIENT)
 
