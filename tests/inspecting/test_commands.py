@@ -7,38 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from litellm_messplus.cli.main import app
 from litellm_messplus.figures.words import figure, moment
 from tests.inspecting.test_explanations import answer_of
 from tests.support.builders import NOW, request
+from tests.support.commands import refusal, shown
 from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
 from tests.support.http_server import Answer, serving
 
 ANSWERED = "r00001"
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "200"})
-
-
-def shown(*arguments: str | Path) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.exception
-    return result.output
-
-
-def refusal(*arguments: str | Path) -> str:
-    """The one line that a user gets."""
-    result = run(*arguments)
-    assert result.exit_code == 1, result.output
-    text = result.output.strip() or str(result.exception)
-    assert isinstance(result.exception, SystemExit)
-    text = str(result.exception.code) if result.exception.code != 1 else text
-    assert "\n" not in text
-    assert text.startswith("messplus: ")
-    return text
 
 
 @pytest.fixture(autouse=True)
@@ -203,11 +180,9 @@ ID = "18eab06e-2030-4f0e-9d2b-5a0fd8a3c9b{}"
 
 def narrow(*arguments: str | Path) -> list[str]:
     """The lines of a terminal of 80 columns."""
-    given = [str(each) for each in arguments]
-    result = CliRunner().invoke(app, given, env={"COLUMNS": "80"})
-    assert result.exit_code == 0, result.exception
-    assert all(len(line) <= 80 for line in result.output.splitlines())
-    return result.output.splitlines()
+    lines = shown(*arguments, columns=80).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    return lines
 
 
 def test_in_eighty_columns_every_id_can_be_copied_into_explain(elsewhere: Path) -> None:

@@ -19,15 +19,15 @@ def recorded() -> History:
 
 
 @pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory, recorded: History) -> Path:
+def seeded_log(tmp_path_factory: pytest.TempPathFactory, recorded: History) -> Path:
     path = tmp_path_factory.mktemp("status") / "a #1%.db"
     migrated(path, recorded)
     return path
 
 
 @pytest.fixture(scope="session")
-def status(database: Path) -> Status:
-    return read(database, WINDOW)
+def status(seeded_log: Path) -> Status:
+    return read(seeded_log, WINDOW)
 
 
 def read(path: Path, window: int = WINDOW) -> Status:

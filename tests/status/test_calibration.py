@@ -1,11 +1,17 @@
-"""Reliability and the worth of reading, by hand."""
+"""Reliability and the worth of reading, by hand; and judged calls against the means of their
+moment."""
 
+import random
+from collections.abc import Iterable
 from math import log
 
 import numpy as np
 import pytest
 
 from litellm_messplus.figures.interval import wilson
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.status.calibration import (
     Bin,
     JudgedCall,
@@ -13,6 +19,7 @@ from litellm_messplus.status.calibration import (
     PromptGain,
     ReadingPays,
     Sums,
+    ZooCalibration,
     log_loss,
 )
 
@@ -24,10 +31,8 @@ def reading(calls: list[tuple[float, float, float]]) -> PromptGain:
 
 def bins(*calls: tuple[float, float]) -> tuple[Bin, ...]:
     """The bins of one candidate, by (predicted, satisfaction) of each call."""
-    prequential = Prequential()
-    for place, (predicted, satisfaction) in enumerate(calls):
-        prequential.add(JudgedCall("zoo", "small", place, place + 1, predicted, satisfaction))
-    (zoo,) = prequential.calibration()
+    places = enumerate(calls)
+    (zoo,) = calibration(JudgedCall("zoo", "small", at, at + 1, *call) for at, call in places)
     return zoo.candidates[0].bins
 
 
@@ -86,32 +91,134 @@ def test_one_call_has_no_interval() -> None:
     assert found.reading_pays is ReadingPays.TOO_EARLY
 
 
-def informed(calls: int) -> list[tuple[float, float, float]]:
-    return [(0.8, 0.5, 1.0), (0.2, 0.5, 0.0)] * (calls // 2)
+SURE = [(0.8, 0.5, 1.0), (0.2, 0.5, 0.0)]
+"""A pair of calls that reading predicts, and the mean does not."""
 
 
-def test_reading_pays_where_it_surely_gains() -> None:
-    assert reading(informed(100)).reading_pays is ReadingPays.YES
+@pytest.mark.parametrize(
+    ("calls", "pays"),
+    [
+        (SURE * 50, ReadingPays.YES),
+        (SURE * 49, ReadingPays.TOO_EARLY),
+        ([(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)] * 100, ReadingPays.NO),
+        ([(0.2, 0.5, 1.0), (0.8, 0.5, 0.0)] * 100, ReadingPays.NO),
+        ([*[(0.9, 0.5, 1.0)] * 3, (0.9, 0.5, 0.0)] * 30, ReadingPays.TOO_EARLY),
+    ],
+    ids=["it surely gains", "of few calls", "it gains nothing", "it loses", "it may do both"],
+)
+def test_reading_pays_where_it_surely_gains(
+    calls: list[tuple[float, float, float]], pays: ReadingPays
+) -> None:
+    assert reading(calls).reading_pays is pays
 
 
-def test_a_few_calls_are_too_early_whatever_they_say() -> None:
-    assert reading(informed(98)).reading_pays is ReadingPays.TOO_EARLY
+# Judged calls against the running means.
 
 
-def test_reading_does_not_pay_where_it_surely_gains_next_to_nothing() -> None:
-    same = [(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)] * 100
-    worse = [(0.2, 0.5, 1.0), (0.8, 0.5, 0.0)] * 100
+def calibration(calls: Iterable[JudgedCall]) -> list[ZooCalibration]:
+    prequential = Prequential()
+    for call in calls:
+        prequential.add(call)
+    return prequential.calibration()
 
-    assert reading(same).reading_pays is ReadingPays.NO
-    assert reading(worse).reading_pays is ReadingPays.NO
+
+def traffic(
+    requests: int, *, delay: int = 0, is_informed: bool = True, zoo: str = "zoo"
+) -> list[JudgedCall]:
+    """Each prompt is easy or hard; a verdict comes so many requests after its own. Predictions
+    that are not informed are of another prompt."""
+    generator = random.Random(0)
+    calls = []
+    for request in range(requests):
+        truth, other = generator.choice((0.1, 0.9)), generator.choice((0.1, 0.9))
+        calls.append(
+            JudgedCall(
+                zoo=zoo,
+                candidate=generator.choice(("small", "large")),
+                decided_at=10 * request,
+                known_at=10 * (request + delay) + 1,
+                predicted=truth if is_informed else other,
+                satisfaction=float(generator.random() < truth),
+            )
+        )
+    return calls
 
 
-def test_it_is_too_early_where_the_interval_spans_both() -> None:
-    unclear = [(0.9, 0.5, 1.0), (0.9, 0.5, 1.0), (0.9, 0.5, 1.0), (0.9, 0.5, 0.0)] * 30
+def means_of_the_router(calls: list[JudgedCall]) -> list[float]:
+    """What a predictor that cannot read says of each call at its decision."""
+    predictor = Predictor(("large", "small"), 1)
+    said = []
+    waiting = list(calls)
+    for call in calls:
+        for due in sorted(waiting, key=lambda each: each.known_at):
+            if due.known_at < call.decided_at:
+                waiting.remove(due)
+                call_id = str(due.decided_at)
+                label = Label(due.satisfaction)
+                predictor.learn(due.candidate, call_id, call_id, Prompt(None), label)
+        said.append(predictor.satisfaction(Prompt(None))[predictor.index[call.candidate]])
+    return said
 
-    found = reading(unclear)
 
-    assert found.gain_low is not None
-    assert found.gain_high is not None
-    assert found.gain_low < 0.0 < found.gain_high
-    assert found.reading_pays is ReadingPays.TOO_EARLY
+@pytest.mark.parametrize("delay", [0, 7])
+def test_the_means_are_those_that_the_router_falls_back_to(delay: int) -> None:
+    calls = traffic(300, delay=delay)
+    expected = [
+        log_loss(mean, call.satisfaction)
+        for mean, call in zip(means_of_the_router(calls), calls, strict=True)
+    ]
+
+    (found,) = calibration(calls)
+
+    assert found.reading.log_loss_mean == pytest.approx(sum(expected) / 300)
+
+
+def test_verdicts_that_never_came_in_time_teach_nothing() -> None:
+    calls = traffic(50, delay=1000)
+
+    (found,) = calibration(calls)
+
+    first = [log_loss(0.7, call.satisfaction) for call in calls]
+    assert found.reading.log_loss_mean == pytest.approx(sum(first) / 50)
+
+
+def test_what_tells_prompts_apart_pays_and_what_does_not_does_not() -> None:
+    (informed,) = calibration(traffic(500))
+    (blind,) = calibration(traffic(500, is_informed=False))
+
+    assert informed.reading.reading_pays is ReadingPays.YES
+    assert informed.reading.gain > 0.2
+    assert blind.reading.reading_pays is ReadingPays.NO
+
+
+def test_candidates_add_up_to_the_zoo() -> None:
+    (found,) = calibration(traffic(200))
+    parts = found.candidates
+
+    assert [part.candidate for part in parts] == ["large", "small"]
+    assert sum(part.reading.calls for part in parts) == found.reading.calls == 200
+    assert sum(part.reading.gain * part.reading.calls for part in parts) == pytest.approx(
+        found.reading.gain * 200
+    )
+    for part in parts:
+        assert sum(each.calls for each in part.bins) == part.reading.calls
+
+
+def test_zoos_know_nothing_of_each_other() -> None:
+    first, second = traffic(100), traffic(100, is_informed=False, zoo="another")
+    both = [call for pair in zip(first, second, strict=True) for call in pair]
+
+    assert calibration(both) == [*calibration(second), *calibration(first)]
+
+
+def test_what_is_not_scored_only_teaches() -> None:
+    calls = [
+        JudgedCall("zoo", "small", 10 * place, 10 * place + 1, 0.5, 0.0, is_scored=place == 99)
+        for place in range(100)
+    ]
+
+    (found,) = calibration(calls)
+
+    assert found.reading.calls == 1
+    assert found.reading.log_loss_mean < 0.1  # a hundred misses are known: 0.7 would lose 1.2
+    assert calibration(calls[:99]) == []

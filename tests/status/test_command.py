@@ -3,42 +3,18 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner, Result
 
-from litellm_messplus.cli.main import app
 from litellm_messplus.status.report import Status
 from tests.status.conftest import WINDOW, read
+from tests.support.commands import refusal, shown
 from tests.support.history import History, migrated
 
 URL = "http://127.0.0.1:4000"
-Answer = Callable[..., httpx.Response]
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["status", *map(str, arguments)], env={"COLUMNS": "140"})
-
-
-def shown(*arguments: str | Path) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.exception
-    return result.output
-
-
-def refusal(*arguments: str | Path) -> str:
-    """The one line that a user gets."""
-    result = run(*arguments)
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 1
-    text = str(result.exception.code) if result.exception.code != 1 else result.output
-    assert "\n" not in text.strip()
-    assert text.startswith("messplus: ")
-    return text
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +28,14 @@ def url_of(path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
 
 
-def test_json_of_a_database(database: Path) -> None:
-    output = shown("--database", url_of(database), "--window", str(WINDOW), "--json")
+def test_json_of_a_database(seeded_log: Path) -> None:
+    output = shown("status", "--database", url_of(seeded_log), "--window", str(WINDOW), "--json")
 
-    assert Status.of(json.loads(output)) == read(database)
+    assert Status.of(json.loads(output)) == read(seeded_log)
 
 
-def test_one_line_for_each_promise(database: Path) -> None:
-    lines = shown("--database", str(database)).splitlines()
+def test_one_line_for_each_promise(seeded_log: Path) -> None:
+    lines = shown("status", "--database", str(seeded_log)).splitlines()
 
     assert lines[0].startswith("llama, default: 82.0 % (78.6 to 84.9 %) satisfied of 570 judged, ")
     assert lines[0].endswith("nothing to do")
@@ -72,12 +48,12 @@ def test_one_line_for_each_promise(database: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--learned"])
 def test_the_tables_are_of_the_plain_status(option: str) -> None:
-    assert "--full" in refusal("--full", option)
+    assert "--full" in refusal("status", "--full", option)
 
 
-def test_the_table(database: Path) -> None:
-    brief = shown("--database", str(database)).splitlines()[:-1]
-    output = shown("--database", str(database), "--full")
+def test_the_table(seeded_log: Path) -> None:
+    brief = shown("status", "--database", str(seeded_log)).splitlines()[:-1]
+    output = shown("status", "--database", str(seeded_log), "--full")
 
     assert output.splitlines()[: len(brief)] == brief
     assert "--full" not in output
@@ -108,57 +84,58 @@ def test_the_table(database: Path) -> None:
         assert words in output, words
 
 
-def test_in_eighty_columns_no_name_and_no_figure_is_cut(database: Path) -> None:
-    arguments = ["--database", str(database), "--full"]
-    output = CliRunner().invoke(app, ["status", *arguments], env={"COLUMNS": "80"}).output
+def test_in_eighty_columns_no_name_and_no_figure_is_cut(seeded_log: Path) -> None:
+    output = shown("status", "--database", seeded_log, "--full", columns=80)
     tables = output[output.index("service level default") :]
 
     assert "…" not in tables
     assert all(len(line) <= 80 for line in tables.splitlines())
-    for each in read(database).calibration[0].candidates:
+    for each in read(seeded_log).calibration[0].candidates:
         assert tables.count(each.candidate) > len(each.bins)
 
 
 def test_an_empty_database(elsewhere: Path) -> None:
     migrated(elsewhere / "messplus.db", History())
 
-    assert shown().strip() == "no requests yet"
+    assert shown("status").strip() == "no requests yet"
 
 
-def test_the_default_is_the_file_in_var_then_the_one_here(elsewhere: Path, database: Path) -> None:
+def test_the_default_is_the_file_in_var_then_the_one_here(
+    elsewhere: Path, seeded_log: Path
+) -> None:
     migrated(elsewhere / "messplus.db", History())
-    assert json.loads(shown("--json"))["levels"] == []
+    assert json.loads(shown("status", "--json"))["levels"] == []
 
     (elsewhere / "var").mkdir()
-    shutil.copy(database, elsewhere / "var" / "messplus.db")
-    assert len(json.loads(shown("--json"))["levels"]) == 2
+    shutil.copy(seeded_log, elsewhere / "var" / "messplus.db")
+    assert len(json.loads(shown("status", "--json"))["levels"]) == 2
 
 
 def test_a_file_that_is_not_there_is_not_made(elsewhere: Path) -> None:
-    assert "there is no database at" in refusal()
-    assert "no/such.db" in refusal("--database", "sqlite+aiosqlite:///no/such.db")
-    assert "there is no database" in refusal("--database", "sqlite+aiosqlite://")
-    refusal("--database", "sqlite+aiosqlite:///other.db?timeout=3")
-    refusal("--database", "sqlite+aiosqlite:///file:other.db?uri=true")
+    assert "there is no database at" in refusal("status")
+    assert "no/such.db" in refusal("status", "--database", "sqlite+aiosqlite:///no/such.db")
+    assert "there is no database" in refusal("status", "--database", "sqlite+aiosqlite://")
+    refusal("status", "--database", "sqlite+aiosqlite:///other.db?timeout=3")
+    refusal("status", "--database", "sqlite+aiosqlite:///file:other.db?uri=true")
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_database_is_not_changed(elsewhere: Path, database: Path) -> None:
+def test_a_database_is_not_changed(elsewhere: Path, seeded_log: Path) -> None:
     copy = elsewhere / "messplus.db"
-    shutil.copy(database, copy)
+    shutil.copy(seeded_log, copy)
     before = copy.read_bytes()
 
-    shown()
+    shown("status")
 
     assert copy.read_bytes() == before
 
 
 def test_a_proxy_that_was_killed_leaves_a_readable_database(
-    elsewhere: Path, database: Path
+    elsewhere: Path, seeded_log: Path
 ) -> None:
     """What is only in the write-ahead log is read too."""
     original = elsewhere / "original.db"
-    shutil.copy(database, original)
+    shutil.copy(seeded_log, original)
     writing = sqlite3.connect(original)
     writing.execute("UPDATE requests SET queue = 77.25")
     writing.commit()
@@ -166,72 +143,63 @@ def test_a_proxy_that_was_killed_leaves_a_readable_database(
         shutil.copy(f"{original}{suffix}", elsewhere / f"messplus.db{suffix}")
     writing.close()
 
-    assert json.loads(shown("--json"))["levels"][0]["queue"] == 77.25
+    assert json.loads(shown("status", "--json"))["levels"][0]["queue"] == 77.25
 
 
-def test_a_database_that_is_not_migrated(elsewhere: Path) -> None:
-    (elsewhere / "messplus.db").touch()
-    assert "is not migrated: no proxy" in refusal()
-
-
-def test_a_database_of_a_newer_version(elsewhere: Path) -> None:
+def test_a_database_of_another_version(elsewhere: Path) -> None:
     path = elsewhere / "messplus.db"
+    path.touch()
+    assert "is not migrated: no proxy" in refusal("status")
+
     migrated(path, History())
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-
-    assert "newer" in refusal()
+    assert "newer" in refusal("status")
 
 
 def test_what_is_no_database(elsewhere: Path) -> None:
     (elsewhere / "messplus.db").write_text("not a database, but long enough to look at " * 100)
 
-    assert "cannot be read: file is not a database" in refusal()
-    assert "file is not a database" in refusal("--database", "messplus.db")
-    assert "an SQLAlchemy URL" in refusal("--database", "://messplus.db")
-    assert "allowed: a URL of sqlite+aiosqlite" in refusal("--database", "mysql://a:secret@b/c")
-    assert "secret" not in refusal("--database", "mysql://a:secret@b/c")
+    assert "cannot be read: file is not a database" in refusal("status")
+    assert "file is not a database" in refusal("status", "--database", "messplus.db")
+    assert "an SQLAlchemy URL" in refusal("status", "--database", "://messplus.db")
+    assert "allowed: a URL of sqlite+aiosqlite" in refusal(
+        "status", "--database", "mysql://a:secret@b/c"
+    )
+    assert "secret" not in refusal("status", "--database", "mysql://a:secret@b/c")
 
 
 def test_one_source_at_a_time() -> None:
-    assert "not both" in refusal("--url", URL, "--database", "sqlite+aiosqlite:///a.db")
+    assert "not both" in refusal("status", "--url", URL, "--database", "sqlite+aiosqlite:///a.db")
 
 
-@pytest.fixture
-def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], None]:
-    """Stands in for the network: every request is answered by the function given."""
+def answering(patch: pytest.MonkeyPatch, answer: httpx.Response | Exception) -> list[Any]:
+    """Stand in for the network with this answer; returns what it is asked."""
+    asked: list[Any] = []
 
-    def answer_with(answer: Answer) -> None:
-        monkeypatch.setattr(httpx, "request", answer)
+    def give(method: str, url: str, **how: Any) -> httpx.Response:
+        asked.append((method, url, how["params"], how["headers"]))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    return answer_with
+    patch.setattr(httpx, "request", give)
+    return asked
 
 
-def test_a_running_proxy_is_asked(
-    proxy: Callable[[Answer], None], status: Status, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, dict[str, Any]]] = []
-
-    def answer(method: str, url: str, **how: Any) -> httpx.Response:
-        asked.append((url, how))
-        return httpx.Response(200, json=status.as_dict())
-
-    proxy(answer)
-    output = shown("--url", f"{URL}/", "--key", "sk-1", "--window", "50", "--json")
+def test_a_running_proxy_is_asked(status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answering(monkeypatch, httpx.Response(200, json=status.as_dict()))
+    output = shown("status", "--url", f"{URL}/", "--key", "sk-1", "--window", "50", "--json")
 
     assert json.loads(output) == status.as_dict()
-    ((url, how),) = asked
-    assert (url, how["params"]) == (f"{URL}/messplus/status", {"window": 50})
-    assert how["headers"] == {"authorization": "Bearer sk-1"}
+    key = {"authorization": "Bearer sk-1"}
+    assert asked == [("GET", f"{URL}/messplus/status", {"window": 50}, key)]
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (httpx.Response(401), "refuses the key"),
-        (httpx.Response(403), "refuses the key"),
-        (httpx.Response(404), "runs without the plugin"),
         (httpx.Response(503), "answered 503"),
         (httpx.Response(200, text="<html>"), "is not a proxy with this version of the plugin"),
         (httpx.Response(200, json={"levels": 3}), "is not a proxy with this version of the plugin"),
@@ -239,16 +207,11 @@ def test_a_running_proxy_is_asked(
     ],
 )
 def test_what_a_proxy_may_say_instead(
-    proxy: Callable[[Answer], None], answer: httpx.Response | Exception, expected: str
+    monkeypatch: pytest.MonkeyPatch, answer: httpx.Response | Exception, expected: str
 ) -> None:
-    def give(method: str, url: str, **how: Any) -> httpx.Response:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    proxy(give)
-    assert expected in refusal("--url", URL, "--key", "sk-1")
+    answering(monkeypatch, answer)
+    assert expected in refusal("status", "--url", URL, "--key", "sk-1")
 
 
 def test_a_proxy_is_not_asked_without_a_key() -> None:
-    assert "no key" in refusal("--url", URL)
+    assert "no key" in refusal("status", "--url", URL)

@@ -1,6 +1,5 @@
 """The status names the keys behind failures, late decisions, labels of checks, held verdicts."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -16,17 +15,8 @@ from litellm_messplus.status.build import read_status
 from litellm_messplus.status.incidents import KeyIncidents, heaviest
 from litellm_messplus.status.render import render
 from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.builders import exploration_call, label, request, served_call
-
-
-@pytest.fixture
-async def empty(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    await migrate(engine)
-    yield engine
-    await engine.dispose()
 
 
 def asked(
@@ -46,12 +36,12 @@ def checked(name: str, value: float) -> LabelRecord:
 
 
 async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_out(
-    empty: AsyncEngine,
+    database: AsyncEngine,
 ) -> None:
     held = replace(label("b1", 0.0), weight=0.0)
     unseen = replace(checked("a1", 0.0), label_id="unseen", call_id="a1.1")
     await log.append(
-        empty,
+        database,
         [
             *asked("a1", "key-a", checked("a1", 0.0), exploration_call("a1"), unseen),
             *asked("a2", "key-a", checked("a2", 1.0), reason=Reason.DEADLINE_MISSED),
@@ -61,7 +51,7 @@ async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_ou
             request("d1", key_hash="key-d", reason=Reason.DEADLINE_MISSED),
         ],
     )
-    found = (await read_status(empty, with_calibration=False)).incidents
+    found = (await read_status(database, with_calibration=False)).incidents
     assert sorted(found, key=lambda each: each.key_hash or "") == [
         KeyIncidents("zoo", "key-a", 3, failed=1, late=1, checks=2, unsatisfied_checks=1, held=0),
         KeyIncidents("zoo", "key-b", 1, failed=0, late=0, checks=0, unsatisfied_checks=0, held=1),
@@ -70,11 +60,13 @@ async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_ou
 
 
 async def test_only_the_newest_requests_are_read(
-    empty: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(incidents, "NEWEST", 3)
-    await log.append(empty, [each for n in range(5) for each in asked(f"r{n}", "key", failed=True)])
-    (found,) = (await read_status(empty, with_calibration=False)).incidents
+    await log.append(
+        database, [each for n in range(5) for each in asked(f"r{n}", "key", failed=True)]
+    )
+    (found,) = (await read_status(database, with_calibration=False)).incidents
     assert (found.requests, found.failed) == (3, 3)
 
 
@@ -103,14 +95,14 @@ def test_a_kind_of_which_all_have_much_hides_none_of_which_one_has_most() -> Non
     assert heaviest([*busy, failing])[0] == failing
 
 
-async def test_the_table_is_there_where_there_is_something(empty: AsyncEngine) -> None:
+async def test_the_table_is_there_where_there_is_something(database: AsyncEngine) -> None:
     console = Console(width=200, record=True)
-    await log.append(empty, asked("a", "key-a"))
-    console.print(render(await read_status(empty)))
+    await log.append(database, asked("a", "key-a"))
+    console.print(render(await read_status(database)))
     assert "what keys caused" not in console.export_text()
 
-    await log.append(empty, asked("b", "0123456789abcdef", failed=True))
-    console.print(render(await read_status(empty)))
+    await log.append(database, asked("b", "0123456789abcdef", failed=True))
+    console.print(render(await read_status(database)))
     shown = console.export_text()
     assert "what keys caused, of the newest 5,000 requests" in shown
     assert "0123456789ab " in shown

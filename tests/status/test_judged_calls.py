@@ -123,12 +123,12 @@ def test_the_status_has_it(tmp_path: Path) -> None:
 
 
 def test_the_calibration_is_left_out_where_nobody_asks_for_it(
-    database: Path, status: Status
+    seeded_log: Path, status: Status
 ) -> None:
     """Alerts and metrics look every minute, and nothing else in them may differ."""
 
     async def ask() -> Status:
-        engine = create_engine(f"sqlite+aiosqlite:///{database}")
+        engine = create_engine(f"sqlite+aiosqlite:///{seeded_log}")
         try:
             return await read_status(engine, status.window, with_calibration=False)
         finally:

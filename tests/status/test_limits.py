@@ -30,10 +30,6 @@ def head(status: Status) -> str:
     return next(iter(summary(status))).plain
 
 
-def kinds(found: LevelStatus) -> set[AlertKind]:
-    return {alert.kind for alert in level_alerts(found)}
-
-
 def test_a_level_without_limits_says_nothing_of_them() -> None:
     found = of(None)
     assert found.levels[0].limits is None
@@ -52,23 +48,28 @@ def test_the_line_of_the_promise_says_that_the_budget_binds(rate: float, words: 
     assert words in head(of(NOON | {"binding": "budget"}, rate=rate))
 
 
-def test_the_alert_of_a_budget_comes_where_alpha_is_missed_for_its_sake() -> None:
-    binds = NOON | {"binding": "budget", "late": 0}
-    assert AlertKind.BUDGET_BINDS in kinds(level(binds, rate=0.688))
-    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.71))
-    assert AlertKind.BUDGET_BINDS not in kinds(level(binds | {"binding": None}, rate=0.688))
-    assert AlertKind.BUDGET_BINDS not in kinds(level(binds, rate=0.688, judged=50))
+BINDS = NOON | {"binding": "budget", "late": 0}
 
 
-def test_a_day_over_its_budget_is_told_but_not_by_the_last_requests() -> None:
-    assert AlertKind.OVER_BUDGET in kinds(level(NOON | {"spent": 10.3}))
-    assert AlertKind.OVER_BUDGET not in kinds(level(NOON | {"spent": 10.1}))
-
-
-def test_lateness_is_told_where_it_is_sure() -> None:
-    assert AlertKind.TOO_LATE in kinds(level(NOON | {"late": 40}))
-    assert AlertKind.TOO_LATE not in kinds(level(NOON))
-    assert AlertKind.TOO_LATE not in kinds(level(NOON | {"late": 0, "ended": 0}))
+@pytest.mark.parametrize(
+    ("kind", "figures", "changes", "is_raised"),
+    [
+        (AlertKind.BUDGET_BINDS, BINDS, {"rate": 0.688}, True),
+        (AlertKind.BUDGET_BINDS, BINDS, {"rate": 0.71}, False),
+        (AlertKind.BUDGET_BINDS, BINDS | {"binding": None}, {"rate": 0.688}, False),
+        (AlertKind.BUDGET_BINDS, BINDS, {"rate": 0.688, "judged": 50}, False),
+        (AlertKind.OVER_BUDGET, NOON | {"spent": 10.3}, {}, True),
+        (AlertKind.OVER_BUDGET, NOON | {"spent": 10.1}, {}, False),  # by the last requests
+        (AlertKind.TOO_LATE, NOON | {"late": 40}, {}, True),
+        (AlertKind.TOO_LATE, NOON, {}, False),  # not for sure
+        (AlertKind.TOO_LATE, NOON | {"late": 0, "ended": 0}, {}, False),
+    ],
+)
+def test_an_alert_comes_where_alpha_is_missed_for_its_sake_or_a_limit_surely_broken(
+    kind: AlertKind, figures: dict[str, Any], changes: dict[str, float], is_raised: bool
+) -> None:
+    raised = {alert.kind for alert in level_alerts(level(figures, **changes))}
+    assert (kind in raised) is is_raised
 
 
 def test_the_tables_have_a_row_for_each_limit_and_say_what_binds() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.figures.words import value_at
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.response_bias import Audit, estimate
 from litellm_messplus.status.calibration import (
@@ -27,8 +28,8 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def asked(database: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(database)
+def asked(seeded_log: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(seeded_log)
     connection.row_factory = sqlite3.Row
     yield connection
     connection.close()
@@ -38,57 +39,47 @@ def ask(asked: sqlite3.Connection, query: str) -> Rows:
     return [dict(row) for row in asked.execute(query)]
 
 
-@pytest.mark.parametrize("span", ["overall", "last"])
-def test_the_sums(asked: sqlite3.Connection, status: Status, span: str) -> None:
+OVERHEAD = ("requests", "late", "predicting_seconds", "deciding_seconds", "call_seconds")
+FIGURES = {
+    SUMS: {
+        **{each: each for each in ("zoo", "service_level")},
+        **{each: f"SPAN.satisfaction.{each}" for each in ("requests", "judged")},
+        **{each: f"SPAN.answers.{each}" for each in ("answered", "failed")},
+        **{each: f"SPAN.satisfaction.{each}" for each in ("rate", "effective", "promised")},
+        **{each: f"SPAN.cost.{each}" for each in ("total", "per_request")},
+        "explorations": "SPAN.exploration.requests",
+        "exploration_cost": "SPAN.exploration.cost",
+        "compared": "SPAN.savings.requests",
+        **{each: f"SPAN.savings.{each}" for each in ("cost_largest", "saved")},
+    },
+    "SELECT * FROM savings ORDER BY zoo, service_level": {
+        **{each: f"overall.savings.{each}" for each in ("requests", "saved")}
+    },
+    SQL["What the sources say"]: {"labelled": "overall.labels.labelled"},
+    SQL["Before the call"]: {each: f"overall.overhead.{each}" for each in OVERHEAD},
+    SQL["Queue and price"]: {each: each for each in ("alpha", "queue", "price")},
+}
+"""Queries with a row for each promise, and where the status says what their columns do."""
+
+
+@pytest.mark.parametrize(
+    ("query", "span"), [(SUMS, "last"), *((query, "overall") for query in FIGURES)]
+)
+def test_a_query_gives_what_the_status_says(
+    asked: sqlite3.Connection, status: Status, query: str, span: str
+) -> None:
     condition = "WHERE place <= 500\n"
-    assert condition in SUMS
+    assert (condition in query) is (query == SUMS)
     replaced = f"WHERE place <= {WINDOW}\n" if span == "last" else ""
 
-    rows = ask(asked, SUMS.replace(condition, replaced))
+    rows = ask(asked, query.replace(condition, replaced))
 
     assert len(rows) == len(status.levels)
     for row, level in zip(rows, status.levels, strict=True):
-        found = getattr(level, span)
-        assert found.savings is not None
-        expected = {
-            "zoo": level.zoo,
-            "service_level": level.service_level,
-            "requests": found.satisfaction.requests,
-            "judged": found.satisfaction.judged,
-            "answered": found.answers.answered,
-            "failed": found.answers.failed,
-            "rate": found.satisfaction.rate,
-            "effective": found.satisfaction.effective,
-            "promised": found.satisfaction.promised,
-            "total": found.cost.total,
-            "per_request": found.cost.per_request,
-            "explorations": found.exploration.requests,
-            "exploration_cost": found.exploration.cost,
-            "compared": found.savings.requests,
-            "cost_largest": found.savings.cost_largest,
-            "saved": found.savings.saved,
-        }
-        for name, value in expected.items():
+        for name, path in FIGURES[query].items():
+            value = value_at(level, path.replace("SPAN", span))
             known = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
             assert row[name] == known, name
-
-
-def test_the_savings_are_those_of_the_view(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, "SELECT * FROM savings ORDER BY zoo, service_level")
-
-    for row, level in zip(rows, status.levels, strict=True):
-        found = level.overall.savings
-        assert found is not None
-        assert found.requests == row["requests"]
-        assert found.saved == pytest.approx(row["saved"], abs=1e-9)
-
-
-def test_what_the_sources_say(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["What the sources say"])
-
-    assert [row["labelled"] for row in rows] == [
-        level.overall.labels.labelled for level in status.levels
-    ]
 
 
 def test_the_audit(asked: sqlite3.Connection, status: Status) -> None:
@@ -103,22 +94,6 @@ def test_the_audit(asked: sqlite3.Connection, status: Status) -> None:
     assert (found.ratio, found.low, found.high) == (expected.ratio, expected.low, expected.high)
     (judge,) = status.judges
     assert [judge.both_satisfied, judge.only_judge_satisfied] == counts[:2]
-
-
-def test_what_comes_before_the_call(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["Before the call"])
-
-    for row, level in zip(rows, status.levels, strict=True):
-        for name in list(row)[2:]:
-            assert getattr(level.overall.overhead, name) == pytest.approx(row[name])
-
-
-def test_queue_and_price(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["Queue and price"])
-
-    assert [(row["alpha"], row["queue"], row["price"]) for row in rows] == [
-        (level.alpha, level.queue, level.price) for level in status.levels
-    ]
 
 
 def test_calls_without_a_cost(asked: sqlite3.Connection, status: Status) -> None:

@@ -1,9 +1,7 @@
 """The status says how far a zoo is switched on, and what routing would come to."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
@@ -12,7 +10,6 @@ from litellm_messplus.status.render import summary
 from litellm_messplus.status.report import Status
 from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.store import log, zoo_modes
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import Arm, Mode
 from litellm_messplus.vocabulary import WARM_UP, CallStatus
@@ -41,18 +38,10 @@ def watched(count: int) -> list[Record]:
     return found
 
 
-@pytest.fixture
-async def log_database(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    await migrate(engine)
-    yield engine
-    await engine.dispose()
-
-
-async def test_a_watched_zoo_has_its_forecast_and_no_promise(log_database: AsyncEngine) -> None:
-    await zoo_modes.append(log_database, ROW)
-    await log.append(log_database, [request("r1"), served_call("r1"), *watched(WARM_UP + 100)])
-    found = await read_status(log_database)
+async def test_a_watched_zoo_has_its_forecast_and_no_promise(database: AsyncEngine) -> None:
+    await zoo_modes.append(database, ROW)
+    await log.append(database, [request("r1"), served_call("r1"), *watched(WARM_UP + 100)])
+    found = await read_status(database)
 
     assert [(level.zoo, level.service_level) for level in found.levels] == [("zoo", "default")]
     assert found.levels[0].overall.satisfaction.requests == 1
@@ -73,17 +62,17 @@ async def test_a_watched_zoo_has_its_forecast_and_no_promise(log_database: Async
     )
 
 
-async def test_a_zoo_that_is_on_has_no_line_of_its_own(log_database: AsyncEngine) -> None:
-    await zoo_modes.append(log_database, replace(ROW, mode="on"))
-    await log.append(log_database, [request("r1"), served_call("r1")])
-    found = await read_status(log_database)
+async def test_a_zoo_that_is_on_has_no_line_of_its_own(database: AsyncEngine) -> None:
+    await zoo_modes.append(database, replace(ROW, mode="on"))
+    await log.append(database, [request("r1"), served_call("r1")])
+    found = await read_status(database)
 
     assert found.switches[0].forecast is None
     assert list(switch_lines(found.switches)) == []
 
 
 async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_it_was_taken_back(
-    log_database: AsyncEngine,
+    database: AsyncEngine,
 ) -> None:
     told = {
         "requests": 900,
@@ -93,12 +82,12 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
         "would_have_saved": None,
     }
     came = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
-    await zoo_modes.append(log_database, ROW)
-    await zoo_modes.append(log_database, replace(ROW, revision=2, mode="on", forecast=told))
-    await log.append(log_database, [request("r1", created_at=NOW), served_call("r1")])
-    on = (await read_status(log_database)).switches[0].switched
-    await zoo_modes.append(log_database, replace(ROW, revision=3, by=WAY_BACK, happened=came))
-    found = await read_status(log_database)
+    await zoo_modes.append(database, ROW)
+    await zoo_modes.append(database, replace(ROW, revision=2, mode="on", forecast=told))
+    await log.append(database, [request("r1", created_at=NOW), served_call("r1")])
+    on = (await read_status(database)).switches[0].switched
+    await zoo_modes.append(database, replace(ROW, revision=3, by=WAY_BACK, happened=came))
+    found = await read_status(database)
 
     assert on is not None
     assert on.happened is not None
@@ -117,18 +106,18 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
 
 
 async def test_what_is_served_as_before_stands_beside_the_forecast_of_routing(
-    log_database: AsyncEngine,
+    database: AsyncEngine,
 ) -> None:
-    await zoo_modes.append(log_database, ROW)
+    await zoo_modes.append(database, ROW)
     await log.append(
-        log_database,
+        database,
         [
             *watched(WARM_UP + 100),
             request("failed", service_level="default:before", expected_t=900, arm=Arm.BEFORE),
             served_call("failed", status=CallStatus.FAILURE, cost=None),
         ],
     )
-    found = await read_status(log_database)
+    found = await read_status(database)
 
     (level,) = found.levels
     assert level.overall.satisfaction.requests == 0

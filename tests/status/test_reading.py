@@ -1,4 +1,5 @@
-"""Traffic now: its rate, and the outage that is reported while it lasts, by who failed."""
+"""What the status asks of the newest requests: traffic now, the outage that is reported while it
+lasts, and the largest candidate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,14 +9,14 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.proxy import monitoring
+from litellm_messplus.records import RequestRecord
 from litellm_messplus.status.alerts import failing_alerts
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.reading import MINUTES, Recent, recent_requests
+from litellm_messplus.status.reading import MINUTES, Recent, newest, recent_requests
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.vocabulary import CallStatus, Failure
-from tests.support.builders import exploration_call, request, served_call
+from tests.support.builders import LARGE, MEDIUM, SMALL, exploration_call, request, served_call
 
 UP, NONE, LATE = Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE
 GONE, REFUSED = Failure.CLIENT_GONE, Failure.REFUSED
@@ -58,14 +59,11 @@ async def messages(engine: AsyncEngine, failures: Sequence[Failure | None], ago:
     return [each.message for each in found.alerts if each.kind is AlertKind.FAILING]
 
 
-async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database_url: str) -> None:
-    engine = create_engine(database_url)
-    await migrate(engine)
-    assert await messages(engine, [UP] * 30, ago=MINUTES + 1) == []
-    assert await messages(engine, [*[None] * 10, *[UP] * 12, *[NONE] * 3], ago=1) == [
+async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database: AsyncEngine) -> None:
+    assert await messages(database, [UP] * 30, ago=MINUTES + 1) == []
+    assert await messages(database, [*[None] * 10, *[UP] * 12, *[NONE] * 3], ago=1) == [
         "15 of the 25 requests of the last 5 minutes failed (60.0 %): upstream 12, no deployment 3"
     ]
-    await engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -78,23 +76,44 @@ async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database_url
     ],
 )
 async def test_traffic_now_is_the_rate_of_the_last_5_minutes(
-    database_url: str, seconds: int, most: int, per_hour: float
+    database: AsyncEngine, seconds: int, most: int, per_hour: float
 ) -> None:
-    engine, now = create_engine(database_url), datetime(2026, 3, 1, 0, 8, tzinfo=UTC)
-    await migrate(engine)
+    now = datetime(2026, 3, 1, 0, 8, tzinfo=UTC)
     for number in range(seconds // 4):
         name = f"r{number}"
         at = now - timedelta(seconds=seconds - 4 * (number + 1) + 0.001)
         level = "default:before" if number % 3 == 0 else "default"
         await log.append(
-            engine,
+            database,
             [request(name, created_at=at, service_level=level), served_call(name, ended_at=at)],
         )
-    async with engine.connect() as connection:
+    async with database.connect() as connection:
         found = await recent_requests(connection, now, most)
-    await engine.dispose()
 
     assert sum(each.per_hour for each in found.values()) == pytest.approx(per_hour, rel=0.05)
     if found:
         before = found["zoo", "default:before"].per_hour
         assert before == pytest.approx(per_hour / 3, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("before", "largest"),
+    [([request("free")], LARGE), ([], MEDIUM)],
+    ids=["of the newest that all could take", "of the newest"],
+)
+async def test_the_largest_is_that_of_the_newest_request_that_all_could_take_if_there_is_one(
+    database: AsyncEngine, before: list[RequestRecord], largest: str
+) -> None:
+    gated = request(
+        "gated",
+        expected_t=2,
+        queue=3.0,
+        eligible=(SMALL, MEDIUM),
+        largest=MEDIUM,
+        estimated_cost={SMALL: 1.0, MEDIUM: 2.0},
+    )
+    await log.append(database, [*before, gated])
+    async with database.connect() as connection:
+        (found,) = (await newest(connection)).values()
+
+    assert (found.largest, found.queue) == (largest, 3.0)
