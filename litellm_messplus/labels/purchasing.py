@@ -130,13 +130,6 @@ def room(
     return max(left, 0.0)
 
 
-def own_share(left_at_look: float, since_look: float, workers: int) -> float:
-    """Compute what one of the ``workers`` may spend before the next look at the log, which had so
-    much left at the last one, and of which it has spent ``since_look``: all have read the same
-    figures, and none sees what the others spend meanwhile."""
-    return left_at_look / workers - since_look
-
-
 def affordable(wanted: float, room: float, one: float) -> float:
     """Lower the probability that is wanted to what can be paid; to 0 where that is next to nothing,
     or where not even one can be paid."""

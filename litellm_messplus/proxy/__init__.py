@@ -15,7 +15,6 @@ reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
-samples           what the unseen calls of watched zoos may cost
 judge_calls       one call to a judge, charged to nobody
 visibility        a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen

@@ -1,23 +1,30 @@
-"""What serves as before the router: of which requests, what of them is decided in shadow, and what
-that is as LiteLLM's deployments."""
+"""What serves as before the router: of which requests, what of them is decided in shadow, at which
+cost, and what serves as LiteLLM's deployments."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.draws import uniform
+from litellm_messplus.labels.key_shares import KeyShares
 from litellm_messplus.proxy.decided import DecidedRequest
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, of_group
 from litellm_messplus.proxy.modes import LiveModes
-from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.surfaces.identity import conversation_of
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.purse import Purse
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.store.spending import sampled_on
+from litellm_messplus.store.worker_counters import running
 from litellm_messplus.switching.modes import (
     DECIDED_PER_SECOND,
     LITELLM,
@@ -27,7 +34,61 @@ from litellm_messplus.switching.modes import (
     Trial,
     group_of,
 )
+from litellm_messplus.tasks import Periodic
 from litellm_messplus.vocabulary import level_before
+
+# What the unseen calls of watched zoos may cost in a day.
+
+READ_SECONDS = 5.0
+"""Between two readings of what all workers spent."""
+LAG_SECONDS = 60.0
+"""Within which the cost of a call that is paid for is in the log."""
+
+
+class SamplePurses:
+    """The money for samples of the zoos that limit it, each key's part of it held; one a worker.
+    A zoo without a budget pays for every call, and one with a budget for none before the log was
+    read."""
+
+    def __init__(self, zoos: Mapping[str, ZooSettings], database: AsyncEngine) -> None:
+        budgets = {name: zoo.watch.budget_per_day for name, zoo in zoos.items()}
+        self._budgets = {name: each for name, each in budgets.items() if each is not None}
+        self._purses = {name: Purse(LAG_SECONDS) for name in self._budgets}
+        self._keys = {name: KeyShares() for name in self._budgets}
+        self._database = database
+
+    def pay(self, zoo: str, request_id: str, key: str | None, cost: float) -> bool:
+        """Reserve the cost of a call for a request of a key; False where the zoo's budget does not
+        allow it."""
+        if zoo not in self._purses:
+            return True
+        purse, keys = self._purses[zoo], self._keys[zoo]
+        keys.asked(key, datetime.now(UTC).date())
+        left = purse.left
+        if cost > left or not keys.allows(key, cost, left, self._budgets[zoo]):
+            return False
+        keys.spend(key, cost)
+        purse.reserve(request_id, cost)
+        purse.settled(request_id)
+        return True
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin to read what was spent, where there is a budget."""
+        if self._purses:
+            failed = "what samples cost was not read"
+            periodic.every(READ_SECONDS, self.look, "sample_cost_failures", failed)
+
+    async def look(self) -> None:
+        """Take what all workers spent today. Raises SQLAlchemyError."""
+        read_at, now = time.monotonic(), datetime.now(UTC)
+        async with self._database.connect() as connection:
+            spent = await sampled_on(connection, now.date())
+            workers = await running(connection, now)
+        for zoo, purse in self._purses.items():
+            purse.learn(self._budgets[zoo] - spent.get(zoo, 0.0), read_at, workers)
+
+
+# Which requests are served as before, and which of those are decided in shadow.
 
 
 class Arms:
@@ -79,7 +140,7 @@ class Arms:
         if decided.read.question.is_alone or not self._is_sampled(zoo, record.request_id):
             return ()
         cost = record.estimated_cost[others[0]]
-        if not self._purses.pay(zoo.name, record.asker.key_hash, cost):
+        if not self._purses.pay(zoo.name, record.request_id, record.asker.key_hash, cost):
             self._counters.add("samples_over_budget")
             return ()
         return (others[0],)

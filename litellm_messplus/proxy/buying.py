@@ -21,8 +21,9 @@ from litellm_messplus.labels.purchasing import (
 )
 from litellm_messplus.labels.source import Asked, Finding
 from litellm_messplus.prediction.surface import Surface
-from litellm_messplus.proxy.label_purse import MOST_RESERVED, ORDERS, Purse
+from litellm_messplus.proxy.label_purse import ORDERS, LabelPurse
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
+from litellm_messplus.purse import MOST
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import BuyingSettings
@@ -51,14 +52,14 @@ class Buyer:
         counters: Counters,
         seed: int,
     ) -> None:
-        self.purse = Purse(zoo, buying) if zoo.label_rate is None else None
+        self.purse = LabelPurse(zoo, buying) if zoo.label_rate is None else None
         self._zoo = zoo
         self._judge = judge
         self._counters = counters
         self._seed = seed
         self._compares = buying.how == "compare"
         self._keys = KeyShares()
-        self._expected: Bounded[str, float] = Bounded(MOST_RESERVED)
+        self._expected: Bounded[str, float] = Bounded(MOST)
         judge.ask_before(self.pays)
 
     def purchase(
@@ -227,14 +228,14 @@ class Buyers:
 
     async def look(self) -> None:
         """Take what all workers spent and saved. Raises SQLAlchemyError."""
-        looked_at, now = time.monotonic(), datetime.now(UTC)
+        read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:
             found = await label_costs(connection, today, today - timedelta(days=1))
             hours = {zoo: await _hours(connection, zoo, now) for zoo in self._purses}
             workers = await running(connection, now)
         for zoo, purse in self._purses.items():
-            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], looked_at, workers)
+            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], read_at, workers)
 
 
 async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:

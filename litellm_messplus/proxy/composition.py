@@ -12,7 +12,7 @@ from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.proxy.before import Arms
+from litellm_messplus.proxy.before import Arms, SamplePurses
 from litellm_messplus.proxy.buying import Buyers
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
@@ -43,7 +43,6 @@ from litellm_messplus.proxy.readiness import readiness
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
-from litellm_messplus.proxy.samples import SamplePurses
 from litellm_messplus.proxy.shared_counters import SharedCounters
 from litellm_messplus.proxy.visibility import Visibility
 from litellm_messplus.proxy.way_back import WayBack
@@ -132,7 +131,7 @@ class Parts:
         self._way_back = WayBack(
             database, engines, self.modes, self._changes, counters, settings.webhook
         )
-        self._samples = SamplePurses(settings.zoos, database, counters)
+        self._samples = SamplePurses(settings.zoos, database)
         self._features = keep(FeatureService(encoder, failed=self._encoder_failed))
         self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = self._build_feedback_desk(open_requests)

@@ -1,5 +1,6 @@
 """The judges that are configured: made, checked against `model_list`, and kept told of the log."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.grader import Asking, Grader, Grades, JudgeSinks, WriteGrading
 from litellm_messplus.labels.judge.judge import Judge
@@ -69,7 +70,7 @@ class Judges:
         calls = JudgeCalls(buying.judge) if buying.judge else JudgeCalls(name, largest)
         # What labels may cost that are bought as they are needed, their purse knows.
         dollars = None if zoo.label_rate is None else buying.budget_per_day
-        budget = DailyBudget(gradings=buying.gradings_per_day, dollars=dollars)
+        budget = JudgeBudget(gradings=buying.gradings_per_day, dollars=dollars)
         cost, model = JudgeCost(), buying.judge or largest
         limit = buying.timeout_seconds
         own = replace(sinks, write=partial(write_in_unit, sinks.write, zoo))
@@ -88,7 +89,7 @@ class Judges:
     async def look(self) -> None:
         """Take what all workers spent on judges, and how users agree with them. Raises
         SQLAlchemyError."""
-        now = datetime.now(UTC)
+        read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:
             workers = await running(connection, now)
@@ -100,7 +101,7 @@ class Judges:
             if comparer := self._comparers.get(zoo):
                 comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
             judge.cost.price = self._calls[zoo].price() or judge.cost.price
-            judge.learn(by_zoo.get(zoo, Spent(today)), agreement, workers)
+            judge.learn(by_zoo.get(zoo, Spent(today)), agreement, read_at, workers)
 
 
 def write_in_unit(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) -> None:

@@ -1,42 +1,27 @@
 """What labels of a zoo may cost where they are bought as they are needed: spent and saved by the
 log, and bought since."""
 
-import time
-from collections import OrderedDict
-from dataclasses import dataclass
-
 from litellm_messplus.labels.purchasing import (
     START_ALLOWANCE,
     Spending,
     affordable,
-    own_share,
     projected_day,
     room,
 )
+from litellm_messplus.purse import Purse
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.spending import LabelCosts
 
 SETTLED_SECONDS = 2.0
 """After its last label, what a request cost is in the log."""
-LONGEST_SECONDS = 300.0
-"""How long what a request may cost is kept aside, where no label of it ever comes."""
-MOST_RESERVED = 4096
-"""Requests for which something is kept aside; of more the oldest is taken for paid."""
 MARGIN = 2.0
 """Times what labels are expected to cost that must be left: an answer may be longer than usual."""
 ORDERS = 2.0
 """Times that a judge is asked to compare two answers: once in either order."""
 
 
-@dataclass(slots=True)
-class _Reserved:
-    cost: float
-    since: float
-    settled_at: float | None = None
-
-
-class Purse:
+class LabelPurse:
     """The money that the labels of one zoo may cost, where they are bought as they are needed: by
     what the log says that was saved and spent, and by what this worker has bought since. It buys
     nothing before it has looked at the log."""
@@ -50,22 +35,13 @@ class Purse:
         self._known: LabelCosts | None = None
         self._hours = 0.0
         self._asked = 0.0
-        self._reserved: OrderedDict[str, _Reserved] = OrderedDict()
-        self._aside = 0.0
-        self._since_look = 0.0
-        self._workers = 1
+        self._purse = Purse(SETTLED_SECONDS)
 
-    def learn(self, known: LabelCosts, hours: float, looked_at: float, workers: int = 1) -> None:
-        """Learn what the log held at a moment: today is so many hours old, for the zoo. Until the
-        next look so many workers share what is left."""
+    def learn(self, known: LabelCosts, hours: float, read_at: float, workers: int = 1) -> None:
+        """Learn what the log held at ``read_at`` on the clock: today is so many hours old, for the
+        zoo. Until the next reading so many workers share what is left."""
         self._known, self._hours, self._asked = known, hours, 0.0
-        self._workers, self._since_look = workers, 0.0
-        for request_id, each in list(self._reserved.items()):
-            done = each.settled_at
-            is_logged = done is not None and done < looked_at - SETTLED_SECONDS
-            if is_logged or each.since < looked_at - LONGEST_SECONDS:
-                del self._reserved[request_id]
-        self._aside = sum(each.cost for each in self._reserved.values())
+        self._purse.learn(self._room(known), read_at, workers)
 
     def probability(
         self, wanted: float, largest: float, others: float, judging: float | None
@@ -78,77 +54,61 @@ class Purse:
         if known is None:
             return 0.0, 0.0
         self._asked += largest
+        self._purse.known = self._room(known)
         one, left = self._one(largest, judging), self.left
         expected = one + others
         return affordable(wanted, left, one) if left >= MARGIN * expected else 0.0, expected
 
     def reserve(self, request_id: str, expected: float) -> None:
         """Reserve for a request's labels, which are bought, as much as they may cost."""
-        self._reserve(request_id, MARGIN * expected)
+        self._purse.reserve(request_id, MARGIN * expected)
 
     def covers(self, request_id: str, cost: float) -> bool:
         """Tell whether a request's labels may cost so much, now that its answers are known; what
         was not reserved for them is, where it is left."""
-        reserved = self._reserved.get(request_id)
-        more = cost - (0.0 if reserved is None else reserved.cost)
-        if more <= 0.0:
-            return True
-        if more > self.left:
+        more = cost - self._purse.cost(request_id)
+        if more > max(self.left, 0.0):
             return False
-        self._reserve(request_id, cost)
+        if more > 0.0:
+            self._purse.reserve(request_id, cost)
         return True
 
     def settled(self, request_id: str) -> None:
         """Note that a label of it has come, and soon the log has all that it cost."""
-        reserved = self._reserved.get(request_id)
-        if reserved is not None:
-            reserved.settled_at = time.monotonic()
+        self._purse.settled(request_id)
 
     @property
     def reserved(self) -> float:
-        """The cost kept aside for requests whose labels are on their way."""
-        return self._aside
+        """The cost reserved for requests whose labels are on their way."""
+        return self._purse.reserved
 
     @property
     def left(self) -> float:
         """The cost that this worker may still cause until the next look, for it does not know what
         the others buy meanwhile."""
-        if self._known is None:
-            return 0.0
-        left = self._room(self._spending(self._known))
-        return own_share(left + self._since_look, self._since_look, self._workers)
+        return self._purse.left
 
     @property
     def money(self) -> tuple[float, float]:
         """The cost that is left for this worker, and that of all labels of today, at most."""
         if self._known is None:
             return 0.0, 0.0
-        spending = self._spending(self._known)
-        return self.left, spending.today + self._room(spending)
+        return self.left, self._spending(self._known).today + self._room(self._known)
 
-    def _room(self, spending: Spending) -> float:
+    def _room(self, known: LabelCosts) -> float:
         return room(
-            spending,
+            self._spending(known),
             self._buying.share_of_saved,
             self._start_allowance,
             self._most_today(),
         )
 
-    def _reserve(self, request_id: str, cost: float) -> None:
-        before = self._reserved.pop(request_id, None)
-        more = cost - (0.0 if before is None else before.cost)
-        self._reserved[request_id] = _Reserved(cost, time.monotonic())
-        self._aside += more
-        self._since_look += more
-        if len(self._reserved) > MOST_RESERVED:
-            self._aside -= self._reserved.popitem(last=False)[1].cost
-
     def _spending(self, known: LabelCosts) -> Spending:
-        aside, so_far = self.reserved, known.largest_today + self._asked
+        so_far = known.largest_today + self._asked
         return Spending(
             saved=known.saved,
-            spent=known.unseen + self.of_dollars(known.judging) + aside,
-            today=known.unseen_today + self.of_dollars(known.judging_today) + aside,
+            spent=known.unseen + self.of_dollars(known.judging),
+            today=known.unseen_today + self.of_dollars(known.judging_today),
             day_at_largest=max(known.largest_before, projected_day(so_far, self._hours)),
         )
 

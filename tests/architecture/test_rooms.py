@@ -44,7 +44,7 @@ ALLOWED = {
     },
     "labels": {
         *("settings", "prediction", "costs", "records", "errors", "runtime", "vocabulary", "draws"),
-        *("bounded", "tasks"),
+        *("bounded", "purse", "tasks"),
     },
     "status": {
         *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
@@ -121,6 +121,7 @@ SPINE = {
     },
     "parquet": {"errors"},
     "plugin": {"proxy"},
+    "purse": set(),
     "records": {"conversations", "prediction", "routing", "rows", "switching", "vocabulary"},
     "restore": {"deciding", "errors", "state", "store"},
     "rows": set(),

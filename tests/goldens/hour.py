@@ -14,7 +14,7 @@ from fastapi import HTTPException
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.proxy import buying
-from litellm_messplus.proxy.label_purse import Purse
+from litellm_messplus.proxy.label_purse import LabelPurse
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from tests.goldens.served import proxy_config, served
 from tests.goldens.still import Now
@@ -61,8 +61,8 @@ ZOOS: dict[str, dict[str, Any]] = {
 async def run(folder: Path) -> Any:
     """Play the hour, and leave its database in the folder; return what was counted."""
     given = proxy_config(folder, ZOOS, MODELS, store_text=True, seed=7)
-    at_once = partial(Purse, start_allowance=1.0)  # nothing is saved in so short a time
-    with patch.object(buying, "Purse", at_once):
+    at_once = partial(LabelPurse, start_allowance=1.0)  # nothing is saved in so short a time
+    with patch.object(buying, "LabelPurse", at_once):
         async with served(given) as (plugin, client):
             script = Script(plugin, client, given["model_list"])
             for step in range(STEPS):

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.grader import (
     Asking,
@@ -122,7 +123,7 @@ class Bench:
         limits = {name: given.pop(name) for name in LIMITS if name in given}
         settings = BuyingSettings.model_validate(given)
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
-        budget = DailyBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
+        budget = JudgeBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
         seconds = settings.timeout_seconds
         asking = Asking("critic", self.scripted, budget, self.cost, sinks, timeout_seconds=seconds)
         grader = Grader(asking, settings.rubric, sinks.report, seed=0)
@@ -135,7 +136,7 @@ class Bench:
 
     def learn(self, spent: Spent | None = None, agreement: Agreement | None = None) -> "Bench":
         today = datetime.now(UTC).date()
-        self.judge.learn(spent or Spent(today), agreement or Agreement())
+        self.judge.learn(spent or Spent(today), agreement or Agreement(), time.monotonic())
         return self
 
     @property

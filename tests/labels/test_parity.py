@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.agreement import Agreement, matching_weights
-from litellm_messplus.labels.judge.budget import DailyBudget
+from litellm_messplus.labels.judge.budget import JudgeBudget
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.grader import Asking, JudgeSinks, Outcome, Reply
@@ -119,7 +119,7 @@ class Bench:
         self.gradings: list[GradingRecord] = []
         self.counters = Counters()
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
-        budget = DailyBudget(gradings=10_000, dollars=None)
+        budget = JudgeBudget(gradings=10_000, dollars=None)
         asking = Asking("critic", judge, budget, self.cost, sinks, timeout_seconds=timeout_seconds)
         self.comparer = Comparer("large", asking, self.findings.append, self.counters)
 

@@ -14,14 +14,7 @@ from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.labels.purchasing import START_ALLOWANCE
 from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_costs
 from litellm_messplus.proxy.judges import check_judges, write_in_unit
-from litellm_messplus.proxy.label_purse import (
-    LONGEST_SECONDS,
-    MARGIN,
-    MOST_RESERVED,
-    SETTLED_SECONDS,
-    Purse,
-)
-from litellm_messplus.proxy.samples import SamplePurse
+from litellm_messplus.proxy.label_purse import MARGIN, LabelPurse
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings
@@ -47,10 +40,10 @@ COSTS = 1.0, 0.0, 2.0
 
 def purse(
     known: LabelCosts | None = SAVED, start_allowance: float = START_ALLOWANCE, **buying: Any
-) -> Purse:
+) -> LabelPurse:
     settings = ZooSettings.model_validate({"alpha": 0.7, "buy_labels": buying})
     assert settings.buy_labels is not None
-    made = Purse(settings, settings.buy_labels, start_allowance)
+    made = LabelPurse(settings, settings.buy_labels, start_allowance)
     if known is not None:
         made.learn(known, 24.0, 0.0)
     return made
@@ -78,22 +71,6 @@ def test_a_purse_of_nothing_buys_nothing(limit: dict[str, float]) -> None:
     known = LabelCosts(requests=10, saved=1000.0)
 
     assert purse(known, start_allowance=0.0, **limit).probability(1.0, *COSTS)[0] == 0.0
-
-
-def test_what_is_on_its_way_is_kept_aside_until_it_is_in_the_log() -> None:
-    made = purse()
-    made.reserve("r1", 3.0 / MARGIN)
-    made.reserve("r2", 3.0 / MARGIN)
-    assert made.reserved == 6.0
-
-    made.settled("r1")
-    now = made._reserved["r1"].since
-    made.learn(SAVED, 24.0, now + SETTLED_SECONDS / 2.0)
-    assert made.reserved == 6.0
-    made.learn(SAVED, 24.0, now + SETTLED_SECONDS + 1.0)
-    assert made.reserved == 3.0
-    made.learn(SAVED, 24.0, now + LONGEST_SECONDS + 1.0)
-    assert made.reserved == 0.0
 
 
 def test_what_is_kept_aside_is_not_spent_twice() -> None:
@@ -150,28 +127,6 @@ def test_workers_that_see_each_other_only_now_and_then_keep_one_budget(
     assert spent <= budget + 1e-9
 
 
-@given(st.integers(1, 8), st.floats(0.0, 50.0), st.lists(st.integers(0, 7), max_size=300))
-def test_workers_that_watch_keep_one_budget_for_their_samples(
-    workers: int, budget: float, asked: list[int]
-) -> None:
-    purses = [SamplePurse(budget) for _ in range(workers)]
-    for each in purses:
-        each.learn(0.0, 0.0, workers)
-    paid = sum(purses[worker % workers].pay(None, 1.0, 1.0, NOW.date()) for worker in asked)
-
-    assert paid <= budget
-    if workers == 1:
-        assert paid == min(len(asked), int(budget))
-
-
-def test_only_so_many_requests_are_kept_aside() -> None:
-    made = purse()
-    for number in range(MOST_RESERVED + 10):
-        made.reserve(f"r{number}", 1.0)
-
-    assert made.reserved == MARGIN * MOST_RESERVED
-
-
 def test_a_longer_answer_than_expected_is_paid_where_it_is_left() -> None:
     made = purse(budget_per_day=10.0)
     made.reserve("r1", 2.0)
@@ -204,7 +159,7 @@ def test_a_zoo_of_joules_pays_its_judge_in_joules() -> None:
         }
     )
     assert settings.buy_labels is not None
-    made = Purse(settings, settings.buy_labels)
+    made = LabelPurse(settings, settings.buy_labels)
     made.learn(LabelCosts(saved=1e9), 24.0, 0.0)
 
     assert made.probability(0.3, 5.0, 0.0, 2.0)[1] == pytest.approx(2e6)

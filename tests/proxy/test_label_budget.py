@@ -14,7 +14,7 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.grader import Reply
 from litellm_messplus.proxy import buying, label_purse
 from litellm_messplus.proxy.judge_calls import JudgeCalls
-from litellm_messplus.proxy.label_purse import Purse
+from litellm_messplus.proxy.label_purse import LabelPurse
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import gradings, requests
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
@@ -61,7 +61,7 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgeCalls, "price", lambda _self: PRICE)
     # What has been labelled is in the log at the next look, and no longer reserved.
     monkeypatch.setattr(label_purse, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(buying, "Purse", partial(Purse, start_allowance=1.0))
+    monkeypatch.setattr(buying, "LabelPurse", partial(LabelPurse, start_allowance=1.0))
 
 
 async def serve(

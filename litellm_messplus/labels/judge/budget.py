@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 
-from litellm_messplus.labels.purchasing import own_share
+from litellm_messplus.purse import Purse
+
+LAG_SECONDS = 60.0
+"""Within which a grading is in the log: a log that lags behind gives nothing back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,66 +19,44 @@ class Spent:
     dollars: float = 0.0
 
 
-class DailyBudget:
-    """The budget of a day: it counts what is spent here, what gradings under way are expected to
-    cost, and what the log says was spent by everybody; a new day begins at zero. The workers share
-    what is left at a look at the log, for none sees what the others spend until the next.
-    ``dollars`` is the limit, None without one."""
+class JudgeBudget:
+    """The gradings of a day, and its dollars where ``dollars`` limits them, shared by all workers.
+    The budget of a new day begins when the log is read next."""
 
     def __init__(self, *, gradings: int, dollars: float | None) -> None:
-        self._most_gradings = gradings
         self.dollars = dollars
-        self._spent = Spent(date.min)
-        self._at_look = Spent(date.min)
-        self._under_way = 0.0
-        self._workers = 1
+        self._most = gradings
+        self._gradings = Purse(LAG_SECONDS, float(gradings))
+        self._dollars = Purse(LAG_SECONDS, dollars)
+        self._numbers = count()
 
-    def has_room(self, today: date, expected: float = 0.0) -> bool:
+    def has_room(self, expected: float = 0.0) -> bool:
         """Tell whether the judge may be asked once more, at an expected cost in dollars."""
-        asked, before = self._of(today).gradings, _on(today, self._at_look).gradings
-        if own_share(self._most_gradings - before, asked - before, self._workers) <= 0.0:
+        if self._gradings.left <= 0.0:
             return False
-        if self.dollars is None:
-            return True
-        left = self.left(today)
-        return left > 0.0 and left >= expected
+        return self.dollars is None or (self.left > 0.0 and self.left >= expected)
 
-    def left(self, today: date) -> float:
-        """Compute the dollars that this worker may spend until the next look."""
-        dollars, before = self._of(today).dollars, _on(today, self._at_look).dollars
-        since = dollars - before + self._under_way
-        return own_share((self.dollars or 0.0) - before, since, self._workers)
+    @property
+    def left(self) -> float:
+        """The dollars that this worker may spend until it reads the log again."""
+        return self._dollars.left
 
-    def begin(self, today: date, expected: float = 0.0) -> None:
-        """Count that the judge is asked once more, whatever comes of it, and keep the dollars that
-        it is expected to cost."""
-        spent = self._of(today)
-        self._spent = Spent(today, spent.gradings + 1, spent.dollars)
-        self._under_way += expected
+    def begin(self, expected: float = 0.0) -> str:
+        """Count that the judge is asked once more, whatever comes of it, and reserve the dollars
+        that it is expected to cost; return the name of that grading."""
+        name = str(next(self._numbers))
+        self._gradings.reserve(name, 1.0)
+        self._dollars.reserve(name, expected)
+        return name
 
-    def end(self, today: date, expected: float = 0.0, dollars: float = 0.0) -> None:
-        """Count what it did cost, in the place of what was expected."""
-        spent = self._of(today)
-        self._spent = Spent(today, spent.gradings, spent.dollars + dollars)
-        self._under_way -= expected
+    def end(self, name: str, dollars: float = 0.0) -> None:
+        """Count what a grading did cost, in the place of what was expected."""
+        self._dollars.reserve(name, dollars)
+        for purse in (self._gradings, self._dollars):
+            purse.settled(name)
 
-    def learn(self, logged: Spent, workers: int = 1) -> None:
-        """Learn what the log holds of a day: it knows other workers, and not yet all of our own.
-        So many workers look at it."""
-        self._workers = workers
-        if logged.day < self._spent.day:  # read just before midnight
-            return
-        spent = self._of(logged.day)
-        self._spent = Spent(
-            logged.day,
-            max(spent.gradings, logged.gradings),
-            max(spent.dollars, logged.dollars),
-        )
-        self._at_look = self._spent
-
-    def _of(self, today: date) -> Spent:
-        return _on(today, self._spent)
-
-
-def _on(today: date, spent: Spent) -> Spent:
-    return spent if spent.day == today else Spent(today)
+    def learn(self, logged: Spent, read_at: float, workers: int = 1) -> None:
+        """Learn what the log held at ``read_at`` of a day, and how many workers read it."""
+        self._gradings.learn(self._most - logged.gradings, read_at, workers)
+        if self.dollars is not None:
+            self._dollars.learn(self.dollars - logged.dollars, read_at, workers)

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
-from litellm_messplus.labels.judge.budget import DailyBudget
+from litellm_messplus.labels.judge.budget import JudgeBudget
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
 from litellm_messplus.labels.judge.prompt import (
@@ -88,7 +88,7 @@ class Asking:
         self,
         model: str,
         ask: Ask,
-        budget: DailyBudget,
+        budget: JudgeBudget,
         cost: JudgeCost,
         sinks: JudgeSinks,
         *,
@@ -112,8 +112,7 @@ class Asking:
         """Ask the judge, and return what ``read`` makes of the reply; an outcome where it makes
         nothing of it, or there is none. ``answers`` is how many are shown."""
         log = _GradingLog(request, self.model, answers, self._sinks.write)
-        expected, dollars = self.cost.of_messages(prompt) or 0.0, 0.0
-        self._budget.begin(_today(), expected)
+        grading, dollars = self._budget.begin(self.cost.of_messages(prompt) or 0.0), 0.0
         try:
             async with asyncio.timeout(self._limit):
                 reply = await self._ask(prompt, schema, self._limit)
@@ -128,7 +127,7 @@ class Asking:
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         finally:
-            self._budget.end(_today(), expected, dollars)
+            self._budget.end(grading, dollars)
         self._learn(request, prompt, reply)
         try:
             found = read(reply.text)
@@ -146,10 +145,6 @@ class Asking:
             self._sinks.counters.add("judge_cost_unknown")
         conversation = request.asked.conversation.text
         self.cost.learn(conversation, prompt, reply.prompt_tokens, reply.completion_tokens)
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
 
 
 class Grades(Protocol):

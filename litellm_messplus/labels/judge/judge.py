@@ -5,10 +5,9 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime
 
 from litellm_messplus.labels.agreement import LEAST, Agreement
-from litellm_messplus.labels.judge.budget import DailyBudget, Spent
+from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.cost import JudgeCost
 from litellm_messplus.labels.judge.gathering import Backlog, Gatherer, ToGrade
 from litellm_messplus.labels.judge.grader import Grades, Outcome
@@ -88,7 +87,7 @@ class Judge:
         zoo: str,
         model: str,
         grades: Grades,
-        budget: DailyBudget,
+        budget: JudgeBudget,
         cost: JudgeCost,
         counters: Counters,
         *,
@@ -125,13 +124,13 @@ class Judge:
 
     def has_budget(self, dollars: float) -> bool:
         """Tell whether it may be asked once more today, at that expected cost."""
-        return self._budget.has_room(_today(), dollars)
+        return self._budget.has_room(dollars)
 
     def money(self) -> tuple[float, float] | None:
         """Return the dollars that are left today for this worker, and those of the whole day for
         all; None without a budget."""
         day = self._budget.dollars
-        return None if day is None else (self._budget.left(_today()), day)
+        return None if day is None else (self._budget.left, day)
 
     def ask_before(self, is_paid: IsPaid) -> None:
         """Ask ``is_paid`` before each request is graded."""
@@ -142,10 +141,10 @@ class Judge:
         for number in range(self._concurrent):
             self._workers.start(self._work(), f"judge-{self._zoo}-{number}")
 
-    def learn(self, spent: Spent, agreement: Agreement, workers: int = 1) -> None:
-        """Learn what the log says: what the day has cost so far, how the judge agrees with users,
-        and how many workers share what is left of the day."""
-        self._budget.learn(spent, workers)
+    def learn(self, spent: Spent, agreement: Agreement, read_at: float, workers: int = 1) -> None:
+        """Learn what the log said at ``read_at``: what the day has cost so far, how the judge
+        agrees with users, and how many workers share what is left of the day."""
+        self._budget.learn(spent, read_at, workers)
         counts = agreement.may_be(LEAST)
         if counts != self._counts:
             self._log_change(counts, agreement)
@@ -234,7 +233,3 @@ class Judge:
             agreement,
             LEAST,
         )
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

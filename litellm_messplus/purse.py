@@ -1,0 +1,82 @@
+"""The one budget: what a worker may spend of money that all workers share.
+
+All workers read in the log what is left, and none sees what the others spend until the next
+reading. So each has its part of what was left, less what it has spent since.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+LONGEST_SECONDS = 300.0
+"""How long an expected cost is reserved that is never settled."""
+MOST = 4096
+"""Expected costs that are reserved at once; of more, the oldest is taken for logged."""
+
+
+@dataclass(slots=True)
+class _Reserved:
+    cost: float
+    until: float
+
+
+class Purse:
+    """The money of one purpose, in any unit. ``known`` is what the log said was left, with nothing
+    reserved: None before it was read, when nothing is left. A cost that is settled stays reserved
+    for another ``lag`` seconds, in which it reaches the log."""
+
+    def __init__(
+        self,
+        lag: float,
+        known: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.known = known
+        self.reserved = 0.0
+        self._lag = lag
+        self._clock = clock
+        self._costs: dict[str, _Reserved] = {}
+        self._since_reading = 0.0
+        self._workers = 1
+
+    def learn(self, known: float, read_at: float, workers: int = 1) -> None:
+        """Learn what was left at ``read_at`` on the clock, and how many workers share it. What was
+        settled well before is in the log now."""
+        self.known, self._workers, self._since_reading = known, workers, 0.0
+        self._costs = {name: each for name, each in self._costs.items() if each.until >= read_at}
+        self.reserved = sum(each.cost for each in self._costs.values())
+
+    @property
+    def left(self) -> float:
+        """The money that this worker may spend until it reads the log again; negative where more
+        is spent than there is."""
+        if self.known is None:
+            return 0.0
+        at_reading = self.known - self.reserved + self._since_reading
+        return at_reading / self._workers - self._since_reading
+
+    def cost(self, name: str) -> float:
+        """Return what is reserved under a name; 0 where nothing is."""
+        found = self._costs.get(name)
+        return 0.0 if found is None else found.cost
+
+    def reserve(self, name: str, cost: float) -> None:
+        """Reserve an expected cost, in the place of what was reserved under the name."""
+        more = cost - self._released(name)
+        if len(self._costs) >= MOST:
+            self._released(next(iter(self._costs)))
+        self._costs[name] = _Reserved(cost, self._clock() + LONGEST_SECONDS)
+        self.reserved += cost
+        self._since_reading += more
+
+    def settled(self, name: str) -> None:
+        """Note that a cost is on its way to the log."""
+        found = self._costs.get(name)
+        if found is not None:
+            found.until = self._clock() + self._lag
+
+    def _released(self, name: str) -> float:
+        cost = self.cost(name)
+        self._costs.pop(name, None)
+        self.reserved -= cost
+        return cost
