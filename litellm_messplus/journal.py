@@ -9,8 +9,7 @@ from contextlib import suppress
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.arrivals import Arrivals
-from litellm_messplus.backlog import LONGEST, Backlog, Waiting
+from litellm_messplus.backlog import LONGEST, Arrivals, Backlog, Waiting
 from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError

@@ -5,8 +5,9 @@ What this process has just written about requests it remembers: most calls end s
 request was written, and by the same process.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,6 +39,13 @@ AT_ONCE = 500
 """Ids in one statement: a database takes only so many parameters."""
 
 
+def in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the ids in as many parts as there must be statements."""
+    remaining = iter(ids)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some
+
+
 @dataclass(slots=True)
 class Logged:
     """One request and all that the log has about it; of its labels, those that may say something.
@@ -53,10 +61,17 @@ class Logged:
     labels: list[LoggedLabel] = field(default_factory=list)
     judging_cost: float = 0.0
 
-
-def label_of(row: Row) -> LoggedLabel:
-    """Take a label from its row."""
-    return rebuilt(LoggedLabel, row)
+    def add(self, table: str, row: Row) -> None:
+        """Add a row of that table about the request, the next in the order of the log."""
+        match table:
+            case calls.name:
+                self.calls.append(row)
+            case call_energy.name:
+                self.energy[row["call_id"]] = row["cost"]
+            case gradings.name:
+                self.judging_cost += row["zoo_cost"] or 0.0
+            case labels.name:
+                self.labels.append(rebuilt(LoggedLabel, row))
 
 
 # Reading them.
@@ -90,9 +105,8 @@ async def logged_requests(
 ) -> dict[str, Logged]:
     """Read the requests that the log has under these ids, with all that is logged about them."""
     found: dict[str, Logged] = {}
-    ids = list(request_ids)
-    for start in range(0, len(ids), AT_ONCE):
-        await _read(connection, ids[start : start + AT_ONCE], found)
+    for some in in_parts(request_ids):
+        await _read(connection, some, found)
     return found
 
 
@@ -103,22 +117,9 @@ async def _read(
     result = await connection.execute(_EVERYTHING, {"ids": ids})
     rows = [dict(zip(names, row, strict=True)) for row in result]
     found |= {row["request_id"]: Logged(row) for row in rows if row["part"] == requests.name}
-    said = []
-    for row in rows:
-        logged = found.get(row["request_id"])
-        if logged is None:  # of no request: it counts nowhere
-            continue
-        match row["part"]:
-            case calls.name:
-                logged.calls.append(row)
-            case call_energy.name:
-                logged.energy[row["call_id"]] = row["cost"]
-            case gradings.name:
-                logged.judging_cost += row["zoo_cost"] or 0.0
-            case labels.name:
-                said.append(label_of(row))
-    for label in sorted(said, key=lambda each: each.position):
-        found[label.request_id].labels.append(label)
+    for row in sorted(rows, key=lambda row: row["position"] or 0):  # which labels have
+        if row["request_id"] in found:  # else it counts nowhere
+            found[row["request_id"]].add(row["part"], row)
 
 
 def _part(table: Table, names: Collection[str]) -> Select[Any]:

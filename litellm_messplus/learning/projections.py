@@ -17,7 +17,7 @@ from sqlalchemy import Column, ColumnElement, Insert, Table, case, delete, func,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.logged import AT_ONCE, Logged, label_of, logged_requests
+from litellm_messplus.learning.logged import AT_ONCE, Logged, logged_requests
 from litellm_messplus.learning.outcome import LoggedLabel, Outcome, Row, Verdicts, outcome
 from litellm_messplus.learning.outcome import verdicts as verdicts_of
 from litellm_messplus.learning.sums import (
@@ -25,7 +25,6 @@ from litellm_messplus.learning.sums import (
     SUMS,
     Sums,
     add_change,
-    add_grading,
     of_grading,
     of_request,
 )
@@ -43,6 +42,7 @@ from litellm_messplus.store.tables import (
 )
 from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
+ABOUT_REQUESTS = (calls, call_energy, gradings, labels)
 Batch = Mapping[Table, Sequence[Row]]
 """Rows about to be written, by their table."""
 Rules = Mapping[str, Sequence[str]]
@@ -94,7 +94,7 @@ async def project(
     known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
     older = {
         row["request_id"]
-        for table in (calls, call_energy, labels, gradings)
+        for table in ABOUT_REQUESTS
         for row in batch.get(table, ())
         if row["request_id"] not in known
     }
@@ -105,35 +105,22 @@ async def project(
     rules = await rules_of(connection) if is_judged else {}
     was = {request_id: _projection(logged, rules) for request_id, logged in before.items()}
     known |= before
-    _extend(known, batch)
+    for table in ABOUT_REQUESTS:
+        for row in batch.get(table, ()):
+            if row["request_id"] in known:  # else it counts nowhere
+                known[row["request_id"]].add(table.name, row)
     change = Change()
     for request_id, logged in known.items():
         change.add(was.get(request_id), _projection(logged, rules))
     for grading in batch.get(gradings, ()):
         if (of := known.get(grading["request_id"])) is not None:
-            add_grading(change.sums, of_grading(grading, of.request["zoo"]))
+            add_change(change.sums, {}, of_grading(grading, of.request["zoo"]))
     await write(connection, change)
     return known
 
 
 def _projection(logged: Logged, rules: Rules) -> Projection:
     return projection(logged, rules.get(logged.request["zoo"], PRECEDENCE))
-
-
-def _extend(known: Mapping[str, Logged], batch: Batch) -> None:
-    """Extend what is known by the rows of the batch. What has no request counts nowhere."""
-    for call in batch.get(calls, ()):
-        if (of := known.get(call["request_id"])) is not None:
-            of.calls.append(call)
-    for row in batch.get(call_energy, ()):
-        if (of := known.get(row["request_id"])) is not None:
-            of.energy[row["call_id"]] = row["cost"]
-    for grading in batch.get(gradings, ()):
-        if (of := known.get(grading["request_id"])) is not None:
-            of.judging_cost += grading["zoo_cost"] or 0.0
-    for label in batch.get(labels, ()):
-        if (of := known.get(label["request_id"])) is not None:
-            of.labels.append(label_of(label))
 
 
 # Writing it.

@@ -119,34 +119,14 @@ def _of_labels(logged: Logged, said: Verdicts) -> Iterator[tuple[tuple[str, str]
 
 def add_change(changed: Sums, before: Sums, after: Sums) -> None:
     """Add ``after - before``. Equal figures add nothing, so rounding does not accumulate."""
-    for where, now in after.items():
-        was = before.get(where, _NO_FIGURES)
-        if now != was:
-            _add_difference(changed.setdefault(where, {}), was, now)
-    for where, was in before.items():
-        if where not in after:
-            _add_difference(changed.setdefault(where, {}), was, _NO_FIGURES)
-
-
-def add_grading(changed: Sums, sums: Sums) -> None:
-    """Add what a grading adds."""
-    for where, figures in sums.items():
+    for where in {**after, **before}:
+        was, now = before.get(where, _NO_FIGURES), after.get(where, _NO_FIGURES)
+        if was == now:
+            continue
         found = changed.setdefault(where, {})
-        highest = max(found.pop(HIGHEST, 0), figures.pop(HIGHEST, 0))
-        _add_difference(found, _NO_FIGURES, figures)
-        if highest:
-            found[HIGHEST] = highest
-
-
-def _add_difference(found: Figures, was: Figures, now: Figures) -> None:
-    """Add a difference, in the writer's way, so each figure is looked at once: few become less or
-    go."""
-    for name, figure in now.items():
-        old = was.get(name)
-        if old is None:
-            found[name] = found.get(name, 0) + figure
-        elif figure != old:
-            found[name] = found.get(name, 0) + (figure - old)
-    for name, old in was.items():
-        if name not in now:
-            found[name] = found.get(name, 0) - old
+        for name in {**now, **was} if was else now:
+            old, new = was.get(name), now.get(name)
+            if name == HIGHEST:
+                found[name] = max(found.get(name, 0), new or 0)
+            elif old != new:
+                found[name] = found.get(name, 0) + ((new or 0) - (old or 0))

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.arrivals import Arrivals
+from litellm_messplus.backlog import Arrivals
 from litellm_messplus.errors import (
     CountsRequestsError,
     MessplusError,

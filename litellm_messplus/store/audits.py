@@ -1,17 +1,10 @@
-"""What is counted over the log in windows: who agrees with whom, and what judges cost. Runs alike
-on SQLite and Postgres."""
+"""The newest gradings of judges, counted: how far judges and users agree, which place judges
+prefer, and what grading costs. Runs alike on SQLite and Postgres."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    and_,
-    case,
-    column,
-    func,
-    select,
-    table,
-)
+from sqlalchemy import Subquery, and_, case, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.labels.agreement import Agreement
@@ -21,7 +14,7 @@ from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.store.tables import gradings, requests
 from litellm_messplus.vocabulary import Preferred
 
-# What judges and users said of the same calls, counted. Runs alike on SQLite and Postgres.
+# What judges and users said of the same calls.
 
 AGREEMENT_WINDOW = 1000
 """The newest calls that both judged: an old rubric, or an old model, is forgotten."""
@@ -42,13 +35,7 @@ async def agreements(
     """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
     each among the newest ``LOOKED_AT`` gradings; a pair without such calls is left out."""
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
-    graded = (
-        select(gradings.c.request_id, gradings.c.judge)
-        .where(gradings.c.status == "graded")
-        .order_by(gradings.c.position.desc())
-        .limit(LOOKED_AT)
-        .subquery("graded")
-    )
+    graded = _newest(LOOKED_AT, gradings.c.status == "graded")
     each = (requests.c.zoo, graded.c.judge)
     pairs = (
         select(
@@ -67,15 +54,18 @@ async def agreements(
     )
     yes, user = pairs.c.judge_satisfied, pairs.c.user_satisfied
     query = (
-        select(
-            pairs.c.zoo,
-            pairs.c.judge,
-            *agreement_counts(yes, user),
-        )
+        select(pairs.c.zoo, pairs.c.judge, *agreement_counts(yes, user))
         .where(pairs.c.place <= window)
         .group_by(pairs.c.zoo, pairs.c.judge)
     )
     return {(row[0], row[1]): Agreement(*row[2:]) for row in await connection.execute(query)}
+
+
+def _newest(most: int, *conditions: Any) -> Subquery:
+    """Query the newest gradings that meet the conditions."""
+    columns = (gradings.c[name] for name in ("request_id", "judge", "position", "preferred"))
+    newest = select(*columns).where(*conditions).order_by(gradings.c.position.desc())
+    return newest.limit(most).subquery()
 
 
 def agreement_counts(judge: Any, user: Any) -> list[Any]:
@@ -100,12 +90,7 @@ async def preferences(
 ) -> dict[tuple[str, str], PositionBias]:
     """Count which places each judge preferred, by zoo and judge, over its newest ``window``
     comparisons among the newest ``LOOKED_AT`` gradings; those without any are left out."""
-    newest = (
-        select(gradings.c.request_id, gradings.c.judge, gradings.c.position, gradings.c.preferred)
-        .order_by(gradings.c.position.desc())
-        .limit(LOOKED_AT)
-        .subquery("newest")
-    )
+    newest = _newest(LOOKED_AT)
     each = (requests.c.zoo, newest.c.judge)
     place = func.row_number().over(partition_by=each, order_by=newest.c.position.desc())
     compared = (
@@ -128,9 +113,8 @@ async def preferences(
     return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
 
 
-# The audit by the judge, counted: what it and the users said of the requests that it graded.
-#
-# Runs alike on SQLite and Postgres, along the indexes of `gradings` and of the calls' labels.
+# The audit by the judge: what it and the users said of the requests that it graded, found along the
+# indexes of `gradings` and of the calls' labels.
 
 AUDIT_WINDOW = 10_000
 """The newest gradings: how users behave may change."""
@@ -142,13 +126,7 @@ async def audits(
     """Read the audits by zoo and service level, over the newest ``window`` gradings of all; levels
     without are left out. A level has a rate of its own at which it is graded, so its levels do not
     add up to a uniform sample of a zoo."""
-    newest = (
-        select(gradings.c.request_id)
-        .where(gradings.c.status == "graded")
-        .order_by(gradings.c.position.desc())
-        .limit(window)
-        .subquery()
-    )
+    newest = _newest(window, gradings.c.status == "graded")
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
     yes, user = judged.c.value >= SATISFIED, said.c.value >= SATISFIED
     served = requests.c.request_id + ".0"
@@ -180,11 +158,7 @@ async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
     out."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
     query = (
-        select(
-            requests.c.zoo,
-            func.count(),
-            func.coalesce(func.sum(gradings.c.cost), 0.0),
-        )
+        select(requests.c.zoo, func.count(), func.coalesce(func.sum(gradings.c.cost), 0.0))
         .select_from(gradings)
         .join(requests, requests.c.request_id == gradings.c.request_id)
         .where(gradings.c.created_at >= start, gradings.c.created_at < start + timedelta(days=1))

@@ -117,7 +117,7 @@ async def _judged(
             standing.add(row.call_id, given(row))
         else:
             has_taught = row.status == CallStatus.SUCCESS and courses.have_taught(row)
-            entries.append(_settled(row, () if has_taught else earlier))
+            entries.append(settled(row, row, row.position, () if has_taught else earlier))
     return entries
 
 
@@ -176,19 +176,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
     )
 
 
-def _settled(found: Row[Any], earlier: tuple[Given, ...]) -> Settled:
-    gated = facet(Gated, found._mapping)
-    return settled(found, found, _features(found), gated, found.position, earlier)
-
-
-def settled(
-    call: Any,
-    request: Any,
-    features: Features | None,
-    gated: Gated | None,
-    position: int,
-    earlier: tuple[Given, ...] = (),
-) -> Settled:
+def settled(call: Any, request: Any, position: int, earlier: tuple[Given, ...] = ()) -> Settled:
     """Make the entry of a call and its request, from their records, or from both as one row."""
     used = _is_new(call)
     return Settled(
@@ -199,7 +187,7 @@ def settled(
         prompt_characters=request.prompt_characters,
         prompt_tokens=call.prompt_tokens if used else None,
         completion_tokens=call.completion_tokens if used else None,
-        example=_example(call.candidate, request, features, gated) if used else None,
+        example=_example(call.candidate, request) if used else None,
         given=earlier,
         seconds=call.seconds if used else None,
         limited=None if request.limits is None else _limited(call, request),
@@ -262,7 +250,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
     is_failed = found.status == CallStatus.FAILURE
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
-    trial, gated = rebuilt(Trial, found._mapping), facet(Gated, found._mapping)
+    trial, gated = rebuilt(Trial, found._mapping), _gated(found)
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
     if author is None and shares and not is_failed:  # others served on, and earned their share
@@ -277,7 +265,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(author, found, _features(found), gated) if author is not None else None,
+        example=_example(author, found),
         is_bought=found.label_probability is not None,
         is_forced=gated is not None and gated.is_forced,
         of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
@@ -325,32 +313,39 @@ def _changed(found: Row[Any]) -> CandidateChanged:
     )
 
 
-def _features(found: Row[Any]) -> Features | None:
-    return None if found.features is None else features_from_bytes(found.features)
-
-
-def _surface(found: Any) -> Surface | None:
-    """Return the surface as it was logged; a record that was not written yet has the numbers
-    themselves."""
-    if isinstance(found.surface, np.ndarray):
-        return found.surface if found.surface_version == VERSION else None
-    return logged_surface(found.surface, found.surface_version)
-
-
-def _example(
-    candidate: str | None, request: Any, features: Features | None, gated: Gated | None
-) -> Example | None:
+def _example(candidate: str | None, request: Any) -> Example | None:
     if candidate is None:
         return None
+    gated = _gated(request)
     return Example(
         request_id=request.request_id,
         encoder=request.encoder,
-        features=features,
+        features=_features(request),
         candidate=candidate,
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
         is_forced=gated is not None and gated.is_forced,
     )
+
+
+# What a record that was just written has as it is, a row has as the database keeps it.
+
+
+def _gated(request: Any) -> Gated | None:
+    if isinstance(request, RequestRecord):
+        return request.gated
+    return facet(Gated, request._mapping)
+
+
+def _features(found: Any) -> Features | None:
+    is_row = isinstance(found.features, bytes)
+    return features_from_bytes(found.features) if is_row else found.features
+
+
+def _surface(found: Any) -> Surface | None:
+    if isinstance(found.surface, np.ndarray):
+        return found.surface if found.surface_version == VERSION else None
+    return logged_surface(found.surface, found.surface_version)
 
 
 # What this process wrote, as entries without reading it back, which took the event loop nearly as
@@ -382,9 +377,7 @@ class RecentRequests:
                     request = self._requests.get(record.request_id)
                     if request is None or record.call_id in self._labelled_early:
                         return None
-                    found.append(
-                        settled(record, request, request.features, request.gated, position)
-                    )
+                    found.append(settled(record, request, position))
                 case GradingRecord() | EnergyRecord():  # no part of the fold
                     continue
                 case _:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -22,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.learning.logged import in_parts
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import (
@@ -214,9 +214,6 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
 
 # Which calls many ids mean at once, and what lies on these calls already.
 
-AT_ONCE = 500
-"""Ids in one query: a database takes only so many parameters."""
-
 
 class Target(NamedTuple):
     """A call that an id means, and which promise its request counts towards."""
@@ -231,7 +228,7 @@ async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, 
     """Find, by id, every call that it means: as the request's own id or LiteLLM's call id the one
     that the user saw, as a response id the call that gave the response."""
     found: dict[str, set[Target]] = defaultdict(set)
-    for some in _in_parts(ids):
+    for some in in_parts(ids):
         for query in _queries(some):
             for given, call_id, *of_request in await connection.execute(query):
                 request_id = of_request[0]
@@ -242,7 +239,7 @@ async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, 
 async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dict[str, int]:
     """Count the labels of each call that has any."""
     found: dict[str, int] = {}
-    for some in _in_parts(call_ids):
+    for some in in_parts(call_ids):
         query = (
             select(labels.c.call_id, func.count())
             .where(labels.c.call_id.in_(some))
@@ -255,7 +252,7 @@ async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dic
 async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) -> set[str]:
     """Find those of the ids that the log holds a label under."""
     found: set[str] = set()
-    for some in _in_parts(label_ids):
+    for some in in_parts(label_ids):
         query = select(labels.c.label_id).where(labels.c.label_id.in_(some))
         found.update((await connection.execute(query)).scalars())
     return found
@@ -278,9 +275,3 @@ def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
 def _of_request() -> tuple[ColumnElement[Any], ...]:
     first = func.coalesce(requests.c.counted_with, requests.c.request_id)
     return first, requests.c.zoo, requests.c.service_level
-
-
-def _in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
-    remaining = iter(ids)
-    while some := list(islice(remaining, AT_ONCE)):
-        yield some

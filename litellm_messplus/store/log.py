@@ -60,6 +60,9 @@ class Ends:
     head: int
 
 
+_ENDS = (log_head.c.start, log_head.c.position)
+
+
 async def append(
     engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
 ) -> Appended:
@@ -141,11 +144,12 @@ async def _refuse_pruned(
 async def advance(connection: AsyncConnection, count: int) -> Ends:
     """Move the head of the log and lock it; others are told of it with the commit."""
     told = [notices.notice()] if connection.dialect.name == "postgresql" else []
-    found = await connection.execute(
-        update(log_head)
-        .values(position=log_head.c.position + count)
-        .returning(log_head.c.start, log_head.c.position, *told)
-    )
+    return await _move_head(connection, count, *told)
+
+
+async def _move_head(connection: AsyncConnection, count: int, *told: Any) -> Ends:
+    moved = update(log_head).values(position=log_head.c.position + count)
+    found = await connection.execute(moved.returning(*_ENDS, *told))
     return _known(found.one_or_none())
 
 
@@ -172,12 +176,7 @@ async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
 async def lock(connection: AsyncConnection) -> Ends:
     """Keep writers out of the log until the transaction ends. The first statement of it: SQLite
     would not let a transaction write that read before."""
-    found = await connection.execute(
-        update(log_head)
-        .values(position=log_head.c.position)
-        .returning(log_head.c.start, log_head.c.position)
-    )
-    return _known(found.one_or_none())
+    return await _move_head(connection, 0)
 
 
 async def append_change(
@@ -253,8 +252,7 @@ async def ends(engine: AsyncEngine) -> Ends:
         file = _file(connection)
         if file is not None:
             file.check()
-        query = select(log_head.c.start, log_head.c.position)
-        return _known((await connection.execute(query)).one_or_none())
+        return _known((await connection.execute(select(*_ENDS))).one_or_none())
 
 
 def _known(found: Any) -> Ends:
@@ -263,7 +261,7 @@ def _known(found: Any) -> Ends:
             "the table log_head is empty, which says where the log ends: restore the database from "
             "a backup, or move it away to begin anew"
         )
-    return Ends(found.start, found.position)
+    return Ends(*found[:2])
 
 
 def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[Row]]:

@@ -7,13 +7,13 @@ outcomes, and the calls of those that were decided in parallel.
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.tally import Tally
+from litellm_messplus.learning.logged import in_parts
 from litellm_messplus.store.tables import call_energy, calls, outcomes, requests, verdicts
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm
@@ -31,8 +31,6 @@ MOST = 4000
 """Requests of a stream that are looked at, the newest."""
 FARTHEST = 100_000
 """Requests of a stream, the newest, among which they are looked for: few may have been decided."""
-AT_ONCE = 400
-"""Requests whose calls are read by one statement."""
 DECIDED = ("chosen", "would_choose", "would_cost", "estimated_cost", "estimated_satisfaction")
 
 
@@ -160,8 +158,7 @@ async def _calls_of(connection: AsyncConnection, ids: Collection[str]) -> dict[s
         .order_by(own.position)
     )
     found: dict[str, list[Any]] = defaultdict(list)
-    remaining = iter(ids)
-    while some := tuple(islice(remaining, AT_ONCE)):
+    for some in in_parts(ids):
         for call in await connection.execute(query.where(own.request_id.in_(some))):
             found[call.request_id].append(call)
     return found

@@ -4,7 +4,6 @@ requests that have left the log."""
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Any
 
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -36,7 +35,10 @@ async def label_costs(
     connection: AsyncConnection, today: date, yesterday: date
 ) -> dict[str, LabelCosts]:
     """Read the costs by zoo; zoos without a request are left out."""
-    judged = {row[0]: tuple(row[1:]) for row in await connection.execute(_judging(today))}
+    of = grading_sums.c
+    judging = (func.sum(of.cost), func.sum(case((of.day == today, of.cost))))
+    query = select(of.zoo, *(func.coalesce(each, 0.0) for each in judging)).group_by(of.zoo)
+    judged = {row[0]: tuple(row[1:]) for row in await connection.execute(query)}
     whole: dict[str, Tally] = defaultdict(Tally)
     saved: dict[str, float] = defaultdict(float)
     by_level = await tallies(connection, "zoo", "service_level", source=request_sums)
@@ -48,6 +50,7 @@ async def label_costs(
     found = {}
     for zoo, tally in whole.items():
         now, before = days.get((today, zoo), Tally()), days.get((yesterday, zoo), Tally())
+        all_judging, judging_today = judged.get(zoo, (0.0, 0.0))
         found[zoo] = LabelCosts(
             requests=tally.requests,
             saved=saved[zoo],
@@ -55,8 +58,8 @@ async def label_costs(
             unseen_today=now.exploration_cost,
             largest_today=now.compared_cost_largest,
             largest_before=before.compared_cost_largest,
-            judging=judged.get(zoo, (0.0, 0.0))[0],
-            judging_today=judged.get(zoo, (0.0, 0.0))[1],
+            judging=all_judging,
+            judging_today=judging_today,
         )
     return found
 
@@ -73,15 +76,6 @@ async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> dat
         .limit(1)
     )
     return (await connection.execute(query)).scalar_one_or_none()
-
-
-def _judging(today: date) -> Any:
-    found = grading_sums.c
-    return select(
-        found.zoo,
-        func.coalesce(func.sum(found.cost), 0.0),
-        func.coalesce(func.sum(case((found.day == today, found.cost))), 0.0),
-    ).group_by(found.zoo)
 
 
 async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:

@@ -47,9 +47,11 @@ class WorkerCounters:
         """
         async with self._database.begin() as connection:
             await _lock(connection, now)
-            await _end_silent(connection, self._worker, now)
+            is_silent = worker_counters.c.updated_at < now - SILENT
+            others = worker_counters.c.worker.not_in([ENDED, self._worker])
+            await _end(connection, others & is_silent)
             given_away = await self._given_away_by_now(connection, now)
-            row = _less(counts, given_away)
+            row = {name: count - given_away.get(name, 0) for name, count in counts.items()}
             changed = await connection.execute(
                 update(worker_counters)
                 .where(worker_counters.c.worker == self._worker)
@@ -101,14 +103,6 @@ async def _lock(connection: AsyncConnection, now: datetime) -> None:
     await connection.execute(update(worker_counters).where(ended).values(updated_at=now))
 
 
-async def _end_silent(connection: AsyncConnection, worker: str, now: datetime) -> None:
-    await _end(
-        connection,
-        worker_counters.c.worker.not_in([ENDED, worker])
-        & (worker_counters.c.updated_at < now - SILENT),
-    )
-
-
 async def _end(connection: AsyncConnection, whose: ColumnElement[bool]) -> None:
     """Move what these workers counted to the row of those that are gone."""
     gone = await connection.execute(
@@ -140,7 +134,3 @@ def _sum(counted: Sequence[Counts]) -> Counts:
     for counts in counted:
         total.update(counts)
     return total
-
-
-def _less(counts: Counts, taken: Counts) -> Counts:
-    return {name: count - taken.get(name, 0) for name, count in counts.items()}

@@ -18,7 +18,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.learning.logged import AT_ONCE, logged_requests
 from litellm_messplus.learning.projections import projection, rules_of
-from litellm_messplus.learning.sums import SUMS, Sums, add_change, add_grading, of_grading
+from litellm_messplus.learning.sums import SUMS, Sums, add_change, of_grading
 from litellm_messplus.rows import flat
 from litellm_messplus.state import snapshot
 from litellm_messplus.status.report import Source, Status
@@ -106,7 +106,7 @@ async def check_projections(database: AsyncEngine) -> list[CheckResult]:
             requests, requests.c.request_id == gradings.c.request_id
         )
         for row in (await connection.execute(query)).mappings():
-            add_grading(sums, of_grading(row, row["zoo"]))
+            add_change(sums, {}, of_grading(row, row["zoo"]))
         await _of_sums(connection, sums, compared)
     if compared.wrong:
         told = (

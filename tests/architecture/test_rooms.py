@@ -110,13 +110,12 @@ UPWARD = {
 
 
 SPINE = {
-    "arrivals": {"errors", "records", "store"},
-    "backlog": {"errors", "records"},
+    "backlog": {"errors", "records", "store"},
     "bounded": set(),
     "draws": set(),
     "errors": set(),
     "journal": {
-        *("arrivals", "backlog", "deciding", "errors", "records", "restore", "rows"),
+        *("backlog", "deciding", "errors", "records", "restore", "rows"),
         *("bounded", "runtime", "state", "store"),
     },
     "parquet": {"errors"},

@@ -16,10 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.learning.logged import MOST_LABELS, Logged, Remembered, label_of
+from litellm_messplus.learning.logged import MOST_LABELS, Logged, Remembered
+from litellm_messplus.learning.outcome import LoggedLabel
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.learning.sums import SUMS
 from litellm_messplus.records import Record
+from litellm_messplus.rows import rebuilt
 from litellm_messplus.status import reading as queries
 from litellm_messplus.status.labels import all_sources, sources
 from litellm_messplus.store import log
@@ -108,7 +110,7 @@ def test_only_the_newest_requests_are_remembered() -> None:
 
 
 def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
-    said = label_of(row_of(label("r1"), 1))
+    said = rebuilt(LoggedLabel, row_of(label("r1"), 1))
     recent = Remembered()
     recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, {}, 1)
     assert list(recent.take(1)[0]) == ["r1"]

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus import arrivals
-from litellm_messplus.arrivals import Arrivals
+from litellm_messplus import backlog
+from litellm_messplus.backlog import Arrivals
 from litellm_messplus.errors import TooOftenError, UnknownRequestError
 from litellm_messplus.journal import Journal
 from litellm_messplus.proxy import feedback as module
@@ -215,4 +215,4 @@ async def test_only_so_many_may_wait_of_one_key_and_of_all(
 
 
 def test_the_bounds_leave_room_for_many_keys() -> None:
-    assert arrivals.MOST_WAITING >= 10 * arrivals.MOST_OF_ONE
+    assert backlog.MOST_WAITING >= 10 * backlog.MOST_OF_ONE

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.learning import projections as learned
 from litellm_messplus.learning.logged import logged_requests
 from litellm_messplus.learning.projections import Change, projection, rules_of
-from litellm_messplus.learning.sums import SUMS, add_grading, of_grading
+from litellm_messplus.learning.sums import SUMS, add_change, of_grading
 from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import gradings, outcomes, requests, verdicts
@@ -81,7 +81,7 @@ async def rewrite_projections(database: AsyncEngine) -> None:
         of_request = requests.c.request_id == gradings.c.request_id
         query = select(gradings, requests.c.zoo).join(requests, of_request)
         for row in (await connection.execute(query)).mappings():
-            add_grading(change.sums, of_grading(row, row["zoo"]))
+            add_change(change.sums, {}, of_grading(row, row["zoo"]))
         await learned.write(connection, change)
 
 
