@@ -1,5 +1,5 @@
-"""The tables of docs/status.md and docs/settings.md, printed from what the code declares: `make
-docs`.
+"""The tables of docs/status.md, docs/settings.md and docs/sql.md, printed from what the code
+declares: `make docs`.
 
 Each replaces the table of that first column under that heading. A test says that nothing is to
 write.
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks import settings_tables
+from benchmarks import settings_tables, sql_tables
 from litellm_messplus.figures.shown import (
     ALERT,
     JUDGE,
@@ -86,7 +86,11 @@ def _gauges(group: Iterable[Shown]) -> list[tuple[str, str]]:
     return [(f"`{name}`", MEANINGS[name]) for name in names]
 
 
-PAGES = {PAGE: printed, DOCS / "settings.md": settings_tables.printed}
+PAGES = {
+    PAGE: printed,
+    DOCS / "settings.md": settings_tables.printed,
+    DOCS / "sql.md": sql_tables.printed,
+}
 """Pages, and what prints their tables."""
 
 if __name__ == "__main__":

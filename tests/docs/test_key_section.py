@@ -1,4 +1,4 @@
-"""`docs/labels.md` has every case of the benchmark of keys, as the benchmark prints it."""
+"""`docs/evidence/labels.md` has every case of the benchmark of keys, as the benchmark prints it."""
 
 from benchmarks.keys import ALONE, COST, COUNTED, FEW, HONEST, MOVED, TOGETHER, Case, markdown
 from tests.support.markdown import ROOT, Document
@@ -6,7 +6,7 @@ from tests.support.markdown import ROOT, Document
 COUNT = "Honest labels that count"
 ROWS = {
     row.cells["Keys"]: row.cells
-    for row in Document(ROOT / "docs" / "labels.md").rows
+    for row in Document(ROOT / "docs" / "evidence" / "labels.md").rows
     if COUNT in row.cells
 }
 

@@ -35,7 +35,15 @@ Rows = list[dict[str, Any]]
 
 
 def answer(database: sqlite3.Connection, question: str) -> Rows:
-    return [dict(row) for row in database.execute(QUESTIONS[question])]
+    return rows_of(database, QUESTIONS[question])
+
+
+def rows_of(database: sqlite3.Connection, query: str) -> Rows:
+    return [dict(row) for row in database.execute(query)]
+
+
+def view(database: sqlite3.Connection, name: str) -> Rows:
+    return rows_of(database, f"SELECT * FROM {name} ORDER BY zoo, service_level")
 
 
 def test_there_are_ten_questions_or_more_each_with_its_sql() -> None:
@@ -84,7 +92,7 @@ def wilson(rate: float, count: float, z: float = 1.96) -> tuple[float, float]:
 
 
 def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "What was saved against always calling the largest?")
+    rows = view(database, "savings")
 
     assert [row["service_level"] for row in rows] == LEVELS
     for row in rows:
@@ -115,7 +123,7 @@ def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded:
 
 def test_the_months_add_up_to_the_savings(database: sqlite3.Connection, recorded: History) -> None:
     months = answer(database, "What was saved month by month, and what did judging cost?")
-    savings = answer(database, "What was saved against always calling the largest?")
+    savings = view(database, "savings")
 
     assert [(row["month"], row["zoo"]) for row in months] == [("2026-03", ZOO)]
     for name in ("requests", "cost", "cost_largest", "saved"):
@@ -129,7 +137,7 @@ def test_the_months_add_up_to_the_savings(database: sqlite3.Connection, recorded
 
 
 def test_the_days_add_up_to_the_whole(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "How did satisfaction and cost go, day by day?")
+    rows = rows_of(database, "SELECT * FROM daily_service_levels ORDER BY day")
 
     assert len({row["day"] for row in rows}) == 3
     assert [row["day"] for row in rows] == sorted(row["day"] for row in rows)
@@ -166,7 +174,7 @@ def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorde
 
 
 def test_explorations_and_their_cost(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "How much was explored, and at what cost?")
+    rows = view(database, "exploration_share")
 
     explored = [call for call in recorded.calls if call.role is CallRole.EXPLORATION]
     assert sum(row["explorations"] for row in rows) == 8
@@ -178,7 +186,7 @@ def test_explorations_and_their_cost(database: sqlite3.Connection, recorded: His
 def test_open_requests_are_those_without_a_verdict(
     database: sqlite3.Connection, recorded: History
 ) -> None:
-    rows = answer(database, "Which requests still have no verdict?")
+    rows = view(database, "open_requests")
 
     without = {
         request.request_id
@@ -336,7 +344,7 @@ def test_failures_and_changed_verdicts(database: sqlite3.Connection) -> None:
 def test_what_predicting_costs_beside_the_calls(
     database: sqlite3.Connection, recorded: History
 ) -> None:
-    (row,) = answer(database, "What does predicting cost beside the calls?")
+    (row,) = answer(database, "What does reading the prompts cost?")
 
     count = len(recorded.requests)
     predicting = ENCODE_SECONDS * (count - len(LATE))

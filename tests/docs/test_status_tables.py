@@ -1,4 +1,4 @@
-"""The tables of docs/status.md and docs/settings.md are those that the code declares."""
+"""The tables that `make docs` prints are those that the code declares."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The SQL of `docs/status.md` gives what the status says."""
+"""The SQL of `docs/evidence/status.md` gives what the status says."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ from tests.status.conftest import WINDOW
 from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "status.md")
-SQL = {block.headings[-1]: block.code for block in PAGE.blocks if block.language == "sql"}
+QUERIES = Document(ROOT / "docs" / "evidence" / "status.md")
+SQL = {block.headings[-1]: block.code for block in QUERIES.blocks if block.language == "sql"}
 SUMS = SQL["Satisfaction, cost, exploration and savings"]
 Rows = list[dict[str, Any]]
 

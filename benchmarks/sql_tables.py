@@ -1,5 +1,4 @@
-"""The tables of `docs/sql.md`, as the code declares them: `python -m tests.support.sql_page` writes
-them anew."""
+"""The tables of docs/sql.md, with what each column means, printed from the schema: `make docs`."""
 
 import re
 from typing import Any
@@ -21,9 +20,7 @@ from sqlalchemy.types import TypeEngine
 
 from litellm_messplus.store.rows import UtcDateTime
 from litellm_messplus.store.tables import metadata
-from tests.support.markdown import ROOT, Document
 
-SQL = Document(ROOT / "docs" / "sql.md")
 KINDS: dict[type[TypeEngine[Any]], str] = {
     UtcDateTime: "time",
     Date: "date",
@@ -38,23 +35,21 @@ KINDS: dict[type[TypeEngine[Any]], str] = {
 }
 
 
-def described(table: Table) -> str:
+def printed(page: str) -> str:
+    """Return the page with what its tables should say. Raises ValueError for one that it lacks."""
+    for table in metadata.tables.values():
+        heading = f"### `{table.name}`\n\n"
+        found = re.search(rf"^{heading}.*\n\n((?:\|.*\n)+)", page, re.MULTILINE)
+        if found is None:
+            raise ValueError(f"{table.name}: no table of its columns")
+        page = page[: found.start()] + heading + _described(table) + page[found.end() :]
+    return page
+
+
+def _described(table: Table) -> str:
     rows = (f"| `{each.name}` | {_kind(each)} | {each.comment} |\n" for each in table.columns)
-    return "".join(("| Column | Type | Meaning |\n| --- | --- | --- |\n", *rows))
+    return f"{table.comment}\n\n| Column | Type | Meaning |\n| --- | --- | --- |\n" + "".join(rows)
 
 
 def _kind(column: Column[Any]) -> str:
     return KINDS[type(column.type)] + (" or NULL" if column.nullable else "")
-
-
-def write() -> None:
-    text = SQL.text
-    for table in metadata.tables.values():
-        found = re.search(rf"^### `{table.name}`\n(?s:.*?)\n((?:\|.*\n)+)", text, re.MULTILINE)
-        assert found is not None, table.name
-        text = text[: found.start(1)] + described(table) + text[found.end(1) :]
-    SQL.path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write()
