@@ -27,7 +27,6 @@ PAGE = DOCS / "status.md"
 SECTIONS = {
     "labels.": "Labels, source by source",
     "limits.": "Limits",
-    "response_bias.": "Who answers",
     "overhead.": "The overhead",
 }
 """Figures at these paths have a table of their own, under that heading."""

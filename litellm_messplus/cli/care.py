@@ -16,12 +16,9 @@ from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey
 from litellm_messplus.errors import MessplusError
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncEngine
-
     from litellm_messplus.deciding.decider import Engine
     from litellm_messplus.settings.schema import MessplusSettings
     from litellm_messplus.settings.zoo import Zoo
-    from litellm_messplus.upkeep.importing import Weigh
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
@@ -287,7 +284,7 @@ def import_(
         import_labels(
             Path(files[0]),
             database,
-            partial(_weighed, settings),
+            {} if settings is None else settings.response_biases,
             form=Format(form),
             source=source,
             score=score,
@@ -297,20 +294,6 @@ def import_(
     print(json.dumps(report.as_dict()) if as_json else "\n".join(report.lines()))
     if report.is_in_vain:
         raise typer.Exit(1)
-
-
-async def _weighed(settings: "MessplusSettings | None", engine: "AsyncEngine") -> "Weigh":
-    """Weigh labels as a proxy with these settings would now; without any, each counts once."""
-    from litellm_messplus.proxy.influence import ResponseBias
-    from litellm_messplus.runtime import Counters
-    from litellm_messplus.settings.schema import AUDIT
-
-    if settings is None:
-        return lambda zoo, level, value: 1.0
-    bias = ResponseBias(settings, engine, Counters())
-    if any(zoo.response_bias == AUDIT for zoo in settings.zoos.values()):
-        await bias.look()
-    return bias.feedback_weight
 
 
 def _taught(

@@ -176,22 +176,6 @@ LEVEL = (
     Shown(
         "limits.budget.strain", "How many times as much cost counts as without.", "budget_strain"
     ),
-    Shown("response_bias", "[How much more often](#who-answers) unsatisfied users answer."),
-    Shown("response_bias.graded", "Requests in the audit, and those of them with feedback."),
-    Shown("response_bias.answered"),
-    Shown(
-        "response_bias.ratio",
-        "P(feedback given unsatisfied) / P(feedback given satisfied); its interval of 95 %.",
-        "response_bias",
-    ),
-    Shown("response_bias.low", gauge="response_bias_low"),
-    Shown("response_bias.high", gauge="response_bias_high"),
-    Shown("response_bias.is_corrected", "Whether the judge's own errors are out of it."),
-    Shown(
-        "response_bias.is_thin", "`is_corrected` is false, or `high` more than three times `low`."
-    ),
-    Shown("response_bias.feedback_rate", "The mean of all feedback, given and had all answered."),
-    Shown("response_bias.corrected_rate", gauge="feedback_corrected"),
 )
 """The figures of a promise."""
 

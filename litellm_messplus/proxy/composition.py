@@ -29,7 +29,6 @@ from litellm_messplus.proxy.holding.line_log import LineLog
 from litellm_messplus.proxy.http import build_routes
 from litellm_messplus.proxy.influence import (
     KeyInfluence,
-    ResponseBias,
     TokenBuckets,
 )
 from litellm_messplus.proxy.judges import Judges
@@ -133,7 +132,6 @@ class Parts:
         )
         self._samples = SamplePurses(settings.zoos, database)
         self._features = keep(FeatureService(encoder, failed=self._encoder_failed))
-        self._response_bias = ResponseBias(settings, database, counters)
         self._feedback_desk = self._build_feedback_desk(open_requests)
         self._next_turn_feedback = keep(NextTurnFeedback(self._feedback_desk, counters))
         reader = RequestReader(
@@ -180,7 +178,7 @@ class Parts:
             self._database,
             self.journal,
             RequestFinder(self._database, open_requests, arrivals, self.counters),
-            self._response_bias,
+            self._settings.response_biases,
             self._influence,
             TokenBuckets(),
             self.counters,
@@ -212,7 +210,6 @@ class Parts:
             self.watch,
             self._judges,
             self._buyers,
-            self._response_bias,
             self._retention,
             self._changes,
             self._samples,

@@ -25,11 +25,12 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import Said
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.influence import KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.proxy.surfaces.answers import plain_response_id
 from litellm_messplus.proxy.surfaces.request import IncomingRequest
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
+from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import history
 from litellm_messplus.store.history import CallVerdicts, call_verdicts
@@ -208,14 +209,15 @@ class Accepted:
 class FeedbackDesk:
     """The desk that finds the request that feedback is for, and writes the label. In the ``whole``
     zoos the promise counts conversations, and the label is on the first request of one, which its
-    session may name: ``session_digest`` tells what the log has of that."""
+    session may name: ``session_digest`` tells what the log has of that. ``biases`` are the response
+    biases of the zoos."""
 
     def __init__(
         self,
         database: AsyncEngine,
         journal: Journal,
         finder: RequestFinder,
-        response_bias: ResponseBias,
+        biases: Mapping[str, float],
         influence: KeyInfluence,
         buckets: TokenBuckets,
         counters: Counters,
@@ -227,7 +229,7 @@ class FeedbackDesk:
         self._database = database
         self._journal = journal
         self._finder = finder
-        self._response_bias = response_bias
+        self._biases = biases
         self._influence = influence
         self._buckets = buckets
         self._counters = counters
@@ -346,13 +348,16 @@ class FeedbackDesk:
         is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
         return await self._influence.may_count(
             Cause(found.zoo, found.service_level, found.key_hash),
-            self._said(found, value),
-            self._said(found, said.counting) if is_of_today and said.counting is not None else None,
+            self._said(found.zoo, value),
+            self._said(found.zoo, said.counting)
+            if is_of_today and said.counting is not None
+            else None,
         )
 
-    def _said(self, found: history.Found, value: float) -> Said:
-        bias = self._response_bias
-        return Said(value, bias.feedback_weight(found.zoo, found.service_level, value))
+    def _said(self, zoo: str, value: float) -> Said:
+        """Weigh a verdict by how many users it stands for: that is in the label from the moment
+        when it is written, so that whoever reads the log counts alike."""
+        return Said(value, label_weight(value, self._biases.get(zoo, 1.0)))
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
         counts = accepted.outcome is Outcome.COUNTED
@@ -362,7 +367,7 @@ class FeedbackDesk:
             kind=LabelKind.FEEDBACK,
             source=LabelKind.FEEDBACK,
             value=feedback.value,
-            weight=self._said(found, feedback.value).weight if counts else 0.0,
+            weight=self._said(found.zoo, feedback.value).weight if counts else 0.0,
             comment=feedback.comment,
         )
         return finding.label()

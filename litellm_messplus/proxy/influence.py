@@ -1,22 +1,17 @@
-"""How much a label may move: how often a key may judge, whether its next label counts, and how much
-a user's word weighs."""
+"""How much a key may move: how often it may judge, and whether its next label counts."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.bounded import Bounded
 from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
-from litellm_messplus.labels.response_bias import cautious, estimate
 from litellm_messplus.labels.source import Cause
-from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import AUDIT, MessplusSettings
-from litellm_messplus.store.audits import audits
+from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.key_activity import activity
-from litellm_messplus.tasks import Periodic
 
 # How often each key may do something: a minute's worth at once, and then as it comes in.
 
@@ -117,51 +112,3 @@ class KeyInfluence:
             found = _Known(await activity(self._database, zoo, level), looked_at)
         self._known[zoo, level] = found
         return found.level
-
-
-# How much a user's word weighs where unsatisfied users answer more often, or less.
-
-BIAS_LOOK_SECONDS = 10.0
-"""Between two looks at what the judge has graded since: labels keep the weight they were given, so
-an estimate that is late costs."""
-
-
-class ResponseBias:
-    """The response bias, as the operator states it, or as an audit estimates it from the users who
-    stay silent though the judge saw their answers. Until the audit has an estimate, the bias is 1.
-    It is part of a label's weight from the moment when it is written, so that whoever reads the log
-    counts alike."""
-
-    def __init__(
-        self, settings: MessplusSettings, database: AsyncEngine, counters: Counters
-    ) -> None:
-        self._audited = {name for name, zoo in settings.zoos.items() if zoo.response_bias == AUDIT}
-        self._stated = {
-            name: zoo.response_bias
-            for name, zoo in settings.zoos.items()
-            if not isinstance(zoo.response_bias, str)
-        }
-        self._database = database
-        self._counters = counters
-        self._estimated: Mapping[tuple[str, str], float] = {}
-
-    def feedback_weight(self, zoo: str, level: str, value: float) -> float:
-        """Return what a user's label of that value weighs."""
-        bias = self._stated.get(zoo, self._estimated.get((zoo, level), 1.0))
-        return label_weight(value, bias)
-
-    def start(self, periodic: Periodic) -> None:
-        """Begin to read the log where there is an audit, in the running event loop."""
-        if self._audited:
-            failed = "the response bias was not estimated"
-            periodic.every(BIAS_LOOK_SECONDS, self.look, "audit_failures", failed)
-
-    async def look(self) -> None:
-        """Take the estimates of now."""
-        async with self._database.connect() as connection:
-            found = await audits(connection)
-        self._estimated = {
-            (zoo, level): cautious(estimate(audit))
-            for (zoo, level), audit in found.items()
-            if zoo in self._audited
-        }

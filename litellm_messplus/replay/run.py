@@ -201,8 +201,7 @@ class Run:
         self.recording = recording
         self.answers = answers
         self.level = engine.zoo.levels[DEFAULT_LEVEL]
-        bias = engine.zoo.settings.response_bias
-        self._response_bias = 1.0 if isinstance(bias, str) else bias  # nobody audits a recording
+        self._response_bias = engine.zoo.settings.response_bias
         self.place = {name: place for place, name in enumerate(recording.models)}
         self._read = [
             Prompt(features, surface)

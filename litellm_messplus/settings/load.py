@@ -94,6 +94,7 @@ def _allowed(problem: ErrorDetails) -> str:
         "alpha": "a share greater than 0 and less than 1",
         "V": "a number greater than 0",
         "c": "a number of at least 0",
+        "response_bias": "a number greater than 0, which you state: no audit by the judge finds it",
     }
     name = str(problem["loc"][-1])
     if problem["type"] in ("model_type", "dict_type"):

@@ -1,6 +1,7 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -50,7 +51,6 @@ class RetentionSettings(Settings):
 
 
 DEFAULT_LEVEL = "default"
-AUDIT = "audit"
 
 
 class ZooSettings(Promise):
@@ -135,11 +135,11 @@ class ZooSettings(Promise):
         description="Who is paid for labels: see [labels](labels.md#labels-that-are-bought).",
         json_schema_extra=cells(default="none: no labels are bought, unless by `labels: auto`"),
     )
-    response_bias: Positive | Literal["audit"] = Field(
+    response_bias: Positive = Field(
         default=1.0,
         description="Under `adaptive`: how many times as often unsatisfied users answer as "
         "satisfied ones. At 2, a satisfied verdict stands for twice as many requests as an "
-        "unsatisfied one. `audit` estimates it from the requests that the zoo's judge grades.",
+        "unsatisfied one.",
     )
     label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
         default=0.0,
@@ -233,15 +233,6 @@ class ZooSettings(Promise):
                 "`buy_labels.how: grade` at a `label_rate` beside `conversations.unit: "
                 "conversation`: other labels that are bought are of single answers, which say "
                 "nothing of a whole conversation"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _an_audit_has_a_judge(self) -> Self:
-        if self.response_bias == AUDIT and (self.buy_labels is None or self.buys_answers_apart):
-            raise ValueError(
-                "`buy_labels.how: grade` at a `label_rate` beside `response_bias: audit`: it makes "
-                "the audit"
             )
         return self
 
@@ -411,6 +402,11 @@ class MessplusSettings(Settings):
         default=False,
         description="Whether LiteLLM's spend for exploration calls goes to the caller's key.",
     )
+
+    @property
+    def response_biases(self) -> Mapping[str, float]:
+        """The `response_bias` of each zoo."""
+        return {name: zoo.response_bias for name, zoo in self.zoos.items()}
 
     @property
     def whole(self) -> frozenset[str]:

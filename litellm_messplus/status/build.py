@@ -9,7 +9,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.interval import Standing, is_thin, standing
 from litellm_messplus.figures.tally import Tally, share, taken
-from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (
     candidate_alerts,
@@ -31,7 +30,6 @@ from litellm_messplus.status.labels import (
     judge_status,
     judging,
     labels_of,
-    response_bias,
     sources,
 )
 from litellm_messplus.status.limits import read_limits
@@ -54,7 +52,6 @@ from litellm_messplus.status.report import (
     WindowStatus,
 )
 from litellm_messplus.status.switches import read_switches
-from litellm_messplus.store.audits import audits
 from litellm_messplus.store.history import CandidateStatus, newest_changes
 from litellm_messplus.store.key_activity import KeyStatus, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
@@ -84,7 +81,6 @@ class Rows:
     last: Span = field(default_factory=Span)
     newest: Mapping[Key, Newest] = field(default_factory=dict)
     out_of_reach: set[Key] = field(default_factory=set)
-    audits: Mapping[Key, Audit] = field(default_factory=dict)
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
     calibration: Sequence[ZooCalibration] = ()
     keys: Sequence[KeyStatus] = ()
@@ -133,7 +129,6 @@ async def _read(connection: AsyncConnection, window: int, with_calibration: bool
         last=Span(await ask.totals(connection, start), await sources(connection, start)),
         newest=await ask.newest(connection),
         out_of_reach=await ask.out_of_reach(connection),
-        audits=await audits(connection),
         judging=await judging(connection),
         calibration=await read_calibration(connection) if with_calibration else (),
         keys=await heaviest_keys(connection, HEAVIEST_KEYS),
@@ -240,7 +235,6 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> L
         else is_within_reach,
         overall=overall,
         last=last,
-        response_bias=response_bias(rows.audits.get(key), rows.overall.sources.get(key, ())),
         largest=newest.largest if newest else None,
         limits=rows.limits.get(key),
         requests_per_hour=sum(rate.values()),

@@ -8,11 +8,10 @@ from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import is_thin
-from litellm_messplus.figures.shown import JUDGE, LEVEL, SOURCE, WINDOW, described
+from litellm_messplus.figures.shown import JUDGE, SOURCE, WINDOW, described
 from litellm_messplus.figures.tally import Tally, interval_of, share, taken
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.labels.response_bias import Audit, corrected_rate, estimate
 from litellm_messplus.status.reading import Key, Start, within
 from litellm_messplus.store.audits import agreements, preferences
 from litellm_messplus.store.tables import (
@@ -56,23 +55,6 @@ class Labels:
     def counting(self, source: str) -> int:
         """Count the verdicts of a source."""
         return sum(each.counting for each in self.sources if each.source == source)
-
-
-@described(LEVEL, "response_bias.")
-@dataclass(frozen=True, slots=True)
-class ResponseBias:
-    """The response bias: how many times as often unsatisfied users answer as satisfied ones. Both
-    rates are over the whole time."""
-
-    graded: int
-    answered: int
-    ratio: float
-    low: float
-    high: float
-    is_corrected: bool
-    is_thin: bool
-    feedback_rate: float | None
-    corrected_rate: float | None
 
 
 @described(JUDGE)
@@ -119,11 +101,6 @@ class Given:
     def mean(self) -> float:
         """The mean of its labels."""
         return self.total / self.labelled
-
-    @property
-    def mean_square(self) -> float:
-        """The mean square of its labels."""
-        return self.squares / self.labelled
 
 
 Sources = tuple[Given, ...]
@@ -196,28 +173,6 @@ def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
     each = (requests.c.zoo, requests.c.service_level, *by)
     is_served = given.c.call_id == requests.c.request_id + ".0"
     return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
-
-
-# What the judge's audit says of who answers, for the report.
-
-
-def response_bias(audit: Audit | None, sources: Sources) -> ResponseBias | None:
-    """Estimate the response bias; None where nothing was graded; ``sources`` have all that users
-    said."""
-    if audit is None:
-        return None
-    feedback = next((each for each in sources if each.kind is LabelKind.FEEDBACK), None)
-    found = estimate(audit)
-    return taken(
-        ResponseBias,
-        found,
-        graded=audit.graded,
-        answered=audit.answered.calls,
-        feedback_rate=feedback.mean if feedback else None,
-        corrected_rate=(
-            corrected_rate(feedback.mean, feedback.mean_square, found.ratio) if feedback else None
-        ),
-    )
 
 
 # What the judges did, at what cost, and whether they agree with the users.

@@ -15,7 +15,7 @@ from litellm_messplus.figures.words import (
     percent_around,
     percent_range,
 )
-from litellm_messplus.status.labels import ResponseBias, SourceRate
+from litellm_messplus.status.labels import SourceRate
 from litellm_messplus.status.report import (
     Alert,
     AlertKind,
@@ -137,24 +137,6 @@ def _label_rows(level: LevelStatus) -> Iterator[Row]:
         yield said, _source(source), _source(recent.get(source.source))
 
 
-def _bias_rows(found: ResponseBias | None) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the response bias; none where no judge graded."""
-    if found is None:
-        return
-    kind = "not enough evidence, " if found.is_thin else ""
-    kind += "" if found.is_corrected else "the judge taken at its word, "
-    yield (
-        "unsatisfied users answer",
-        f"{found.ratio:.2f} times as often ({found.low:.2f} to {found.high:.2f}; "
-        f"{kind}{found.graded} graded)",
-    )
-    if found.feedback_rate is not None:
-        yield (
-            "feedback, had all answered",
-            f"{percent(found.corrected_rate)} (as given: {percent(found.feedback_rate)})",
-        )
-
-
 def _source(found: SourceRate | None) -> str:
     if found is None:
         return "nothing"
@@ -181,8 +163,6 @@ def _level(level: LevelStatus, window: int) -> Table:
         for name, overall, last in section:
             table.add_row(name, overall, last)
     table.add_section()
-    for label, value in _bias_rows(level.response_bias):
-        table.add_row(label, Text(value), "")
     for label, value in _now(level):
         table.add_row(label, "", Text(value))
     return table

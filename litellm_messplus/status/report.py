@@ -20,7 +20,7 @@ from litellm_messplus.figures.shown import (
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.conversations import ConversationStatus
 from litellm_messplus.status.incidents import KeyIncidents
-from litellm_messplus.status.labels import JudgeStatus, Labels, ResponseBias
+from litellm_messplus.status.labels import JudgeStatus, Labels
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
@@ -299,7 +299,6 @@ class LevelStatus:
     is_within_reach: bool
     overall: WindowStatus
     last: WindowStatus
-    response_bias: ResponseBias | None
     largest: str | None = None
     limits: LimitsStatus | None = None
     requests_per_hour: float = 0.0

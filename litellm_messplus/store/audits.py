@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.store.tables import gradings, requests
 from litellm_messplus.vocabulary import Preferred
 
@@ -111,43 +110,6 @@ async def preferences(
         .group_by(found.zoo, found.judge)
     )
     return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
-
-
-# The audit by the judge: what it and the users said of the requests that it graded, found along the
-# indexes of `gradings` and of the calls' labels.
-
-AUDIT_WINDOW = 10_000
-"""The newest gradings: how users behave may change."""
-
-
-async def audits(
-    connection: AsyncConnection, window: int = AUDIT_WINDOW
-) -> dict[tuple[str, str], Audit]:
-    """Read the audits by zoo and service level, over the newest ``window`` gradings of all; levels
-    without are left out. A level has a rate of its own at which it is graded, so its levels do not
-    add up to a uniform sample of a zoo."""
-    newest = _newest(window, gradings.c.status == "graded")
-    judged, said = LABELS.alias("judged"), LABELS.alias("said")
-    yes, user = judged.c.value >= SATISFIED, said.c.value >= SATISFIED
-    served = requests.c.request_id + ".0"
-    query = (
-        select(
-            requests.c.zoo,
-            requests.c.service_level,
-            *agreement_counts(yes, user),
-            count_where(yes & said.c.value.is_(None)),
-            count_where(~yes & said.c.value.is_(None)),
-        )
-        .select_from(requests)
-        .join(judged, and_(judged.c.call_id == served, judged.c.kind == "judge"))
-        .outerjoin(said, and_(said.c.call_id == served, said.c.kind == "feedback"))
-        .where(requests.c.request_id.in_(select(newest.c.request_id)))
-        .group_by(requests.c.zoo, requests.c.service_level)
-    )
-    return {
-        (row[0], row[1]): Audit(Agreement(*row[2:6]), row[6], row[7])
-        for row in await connection.execute(query)
-    }
 
 
 # What grading has cost: the budget of a day starts from here, whatever ended the process.

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from litellm_messplus import parquet
 from litellm_messplus.errors import RequestGoneError
 from litellm_messplus.parquet import ParquetError
 from litellm_messplus.records import LabelRecord
+from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.store import log
 from litellm_messplus.store.database import explained
 from litellm_messplus.store.history import Target, known_labels, labels_on, targets
@@ -260,14 +261,12 @@ PREFIX = "import:"
 """Of the source of every imported label."""
 MOST_LABELS = 200
 """On one call: one with that many in the log takes no more."""
-Weigh = Callable[[str, str, float], float]
-"""What a label of a value weighs, by zoo and service level."""
 
 
 async def import_labels(
     path: Path,
     database: str,
-    weighed: Callable[[AsyncEngine], Awaitable[Weigh]],
+    biases: Mapping[str, float],
     *,
     form: Format = Format.AUTO,
     source: str | None = None,
@@ -275,7 +274,7 @@ async def import_labels(
     is_dry_run: bool = False,
 ) -> Import:
     """Put the labels of a file into the log of the database at a URL or a path, durably and in one
-    transaction; each weighs what ``weighed`` says of that log.
+    transaction. Each weighs what feedback does under the response bias of its zoo, by default 1.
 
     Raises MessplusError with the reason, before anything is written.
     """
@@ -287,13 +286,15 @@ async def import_labels(
     found.is_dry_run = is_dry_run
     by_default = found.form.value if score is None else f"{found.form}.{score}"[:LONGEST_SOURCE]
     async with reading(database) as engine:  # which makes no database
-        await _join(engine, found, source or by_default, await weighed(engine))
+        await _join(engine, found, source or by_default, biases)
     if found.records and not is_dry_run:
         await _write(database, found.records)
     return found
 
 
-async def _join(engine: AsyncEngine, found: Import, source: str, weigh: Weigh) -> None:
+async def _join(
+    engine: AsyncEngine, found: Import, source: str, biases: Mapping[str, float]
+) -> None:
     """Find the labels that the rows are. A row that names no ``source`` takes the one given."""
     now, labels = datetime.now(UTC), dict[str, tuple[int, LabelRecord]]()
     async with engine.connect() as connection:
@@ -301,7 +302,7 @@ async def _join(engine: AsyncEngine, found: Import, source: str, weigh: Weigh) -
         meant = await targets(connection, ids)
         for row in found.read:
             with found.taking(row.line):
-                record = _record(row, _target(row, meant), row.source or source, now, weigh)
+                record = _record(row, _target(row, meant), row.source or source, now, biases)
                 found.known += record.label_id in labels
                 labels.setdefault(record.label_id, (row.line, record))
         known = await known_labels(connection, labels)
@@ -331,7 +332,9 @@ def _target(row: Row, meant: Mapping[str, set[Target]]) -> Target:
     raise RefusedError(Why.UNKNOWN, f"id: given {shown(given)}; allowed: one that the log knows")
 
 
-def _record(row: Row, target: Target, source: str, now: datetime, weigh: Weigh) -> LabelRecord:
+def _record(
+    row: Row, target: Target, source: str, now: datetime, biases: Mapping[str, float]
+) -> LabelRecord:
     at = "" if row.at is None else row.at.isoformat()
     name = f"{PREFIX}{source}"
     identity = "\0".join((target.call_id, storable(name), repr(row.value), at))
@@ -343,7 +346,7 @@ def _record(row: Row, target: Target, source: str, now: datetime, weigh: Weigh) 
         kind=LabelKind.FEEDBACK,
         source=name,
         value=row.value,
-        weight=weigh(target.zoo, target.service_level, row.value),
+        weight=label_weight(row.value, biases.get(target.zoo, 1.0)),
         comment=row.comment,
     )
 

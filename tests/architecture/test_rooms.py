@@ -71,7 +71,7 @@ ALLOWED = {
             "restore",
             "settings",
         ),
-        *("costs", "parquet", "prediction", "replay", "rows", "status", "store"),
+        *("costs", "parquet", "prediction", "replay", "routing", "rows", "status", "store"),
     },
     "inspecting": {
         *("state", "records", "rows"),

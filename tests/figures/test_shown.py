@@ -32,7 +32,7 @@ KEY_STATUS = KeyStatus("llama", "default", "ab", 10, 5, 3, 0.25, 2)
 @pytest.mark.parametrize(
     ("group", "found", "inside"),
     [
-        (LEVEL, FOUND, ("limits", "limits.latency", "limits.budget", "response_bias")),
+        (LEVEL, FOUND, ("limits", "limits.latency", "limits.budget")),
         (WINDOW, WHOLE, ("answers", "satisfaction", "labels", "cost", "exploration", "overhead")),
         (SOURCE, WHOLE.labels.sources[0], ()),
         (JUDGE, STATUS.judges[0], ()),

@@ -37,7 +37,7 @@ from litellm_messplus.proxy.feedback import (
     RequestFinder,
 )
 from litellm_messplus.proxy.http import _refusals
-from litellm_messplus.proxy.influence import MOST_LEVELS, KeyInfluence, ResponseBias, TokenBuckets
+from litellm_messplus.proxy.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
 from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
 from litellm_messplus.runtime import Counters
@@ -73,7 +73,7 @@ class Desk(FeedbackDesk):
             database,
             self.journal,
             finder,
-            ResponseBias(settings, database, self.counters),
+            settings.response_biases,
             KeyInfluence(settings, database, self.counters),
             TokenBuckets(per_minute),
             self.counters,

@@ -277,6 +277,7 @@ def test_no_key_is_suggested_where_none_is_near() -> None:
         ({"labels": {"judge": {"model": "critic"}}}, "`buy_labels: {how: grade, judge: NAME}`"),
         ({"labels": {"checks": {"weight": 2}}}, "nothing: a label of a check counts 1"),
         ({"margin": 1}, "`confidence` in place of `margin`"),
+        ({"response_bias": "audit"}, "a number greater than 0, which you state: no audit"),
         ({"service_levels": {"gold": {"judge_rate": 0.1}}}, "`label_rate` in place of"),
     ],
 )

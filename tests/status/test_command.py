@@ -71,8 +71,6 @@ def test_the_table(seeded_log: Path) -> None:
         "with any label",
         "feedback says",
         "judge says",
-        "unsatisfied users answer",
-        "feedback, had all answered",
         "llama, judge gpt-judge",
         "usd, in no cost above",
         "counts: agreement",

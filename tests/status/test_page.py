@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from litellm_messplus.figures.words import value_at
-from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.response_bias import Audit, estimate
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,
@@ -81,20 +79,6 @@ def test_a_query_gives_what_the_status_says(
             value = value_at(level, path.replace("SPAN", span))
             known = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
             assert row[name] == known, name
-
-
-def test_the_audit(asked: sqlite3.Connection, status: Status) -> None:
-    (row,) = ask(asked, SQL["The audit of who answers"])
-    counts = list(row.values())[2:]
-    found = status.levels[0].response_bias
-
-    assert found is not None
-    assert status.levels[1].response_bias is None  # nobody graded those
-    assert (found.graded, found.answered) == (sum(counts), sum(counts[:4]))
-    expected = estimate(Audit(Agreement(*counts[:4]), *counts[4:]))
-    assert (found.ratio, found.low, found.high) == (expected.ratio, expected.low, expected.high)
-    (judge,) = status.judges
-    assert [judge.both_satisfied, judge.only_judge_satisfied] == counts[:2]
 
 
 def test_calls_without_a_cost(asked: sqlite3.Connection, status: Status) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.labels.response_bias import Audit
 from litellm_messplus.routing.limits import DAY, Lateness, Limits
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
@@ -78,7 +77,6 @@ SOURCES = (
 )
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
-AUDIT = Audit(AGREEMENT, silent_satisfied=240, silent_unsatisfied=60)
 LIMITS: dict[str, Any] = {
     "newest": logged(
         Limits(2.0, 3.0, 0.25, {"small": Lateness(0.3, 0.2)}, budget=10.0, spent=1.0, allowed=4.0),
@@ -133,7 +131,6 @@ def rows(
         last=spans[1],
         newest={KEY: NEWEST},
         out_of_reach={KEY} if is_out_of_reach else set(),
-        audits={KEY: AUDIT},
         judging={(KEY[0], "gpt-judge"): grading},
         keys=keys,
         label_costs={KEY[0]: LabelCosts(saved=31.0, unseen=1.0, judging=1.25)},
