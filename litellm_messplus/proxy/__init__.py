@@ -6,7 +6,6 @@ checking          the same as a start, without one: `messplus check`
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 composition       all parts of the plugin put together, started and stopped
 router            a request becomes a ranking of LiteLLM's healthy deployments
-way_back          returns zoos to what served before, where the promise or the service suffers
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
@@ -15,7 +14,6 @@ reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
-judge_calls       one call to a judge, charged to nobody
 visibility        a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 ends              a call has ended: its record, and everyone who is informed of it
@@ -26,15 +24,13 @@ feedback          the request that an id means, and what clients say of it, made
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of answers and ends
-modes             whether a zoo watches, routes a share, or routes all, and what was forecast of it
+modes             whether a zoo watches, routes a share, or all; returns it where service suffers
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
 monitoring        the status on demand, alerts and metrics by the minute
 metrics           what Prometheus reads
-readiness         whether this worker routes now, from memory alone
-shared_counters   what all workers counted, as one sum
-distributions     how seconds, costs and verdicts are spread
+shared_counters   what all workers counted, as one sum; whether this worker routes now
 retention         old requests leave the log, once a day
 litellm_seam      every name of LiteLLM that it does not document
 
@@ -42,7 +38,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, before, encoders, holding,
-    deciding, decided, feedback, journal, distributions, explorer, visibility
+    deciding, decided, feedback, journal, metrics, explorer, visibility
 answered: plugin, ends, open_requests, deployments, surfaces, energy_service, journal,
-    distributions, holding
+    metrics, holding
 """

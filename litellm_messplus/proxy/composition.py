@@ -19,7 +19,6 @@ from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.deployments.metering import Meter, PromptTokens
 from litellm_messplus.proxy.deployments.prices import MeasuredDeployment
-from litellm_messplus.proxy.distributions import Distributions
 from litellm_messplus.proxy.ends import CallSink, ServedCalls
 from litellm_messplus.proxy.energy_service import EnergyService, OtherWorkers
 from litellm_messplus.proxy.explorer import Explorer
@@ -34,17 +33,16 @@ from litellm_messplus.proxy.influence import (
 from litellm_messplus.proxy.judges import Judges
 from litellm_messplus.proxy.labelling import LabelWriter, build_label_desk
 from litellm_messplus.proxy.litellm_seam import flush_log_events
-from litellm_messplus.proxy.modes import LiveModes, ModeChanges
+from litellm_messplus.proxy.metrics import Distributions
+from litellm_messplus.proxy.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.proxy.monitoring import StatusWatch
 from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
-from litellm_messplus.proxy.readiness import readiness
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
 from litellm_messplus.proxy.router import RequestRouter
-from litellm_messplus.proxy.shared_counters import SharedCounters
+from litellm_messplus.proxy.shared_counters import SharedCounters, readiness
 from litellm_messplus.proxy.visibility import Visibility
-from litellm_messplus.proxy.way_back import WayBack
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings

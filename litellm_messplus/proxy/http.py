@@ -32,7 +32,7 @@ from litellm_messplus.proxy.authentication import (
 )
 from litellm_messplus.proxy.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.proxy.monitoring import StatusWatch
-from litellm_messplus.proxy.readiness import Readiness
+from litellm_messplus.proxy.shared_counters import Readiness
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.build import WINDOW

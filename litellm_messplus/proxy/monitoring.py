@@ -14,8 +14,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.prediction.learned import zoo_view
 from litellm_messplus.proxy.metrics import exposition, figures_of, readiness_gauges
-from litellm_messplus.proxy.readiness import Readiness
-from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of
+from litellm_messplus.proxy.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.runtime import Counters
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import AlertLog

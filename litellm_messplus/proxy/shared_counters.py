@@ -10,9 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.journal import Journal
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
@@ -148,3 +150,26 @@ def _less(first: Counts, second: Counts) -> Counts:
     rest = Counter(first)
     rest.subtract(second)
     return rest
+
+
+# Whether this worker routes now, from memory alone: no database is read, so anybody may ask.
+
+
+class Readiness(StrEnum):
+    """The states of a worker that serves.
+
+    ``DEGRADED``: it routes, and what it decides waits in memory, for the database does not take it.
+    ``ABSENT``: it has waited for the database since its start, and serves as without the plugin.
+    """
+
+    ROUTING = "routing"
+    DEGRADED = "degraded"
+    ABSENT = "absent"
+
+
+def readiness(journal: Journal, shared: SharedCounters) -> Readiness:
+    """Tell the state of the worker whose parts these are, as of what each last tried."""
+    if not shared.is_started:
+        return Readiness.ABSENT
+    is_degraded = journal.is_failing or shared.is_failing
+    return Readiness.DEGRADED if is_degraded else Readiness.ROUTING

@@ -16,8 +16,7 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from litellm_messplus.proxy.distributions import Distributions
-from litellm_messplus.proxy.metrics import exposition, figures_of
+from litellm_messplus.proxy.metrics import Distributions, exposition, figures_of
 from litellm_messplus.proxy.shared_counters import DISTRIBUTED
 from tests.support.builders import build_engine, exploration_call, label, request, served_call
 from tests.support.markdown import ROOT

@@ -12,7 +12,7 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.grader import JudgeRefusedError, Reply
 from litellm_messplus.labels.judge.prompt import schema
-from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.proxy.judges import JudgeCalls
 
 MESSAGES = [{"role": "user", "content": "grade this"}]
 NAMES = {"message": "no", "model": "critic", "llm_provider": "openai"}

@@ -13,7 +13,7 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.grader import Reply
 from litellm_messplus.proxy import buying, label_purse
-from litellm_messplus.proxy.judge_calls import JudgeCalls
+from litellm_messplus.proxy.judges import JudgeCalls
 from litellm_messplus.proxy.label_purse import LabelPurse
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import gradings, requests

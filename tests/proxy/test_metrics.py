@@ -9,11 +9,16 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from litellm_messplus.proxy import distributions as module
-from litellm_messplus.proxy.distributions import DISTRIBUTIONS, Distributions
-from litellm_messplus.proxy.metrics import MEANINGS, exposition, figures_of, readiness_gauges
-from litellm_messplus.proxy.readiness import Readiness
-from litellm_messplus.proxy.shared_counters import DISTRIBUTED, MEASURED, counters_of
+from litellm_messplus.proxy import metrics as module
+from litellm_messplus.proxy.metrics import (
+    DISTRIBUTIONS,
+    MEANINGS,
+    Distributions,
+    exposition,
+    figures_of,
+    readiness_gauges,
+)
+from litellm_messplus.proxy.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
 from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
 from tests.support.builders import (
     SMALL,

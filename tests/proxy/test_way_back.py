@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.proxy import way_back
+from litellm_messplus.proxy import modes
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import observed, zoo_modes
@@ -254,5 +254,5 @@ async def test_a_webhook_that_fails_is_tried_a_few_times_and_counted(
         monkeypatch.setattr(asyncio, "sleep", at_once)
         await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
         monkeypatch.undo()
-        assert plugin.counters.as_dict()["webhook_failures"] == way_back.WEBHOOK_TRIES
+        assert plugin.counters.as_dict()["webhook_failures"] == modes.WEBHOOK_TRIES
         assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
