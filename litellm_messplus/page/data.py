@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -64,19 +65,13 @@ class PageData:
 
     async def certificate(self, zoo: str) -> dict[str, Any]:
         """Certify a zoo over the last days. Raises NoCertificateError."""
-
-        async def read() -> Certificate:
-            return await self._certificate(zoo)
-
-        return (await self.share(("certificate", zoo), read)).as_dict()
+        found = await self.share(("certificate", zoo), partial(self._certificate, zoo))
+        return found.as_dict()
 
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         """Read one promise over so many days; without, over its newest requests."""
-
-        async def read() -> dict[str, Any]:
-            return await self._series(zoo, level, days)
-
-        return await self.share(("series", zoo, level, days), read)
+        asked = zoo, level, days
+        return await self.share(("series", *asked), partial(self._series, *asked))
 
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
         """List the newest of these requests."""

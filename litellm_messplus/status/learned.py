@@ -5,7 +5,7 @@ is told by the log: of the newest requests it holds what each candidate was expe
 satisfy. Over these, the cheapest way to hold alpha with a model for every prompt is compared with
 the cheapest fixed mix at the same means."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.words import percent
-from litellm_messplus.prediction.learned import Change, Family, ModelView, ZooView, zoo_view
+from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.state.snapshot import predictor_of
@@ -76,18 +76,6 @@ class Learned:
 _ADAPTER: TypeAdapter[Learned] = TypeAdapter(Learned)
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The expectations for the newest requests of a service level: what each candidate was expected
-    to satisfy and to cost, shape (requests, candidates)."""
-
-    zoo: str
-    service_level: str
-    alpha: float
-    satisfaction: Matrix
-    cost: Matrix
-
-
 async def learned_of(database: str) -> Learned:
     """Read what the log of a database, and its snapshots, tell.
 
@@ -98,77 +86,63 @@ async def learned_of(database: str) -> Learned:
         engine.connect() as connection,
         one_moment(connection),
     ):
-        return learned(await expected(connection), await _readings(connection))
+        return _together(await _savings(connection), await _readings(connection))
 
 
 async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | None]) -> Learned:
     """Read what the log tells, beside what running engines know."""
     async with database.connect() as connection, one_moment(connection):
-        found = await expected(connection)
-    return learned(found, readings)
+        return _together(await _savings(connection), readings)
 
 
-def learned(found: list[Expected], readings: Mapping[str, ZooView | None]) -> Learned:
+def _together(
+    savings: Mapping[str, Sequence[Saving]], readings: Mapping[str, ZooView | None]
+) -> Learned:
     """Put together by zoo, in the order of the log."""
-    zoos = list(dict.fromkeys((*readings, *(each.zoo for each in found))))
+    zoos = dict.fromkeys((*readings, *savings))
     return Learned(
-        tuple(
-            LearnedZoo(
-                zoo, readings.get(zoo), tuple(_saving(each) for each in found if each.zoo == zoo)
-            )
-            for zoo in zoos
-        )
+        tuple(LearnedZoo(zoo, readings.get(zoo), tuple(savings.get(zoo, ()))) for zoo in zoos)
     )
 
 
-async def expected(connection: AsyncConnection) -> list[Expected]:
-    """Read the expectations by zoo and service level; those with fewer than ``FEWEST`` requests of
-    which every candidate was healthy are left out."""
-    pairs = (
-        select(request_sums.c.zoo, request_sums.c.service_level)
-        .distinct()
-        .order_by(request_sums.c.zoo, request_sums.c.service_level)
-    )
-    found = []
-    for zoo, level in (await connection.execute(pairs)).all():
+async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
+    """Read by zoo, for each service level, what was expected of the newest requests; those with
+    fewer than ``FEWEST`` requests of which every candidate was healthy are left out."""
+    level, asked = (request_sums.c.zoo, request_sums.c.service_level), requests.c
+    pairs = select(*level).distinct().order_by(*level)
+    found: dict[str, list[Saving]] = {}
+    for zoo, name in (await connection.execute(pairs)).all():
         query = (
-            select(requests.c.alpha, requests.c.estimated_satisfaction, requests.c.estimated_cost)
-            .where(requests.c.zoo == zoo, requests.c.service_level == level)
-            .order_by(requests.c.position.desc())
+            select(asked.alpha, asked.estimated_satisfaction, asked.estimated_cost)
+            .where(asked.zoo == zoo, asked.service_level == name)
+            .order_by(asked.position.desc())
             .limit(NEWEST)
         )
         rows = (await connection.execute(query)).all()
         names = max((list(row.estimated_cost) for row in rows), key=len, default=[])
         full = [row for row in rows if set(row.estimated_cost) == set(names)]
         if len(full) >= FEWEST and len(names) > 1:
-            found.append(
-                Expected(
-                    zoo,
-                    level,
-                    rows[0].alpha,
-                    np.array(
-                        [[row.estimated_satisfaction[name] for name in names] for row in full]
-                    ),
-                    np.array([[row.estimated_cost[name] for name in names] for row in full]),
-                )
+            satisfaction, cost = (
+                np.array([[row[place][each] for each in names] for row in full]) for place in (1, 2)
             )
+            found.setdefault(zoo, []).append(_saving(name, rows[0].alpha, satisfaction, cost))
     return found
 
 
-def _saving(found: Expected) -> Saving:
-    """Compare the plan with the cheapest mix, over these requests; below zero where the plan would
-    cost more."""
-    order = np.argsort(found.cost.mean(axis=0), kind="stable")
-    satisfaction, cost = found.satisfaction[:, order], found.cost[:, order]
+def _saving(level: str, alpha: float, satisfaction: Matrix, cost: Matrix) -> Saving:
+    """Compare the plan with the cheapest mix, by what each candidate was expected to satisfy and to
+    cost, shape (requests, candidates); below zero where the plan would cost more."""
+    order = np.argsort(cost.mean(axis=0), kind="stable")
+    satisfaction, cost = satisfaction[:, order], cost[:, order]
     prices = PRICES * np.ptp(cost.mean(axis=0))
     served = (cost - prices[:, None, None] * satisfaction).argmin(axis=2)
     every = np.arange(len(cost))
     chosen = (satisfaction[every, served], cost[every, served])
     rates, costs = (np.maximum.accumulate(each.mean(axis=1)).tolist() for each in chosen)
-    mix = _mix(satisfaction.mean(axis=0), cost.mean(axis=0), found.alpha)
-    plan = Frontier(prices.tolist(), rates, costs).at(found.alpha).cost
+    mix = _mix(satisfaction.mean(axis=0), cost.mean(axis=0), alpha)
+    plan = Frontier(prices.tolist(), rates, costs).at(alpha).cost
     saved = 1.0 - plan / mix if mix > 0.0 else 0.0
-    return Saving(found.service_level, found.alpha, len(cost), saved)
+    return Saving(level, alpha, len(cost), saved)
 
 
 def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
@@ -253,11 +227,7 @@ def _families(model: ModelView) -> Iterator[str]:
     for family in model.families[:SHOWN_FAMILIES]:
         if family.spread >= 0.05:
             changes = "; ".join(_change(change) for change in family.changes[:SHOWN_CHANGES])
-            yield f"{family.name} (spread {_nats(family)}): {changes}"
-
-
-def _nats(family: Family) -> str:
-    return f"{family.spread:.1f}"
+            yield f"{family.name} (spread {family.spread:.1f}): {changes}"
 
 
 def _change(change: Change) -> str:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -66,11 +65,13 @@ async def read_switches(
                 watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
-        told, log = None, ObservedLog(database, zoo, sorted(levels[zoo]))
+        expected, log = None, ObservedLog(database, zoo, sorted(levels[zoo]))
         if zoo in watched:
             told = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
-        changes = await zoo_modes.history(database, zoo, CHANGES)
-        found.append(_switch(row, told, await _switched(changes, log)))
+            expected = told if told.requests else None
+        switched = await _switched(await zoo_modes.history(database, zoo, CHANGES), log)
+        mode = row.zoo_mode.mode
+        found.append(taken(SwitchStatus, row, mode=mode, forecast=expected, switched=switched))
     return tuple(found)
 
 
@@ -79,27 +80,20 @@ async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> Switched | 
     after = None
     for row in changes:
         if row.zoo_mode.mode is not Mode.WATCH:
-            came = await _happened_since(row, log) if after is None else after.happened
+            if after is None:
+                now = await log.happened(row.at)
+                came = now if now.requests else None
+            else:
+                came = None if after.happened is None else Happened(**after.happened)
             return Switched(
                 mode=row.zoo_mode.mode,
                 at=row.at,
                 until=None if after is None else after.at,
                 forecast=None if row.forecast is None else Forecast.of(row.forecast),
-                happened=None if came is None else Happened(**came),
+                happened=came,
             )
         after = row
     return None
-
-
-async def _happened_since(row: ModeRow, log: ObservedLog) -> Mapping[str, Any] | None:
-    found = await log.happened(row.at)
-    return found.as_dict() if found.requests else None
-
-
-def _switch(row: ModeRow, told: Forecast | None, switched: Switched | None) -> SwitchStatus:
-    known = told if told is not None and told.requests else None
-    mode = row.zoo_mode.mode
-    return taken(SwitchStatus, row, mode=mode, forecast=known, switched=switched)
 
 
 def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
