@@ -39,7 +39,7 @@ def printed(page: str) -> str:
     """Return the page with what its tables should say. Raises ValueError for one that it lacks."""
     for table in metadata.tables.values():
         heading = f"### `{table.name}`\n\n"
-        found = re.search(rf"^{heading}.*\n\n((?:\|.*\n)+)", page, re.MULTILINE)
+        found = re.search(rf"^{heading}(?:[^|\n].*\n)+\n((?:\|.*\n)+)", page, re.MULTILINE)
         if found is None:
             raise ValueError(f"{table.name}: no table of its columns")
         page = page[: found.start()] + heading + _described(table) + page[found.end() :]

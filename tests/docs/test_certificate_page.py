@@ -1,4 +1,4 @@
-"""`docs/certificate.md` names the command's options, its words, and the cases of the benchmark."""
+"""`docs/certificate.md` names the options and words, its evidence the cases of the benchmark."""
 
 import inspect
 
@@ -10,12 +10,17 @@ from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.figures.interval import Verdict
 from tests.support.markdown import ROOT, Document, code_of
 
-PAGE = Document(ROOT / "docs" / "certificate.md")
+DOCS = ROOT / "docs"
+ROWS = [
+    row
+    for page in ("certificate.md", "evidence/certificate.md")
+    for row in Document(DOCS / page).rows
+]
 NAMES = {"as_json": "json"}
 
 
 def rows(column: str) -> dict[str, dict[str, str]]:
-    found = [row.cells for row in PAGE.rows if column in row.cells]
+    found = [row.cells for row in ROWS if column in row.cells]
     return {code_of(cells[column]) or cells[column]: cells for cells in found}
 
 

@@ -8,10 +8,8 @@ import openai
 import pytest
 
 from litellm_messplus.labels.checks.check import CallableCheck, Score
-from litellm_messplus.labels.checks.form import JsonSchemaCheck
 from litellm_messplus.labels.checks.reference import KINDS, METADATA_KEY, ReferenceCheck
 from litellm_messplus.labels.checks.source import BUILT_IN
-from litellm_messplus.proxy.surfaces.surface import CHAT_COMPLETIONS
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings
 from tests.support.checking import SameProcess, ended
@@ -90,15 +88,6 @@ async def test_the_reference_of_the_example_is_read(
 
     assert score is not None
     assert score.value == value
-
-
-async def test_the_schema_of_the_example_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = sent(example("Structured answers"), monkeypatch)
-    parameters = {name: body[name] for name in CHAT_COMPLETIONS.parameters if name in body}
-    check = JsonSchemaCheck(SameProcess())
-
-    assert await check.check(ended('{"seconds": 86400}', parameters=parameters)) is None
-    assert await check.check(ended("86400", parameters=parameters)) is not None
 
 
 async def test_the_function_of_the_example_judges() -> None:
