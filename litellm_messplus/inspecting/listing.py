@@ -150,20 +150,9 @@ async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:
 # For the page.
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Requests as the page shows them; ``before`` is where to go on, None at the log's start."""
-
-    requests: list[dict[str, Any]]
-    before: int | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"requests": self.requests, "before": self.before}
-
-
-async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
-    """List at most ``SHOWN`` of them, within ``LOOK_BACK`` positions before ``wanted.before``."""
+async def list_requests(connection: AsyncConnection, wanted: Wanted) -> dict[str, Any]:
+    """List at most ``SHOWN`` of them as the page shows them, within ``LOOK_BACK`` positions before
+    ``wanted.before``; the `before` of the answer is where to go on, None at the log's start."""
     end = wanted.before
     if end is None:
         end = 1 + (await connection.execute(select(func.max(log_head.c.position)))).scalar_one()
@@ -171,7 +160,8 @@ async def list_requests(connection: AsyncConnection, wanted: Wanted) -> Listing:
     query = wanted.query().where(requests.c.position < end, requests.c.position >= begin)
     rows = (await connection.execute(query.limit(SHOWN))).all()
     reached = rows[-1].position if len(rows) == SHOWN else begin
-    return Listing([_shown(row) for row in rows], reached if reached > 1 else None)
+    before = reached if reached > 1 else None
+    return {"requests": [_shown(row) for row in rows], "before": before}
 
 
 def _shown(row: Any) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class PageData:
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
         """List the newest of these requests."""
         async with self._moment() as connection:
-            return (await list_requests(connection, wanted)).as_dict()
+            return await list_requests(connection, wanted)
 
     async def request(self, given: str) -> dict[str, Any]:
         """Explain one request. Raises NotFoundError."""

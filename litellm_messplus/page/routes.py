@@ -2,6 +2,10 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import resources
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
@@ -14,7 +18,6 @@ from litellm_messplus.inspecting.listing import Given, Wanted
 from litellm_messplus.inspecting.logged import NotFoundError
 from litellm_messplus.page.charts import LONGEST_DAYS
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.files import HEADERS, INDEX, KEPT_LONG, NOT_KEPT, files
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store.reading import ReadingTakesTooLongError
@@ -26,6 +29,76 @@ Check = Callable[[Request], Awaitable[Any]]
 """Raises an HTTPException where the one who asks may not."""
 Name = Annotated[str, Query(max_length=255, pattern=STORABLE)]
 Filter = Annotated[str | None, Query(max_length=255, pattern=STORABLE)]
+
+
+# The page's static files, sent with the headers that keep them safe.
+
+CONTENT_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+"""The content type of a file, by how its name ends; others are not served."""
+INDEX = "index.html"
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    ),
+    "x-frame-options": "SAMEORIGIN",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+"""Headers of every answer under the page: no script or style but its own, and no data to anywhere
+else."""
+KEPT_LONG = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
+"""Headers of a file under the address of its version, which never changes: it is asked for once."""
+NOT_KEPT = {**HEADERS, "cache-control": "no-store"}
+"""Headers of what may hold users' words, or lets somebody in: no cache keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One static file."""
+
+    content: bytes
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """All static files by name. ``version`` is of their contents, and part of the address of each
+    but the index, which names it."""
+
+    version: str
+    by_name: dict[str, File]
+
+
+@cache
+def files() -> Files:
+    """Read them from the wheel, once."""
+    folder = resources.files("litellm_messplus.page") / "static"
+    contents = {
+        each.name: each.read_bytes()
+        for each in folder.iterdir()
+        if each.name.rpartition(".")[2] in CONTENT_TYPES
+    }
+    everything = b"".join(contents[name] for name in sorted(contents))
+    version = sha256(everything).hexdigest()[:16]
+    contents[INDEX] = contents[INDEX].replace(b'"static/', f'"static/{version}/'.encode())
+    return Files(
+        version,
+        {
+            name: File(content, CONTENT_TYPES[name.rpartition(".")[2]])
+            for name, content in contents.items()
+        },
+    )
+
+
+# The routes.
 
 
 class Code(BaseModel):

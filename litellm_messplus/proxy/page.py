@@ -13,8 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.files import NOT_KEPT
-from litellm_messplus.page.routes import COOKIE, PATH, Check, build_page_routes
+from litellm_messplus.page.routes import COOKIE, NOT_KEPT, PATH, Check, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.proxy.authentication import Caller, administrator, shows_a_key, with_key
 from litellm_messplus.proxy.influence import TokenBuckets

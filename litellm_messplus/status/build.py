@@ -20,8 +20,6 @@ from litellm_messplus.status.alerts import (
     mode_alerts,
 )
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
-from litellm_messplus.status.conversations import ConversationStatus, read_conversations
-from litellm_messplus.status.incidents import KeyIncidents, read_incidents
 from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
@@ -33,6 +31,12 @@ from litellm_messplus.status.labels import (
     sources,
 )
 from litellm_messplus.status.limits import read_limits
+from litellm_messplus.status.newest import (
+    ConversationStatus,
+    KeyIncidents,
+    read_conversations,
+    read_incidents,
+)
 from litellm_messplus.status.reading import Key, Newest, Recent
 from litellm_messplus.status.report import (
     Answers,

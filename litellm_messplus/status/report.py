@@ -18,9 +18,8 @@ from litellm_messplus.figures.shown import (
     described,
 )
 from litellm_messplus.status.calibration import ZooCalibration
-from litellm_messplus.status.conversations import ConversationStatus
-from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus, Labels
+from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus

@@ -9,11 +9,10 @@ from rich.text import Text
 from litellm_messplus.conversations.rule import KEPT, Hold
 from litellm_messplus.figures.shown import JUDGE, KEY, LABEL_COSTS, cells, titles
 from litellm_messplus.figures.words import figure, moment, percent, percent_around
-from litellm_messplus.status import conversations, incidents
+from litellm_messplus.status import newest
 from litellm_messplus.status.calibration import PromptGain, ReadingPays, ZooCalibration
-from litellm_messplus.status.conversations import ConversationStatus
-from litellm_messplus.status.incidents import KeyIncidents
 from litellm_messplus.status.labels import JudgeStatus
+from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
 from litellm_messplus.status.report import LabelCostStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
@@ -122,7 +121,7 @@ def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
         (short_key(each.key_hash), each.zoo, figure(each.requests), *map(figure, each.counts))
         for each in found
     ]
-    yield from _any(f"what keys caused, of the newest {incidents.NEWEST:,} requests", columns, rows)
+    yield from _any(f"what keys caused, of the newest {newest.OF_ALL:,} requests", columns, rows)
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
@@ -153,7 +152,7 @@ def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[Rendera
     titles = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
     columns = (*whole("zoo, service level"), *numbers(*titles))
     title = (
-        f"conversations, of the newest {conversations.NEWEST:,} requests; costs in the zoo's unit"
+        f"conversations, of the newest {newest.OF_EACH_LEVEL:,} requests; costs in the zoo's unit"
     )
     yield from _any(title, columns, [*map(_conversations, found)])
 

@@ -11,8 +11,7 @@ from litellm_messplus.inspecting import listing
 from litellm_messplus.page import charts, data, sign_ins
 from litellm_messplus.page.charts import STEPS
 from litellm_messplus.page.data import PageData
-from litellm_messplus.page.files import HEADERS
-from litellm_messplus.page.routes import PATH, build_page_routes
+from litellm_messplus.page.routes import HEADERS, PATH, build_page_routes
 from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.proxy.page import CONNECTIONS, SWITCH, zoo_routes
 from litellm_messplus.proxy.zoos import SHOWING_SECONDS, ZooDesk

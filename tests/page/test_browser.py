@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from litellm_messplus.status.incidents import KeyIncidents
+from litellm_messplus.status.newest import KeyIncidents
 from tests.page.seeded import HOSTILE
 from tests.page.serving import KEY, ServedPage
 from tests.support.patience import PATIENT

@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.inspecting import listing
-from litellm_messplus.inspecting.listing import SHOWN, Given, Listing, Wanted, list_requests
+from litellm_messplus.inspecting.listing import SHOWN, Given, Wanted, list_requests
 from litellm_messplus.store.database import create_engine
 from tests.page.seeded import LARGE, ZOO
 
 
-async def listed(database: AsyncEngine, **wanted: Any) -> Listing:
+async def listed(database: AsyncEngine, **wanted: Any) -> dict[str, Any]:
     async with database.connect() as connection:
         return await list_requests(connection, Wanted(ZOO, "default", **wanted))
 
@@ -22,8 +22,8 @@ async def every(database: AsyncEngine, **wanted: Any) -> list[dict[str, Any]]:
     before = None
     for _ in range(10_000):
         found = await listed(database, before=before, **wanted)
-        rows += found.requests
-        before = found.before
+        rows += found["requests"]
+        before = found["before"]
         if before is None:
             return rows
     raise AssertionError("there is no end of it")
@@ -32,10 +32,10 @@ async def every(database: AsyncEngine, **wanted: Any) -> list[dict[str, Any]]:
 async def test_the_newest_come_first(database: AsyncEngine) -> None:
     found = await listed(database)
 
-    times = [row["created_at"] for row in found.requests]
+    times = [row["created_at"] for row in found["requests"]]
     assert len(times) == SHOWN
     assert times == sorted(times, reverse=True)
-    assert {row["zoo"] for row in found.requests} == {ZOO}
+    assert {row["zoo"] for row in found["requests"]} == {ZOO}
 
 
 async def test_answers_go_on_where_the_last_ended(database: AsyncEngine) -> None:
@@ -73,8 +73,8 @@ async def test_those_served_as_before_are_listed_too(watched_url: str) -> None:
     found = await listed(engine)
     await engine.dispose()
 
-    assert len(found.requests) == SHOWN
-    assert {row["arm"] for row in found.requests} == {"before"}
+    assert len(found["requests"]) == SHOWN
+    assert {row["arm"] for row in found["requests"]} == {"before"}
 
 
 async def test_a_pattern_in_a_key_is_only_text(database: AsyncEngine) -> None:
@@ -86,10 +86,10 @@ async def test_what_nothing_passes_is_looked_for_only_so_far_back(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "LOOK_BACK", 100)
-    newest = (await listed(database)).before
+    newest = (await listed(database))["before"]
     assert newest is not None
 
     found = await listed(database, model="no such model", before=newest)
 
-    assert found.requests == []
-    assert found.before == newest - 100
+    assert found["requests"] == []
+    assert found["before"] == newest - 100

@@ -38,7 +38,7 @@ async def told(url: str) -> dict[str, Any]:
         }
         found["newest"] = await read_newest(connection, ZOO, "gold")
         found["labels"] = await read_label_costs(connection, ZOO, span_of(30, UNTIL))
-        found["listed"] = (await list_requests(connection, wanted)).requests
+        found["listed"] = (await list_requests(connection, wanted))["requests"]
     sign_ins = SignIns(database)
     session = await sign_ins.redeem(await sign_ins.new_code())
     assert session is not None

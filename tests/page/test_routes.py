@@ -15,8 +15,7 @@ from sqlalchemy.exc import OperationalError
 from litellm_messplus.certificate.claim import certificate_of
 from litellm_messplus.page import routes
 from litellm_messplus.page.data import CERTIFIED_DAYS, PageData
-from litellm_messplus.page.files import HEADERS, KINDS, files
-from litellm_messplus.page.routes import COOKIE
+from litellm_messplus.page.routes import CONTENT_TYPES, COOKIE, HEADERS, files
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
 from tests.support.patience import PATIENT
@@ -96,7 +95,7 @@ def test_there_are_no_other_files(client: httpx.Client, name: str) -> None:
 
 def test_all_that_lies_there_is_served() -> None:
     assert {path.name for path in STATIC.iterdir()} == set(files().by_name)
-    assert {path.suffix.removeprefix(".") for path in STATIC.iterdir()} == set(KINDS)
+    assert {path.suffix.removeprefix(".") for path in STATIC.iterdir()} == set(CONTENT_TYPES)
 
 
 class Tags(HTMLParser):

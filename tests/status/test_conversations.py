@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
-from litellm_messplus.status import conversations
+from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.render import render
 from litellm_messplus.store import log
@@ -58,7 +58,7 @@ async def test_a_conversation_that_began_before_is_no_shorter_one(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turns that are among the newest count by their holds alone."""
-    monkeypatch.setattr(conversations, "NEWEST", 3)
+    monkeypatch.setattr(newest, "OF_EACH_LEVEL", 3)
     held: list[str | None] = [None, "warm"]
     records = [*conversation("a", [SMALL] * 2, held), *conversation("b", [SMALL] * 2, held)]
     await log.append(database, records)

@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import LabelRecord, Record
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.status import incidents
+from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.incidents import KeyIncidents, heaviest
+from litellm_messplus.status.newest import KeyIncidents, heaviest
 from litellm_messplus.status.render import render
 from litellm_messplus.store import log
 from litellm_messplus.vocabulary import CallStatus, LabelKind
@@ -62,7 +62,7 @@ async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_ou
 async def test_only_the_newest_requests_are_read(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incidents, "NEWEST", 3)
+    monkeypatch.setattr(newest, "OF_ALL", 3)
     await log.append(
         database, [each for n in range(5) for each in asked(f"r{n}", "key", failed=True)]
     )
