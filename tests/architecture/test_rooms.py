@@ -26,7 +26,7 @@ ALLOWED = {
     "encoders": {"bounded", "energy", "prediction", "errors", "runtime"},
     "conformance": {"prediction"},
     "settings": {"costs", "errors", "vocabulary", "switching"},
-    "switching": {"certificate", "routing", "rows", "vocabulary"},
+    "switching": {"certificate", "rows", "vocabulary"},
     "learning": {"bounded", "figures", "records", "rows", "state", "store", "vocabulary"},
     "store": {
         *(
@@ -47,11 +47,11 @@ ALLOWED = {
         *("bounded", "purse", "tasks"),
     },
     "status": {
-        *("store", "labels", "state", "prediction", "routing", "errors", "vocabulary"),
+        *("store", "labels", "state", "prediction", "routing", "vocabulary"),
         *("conversations", "switching", "figures", "terminal"),
     },
     "figures": {"vocabulary"},
-    "certificate": {"figures", "errors", "labels", "vocabulary", "status", "store"},
+    "certificate": {"figures", "errors", "vocabulary", "status", "store"},
     "replay": {
         *("certificate", "figures"),
         *("deciding", "state", "routing", "prediction", "costs", "settings", "store"),
@@ -82,7 +82,6 @@ ALLOWED = {
         "certificate",
         "figures",
         "inspecting",
-        "records",
         "runtime",
         "status",
         "store",
