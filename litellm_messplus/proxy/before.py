@@ -23,7 +23,7 @@ from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store.spending import sampled_on
+from litellm_messplus.store.judging import sampled_on
 from litellm_messplus.store.worker_counters import running
 from litellm_messplus.switching.modes import (
     DECIDED_PER_SECOND,

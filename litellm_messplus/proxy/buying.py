@@ -30,7 +30,7 @@ from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
+from litellm_messplus.store.judging import LabelCosts, first_asked, label_costs
 from litellm_messplus.store.worker_counters import running
 from litellm_messplus.tasks import Periodic
 

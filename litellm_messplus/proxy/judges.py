@@ -48,7 +48,7 @@ from litellm_messplus.proxy.surfaces.answers import AbsurdUsageError, read_usage
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
-from litellm_messplus.store.audits import agreements, preferences, spent
+from litellm_messplus.store.judging import agreements, preferences, spent
 from litellm_messplus.store.worker_counters import running
 from litellm_messplus.tasks import Periodic
 

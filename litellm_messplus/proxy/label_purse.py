@@ -11,7 +11,7 @@ from litellm_messplus.labels.purchasing import (
 from litellm_messplus.purse import Purse
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.store.spending import LabelCosts
+from litellm_messplus.store.judging import LabelCosts
 
 SETTLED_SECONDS = 2.0
 """After its last label, what a request cost is in the log."""

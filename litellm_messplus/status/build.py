@@ -57,9 +57,9 @@ from litellm_messplus.status.report import (
 )
 from litellm_messplus.status.switches import read_switches
 from litellm_messplus.store.history import CandidateStatus, newest_changes
+from litellm_messplus.store.judging import LabelCosts, label_costs
 from litellm_messplus.store.key_activity import KeyStatus, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.spending import LabelCosts, label_costs
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
 from litellm_messplus.vocabulary import level_before, promise_of
 

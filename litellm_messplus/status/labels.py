@@ -13,7 +13,7 @@ from litellm_messplus.figures.tally import Tally, interval_of, share, taken
 from litellm_messplus.labels.agreement import ENOUGH, Agreement
 from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.status.reading import Key, Start, within
-from litellm_messplus.store.audits import agreements, preferences
+from litellm_messplus.store.judging import agreements, preferences
 from litellm_messplus.store.tables import (
     grading_sums,
     gradings,

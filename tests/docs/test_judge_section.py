@@ -10,7 +10,7 @@ from litellm_messplus.labels.judge.gathering import GATHER_SECONDS
 from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS
 from litellm_messplus.settings.labels import RUBRIC
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.store.audits import AGREEMENT_WINDOW
+from litellm_messplus.store.judging import AGREEMENT_WINDOW
 from tests.support.markdown import ROOT, Document
 
 PAGE = Document(ROOT / "docs" / "labels.md")

@@ -20,8 +20,8 @@ from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.judging import label_costs
 from litellm_messplus.store.observed import ObservedLog
-from litellm_messplus.store.spending import label_costs
 from litellm_messplus.store.tables import outcomes, request_sums, verdicts
 from litellm_messplus.switching.modes import Arm, Trial
 from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, GradingStatus, LabelKind

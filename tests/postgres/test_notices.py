@@ -23,6 +23,7 @@ from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.store.notices import LogNotices
 from tests.support.builders import build_engine, build_zoo, label, request, served_call
+from tests.support.folding import build_journal
 from tests.support.patience import PATIENT, turns, until_it_holds
 from tests.support.postgres import Postgres, fetch
 
@@ -39,14 +40,8 @@ class Worker:
     engine: Engine = field(default_factory=lambda: build_engine(build_zoo()))
 
     def __post_init__(self) -> None:
-        self.journal = Journal(
-            self.database,
-            {self.engine.zoo.name: self.engine},
-            self.counters,
-            store_text=False,
-            flush_seconds=self.flush_seconds,
-            snapshot_every=1_000_000,
-            position=0,
+        self.journal = build_journal(
+            self.database, self.engine, self.counters, flush_seconds=self.flush_seconds
         )
 
     async def reached(self, position: int) -> None:

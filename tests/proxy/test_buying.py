@@ -19,8 +19,7 @@ from litellm_messplus.records import GradingRecord
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log
-from litellm_messplus.store.audits import preferences
-from litellm_messplus.store.spending import LabelCosts, first_asked, label_costs
+from litellm_messplus.store.judging import LabelCosts, first_asked, label_costs, preferences
 from litellm_messplus.vocabulary import GradingStatus, Preferred
 from tests.support.builders import (
     LARGE,

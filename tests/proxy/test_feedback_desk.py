@@ -21,7 +21,6 @@ from litellm_messplus.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
-from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import Said
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.proxy import feedback
@@ -45,7 +44,7 @@ from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.history import CallVerdicts
 from tests.support.builders import build_engine, label, request, served_call
-from tests.support.folding import bits, fold_all, only_zoo
+from tests.support.folding import bits, build_journal, fold_all
 
 OWNER, ADMIN = Caller("key", is_admin=False), Caller(None, is_admin=True)
 
@@ -59,15 +58,7 @@ class Desk(FeedbackDesk):
         self.engine = build_engine()
         self.counters = Counters()
         settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6}}})
-        self.journal = Journal(
-            database,
-            only_zoo(self.engine),
-            self.counters,
-            store_text=False,
-            flush_seconds=0.01,
-            snapshot_every=10**6,
-            position=0,
-        )
+        self.journal = build_journal(database, self.engine, self.counters)
         finder = RequestFinder(database, OpenRequests(), self.journal.arrivals, self.counters)
         super().__init__(
             database,

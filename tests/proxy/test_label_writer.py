@@ -10,7 +10,6 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import Said
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.proxy import labelling as module
@@ -23,8 +22,8 @@ from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import labels
 from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind
-from tests.support.builders import build_engine, request, served_call
-from tests.support.folding import only_zoo
+from tests.support.builders import request, served_call
+from tests.support.folding import build_journal
 
 HOSTILE = Cause("zoo", "default", "mallory")
 
@@ -49,15 +48,7 @@ class Written:
         zoo = {"alpha": 0.6, "labels": settings}
         known = MessplusSettings.model_validate({"zoos": {"zoo": zoo}})
         self.counters = Counters()
-        self.journal = Journal(
-            database,
-            only_zoo(build_engine()),
-            self.counters,
-            store_text=False,
-            flush_seconds=0.01,
-            snapshot_every=10**6,
-            position=0,
-        )
+        self.journal = build_journal(database, counters=self.counters)
         self.influence = Influence(known, database, self.counters)
         self.writer = LabelWriter(self.journal, self.influence, self.counters)
         self._database = database

@@ -22,8 +22,8 @@ from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
-from tests.support.builders import LARGE, build_engine, request, served_call
-from tests.support.folding import only_zoo
+from tests.support.builders import LARGE, request, served_call
+from tests.support.folding import build_journal
 from tests.support.patience import PATIENT, until_it_holds
 
 REPEATED = "litellm-chosen-by-the-client"
@@ -57,16 +57,7 @@ def finder_of(
 
 @pytest.fixture
 async def journal(database: AsyncEngine) -> AsyncIterator[Journal]:
-    engines = only_zoo(build_engine())
-    built = Journal(
-        database,
-        engines,
-        Counters(),
-        store_text=False,
-        flush_seconds=0.01,
-        snapshot_every=10**6,
-        position=0,
-    )
+    built = build_journal(database)
     built.start()
     yield built
     await built.close()

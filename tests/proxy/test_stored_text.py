@@ -6,14 +6,12 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.journal import Journal
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.records import Record
-from litellm_messplus.runtime import Counters
 from litellm_messplus.store.tables import metadata
 from litellm_messplus.vocabulary import LabelKind
-from tests.support.builders import build_engine, exploration_call, label, request, served_call
-from tests.support.folding import only_zoo
+from tests.support.builders import exploration_call, label, request, served_call
+from tests.support.folding import build_journal
 
 WORDS = "my secret garden"
 WITH_TEXT: list[Record] = [
@@ -27,15 +25,7 @@ WITH_TEXT: list[Record] = [
 
 async def kept(database: AsyncEngine, store_text: bool, records: Sequence[Record]) -> str:
     """All rows of the database as one text, after a journal wrote the records."""
-    journal = Journal(
-        database,
-        only_zoo(build_engine()),
-        Counters(),
-        store_text=store_text,
-        flush_seconds=0.01,
-        snapshot_every=1_000_000,
-        position=0,
-    )
+    journal = build_journal(database, store_text=store_text)
     journal.start()
     for record in records[:-1]:
         journal.write(record)

@@ -17,12 +17,11 @@ from litellm_messplus.backlog import Backlog, Waiting
 from litellm_messplus.errors import NotWrittenError, UnsettledError
 from litellm_messplus.journal import SETTLE_SECONDS, Journal
 from litellm_messplus.records import LabelRecord, Record, RequestRecord
-from litellm_messplus.runtime import Counters
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store.log import Appended
 from tests.support import virtual_time
-from tests.support.builders import build_engine, label, request, served_call
-from tests.support.folding import only_zoo
+from tests.support.builders import label, request, served_call
+from tests.support.folding import build_journal
 
 PATIENCE = 5.0
 LONG = 3 * module.BATCH + 7
@@ -166,16 +165,8 @@ def verdicts_on(
         return outcome, asyncio.get_running_loop().time() - started
 
     async def run() -> list[tuple[str, float]]:
-        database = SimpleNamespace(dialect=SimpleNamespace(name="sqlite"))
-        writer = Journal(
-            database,  # type: ignore[arg-type]
-            only_zoo(build_engine()),
-            Counters(),
-            store_text=False,
-            flush_seconds=0.5,
-            snapshot_every=10**6,
-            position=0,
-        )
+        database: Any = SimpleNamespace(dialect=SimpleNamespace(name="sqlite"))
+        writer = build_journal(database, flush_seconds=0.5)
         writer.start()
         running = []
         for number, gap in enumerate(gaps):

@@ -149,38 +149,38 @@ async def test_a_database_newer_than_the_code_is_refused(
         assert found.scalar_one() == "9999"
 
 
-async def test_a_path_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    url = f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/messplus.db"
-    error = await refusal(url)
-    assert (error.key, error.given) == ("messplus.database", url)
-    assert "unable to open database file" in error.allowed
+async def test_what_cannot_be_opened_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("These are notes, and no database. " * 100)
+    said = {"no/such/folder/messplus.db": "unable to open", "notes.txt": "not a database"}
+    for path, reason in said.items():
+        error = await refusal(url := f"sqlite+aiosqlite:///{tmp_path}/{path}")
+        assert (error.key, error.given) == ("messplus.database", url)
+        assert reason in error.allowed
+    assert notes.read_text().startswith("These are notes")
 
 
-async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("These are notes, and no database. " * 100)
-    error = await refusal(f"sqlite+aiosqlite:///{path}")
-    assert error.key == "messplus.database"
-    assert "not a database" in error.allowed
-    assert path.read_text().startswith("These are notes")
-
-
-@pytest.mark.parametrize("url", ["", "messplus.db", "not a url", "://"])
-def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        create_engine(url)
-    assert (caught.value.key, caught.value.given) == ("messplus.database", url)
-    assert caught.value.allowed == "an SQLAlchemy URL"
+NO_URL = ("", "messplus.db", "not a url", "://")
+OTHER_DRIVERS = ("sqlite:///messplus.db", "postgresql://host/db", "mysql+aiomysql://host/db")
+IN_MEMORY = (
+    *("sqlite+aiosqlite://", "sqlite+aiosqlite:///:memory:"),
+    *("sqlite+aiosqlite:///file::memory:?uri=true", "sqlite+aiosqlite:///file:x?mode=memory"),
+)
 
 
 @pytest.mark.parametrize(
-    "url", ["sqlite:///messplus.db", "postgresql://host/db", "mysql+aiomysql://host/db"]
+    ("url", "allowed"),
+    [
+        *((url, "an SQLAlchemy URL") for url in NO_URL),
+        *((url, "a URL of sqlite+aiosqlite or postgresql+asyncpg") for url in OTHER_DRIVERS),
+        *((url, "a file: each connection would have a memory of its own") for url in IN_MEMORY),
+    ],
 )
-def test_another_driver_is_refused_with_those_that_are_allowed(url: str) -> None:
+def test_a_url_of_no_database_that_lasts_is_refused(url: str, allowed: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         create_engine(url)
     assert (caught.value.key, caught.value.given) == ("messplus.database", url)
-    assert caught.value.allowed == "a URL of sqlite+aiosqlite or postgresql+asyncpg"
+    assert caught.value.allowed.startswith(allowed)
 
 
 def test_a_driver_that_is_not_installed_is_refused_with_how_to_install_it(

@@ -12,14 +12,12 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import journal as module
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.journal import Journal
 from litellm_messplus.runtime import Counters
 from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.store import log
-from litellm_messplus.store.database import DatabaseFileGoneError, create_engine
-from tests.support.builders import build_engine, label, request
-from tests.support.folding import only_zoo
+from litellm_messplus.store.database import DatabaseFileGoneError
+from tests.support.builders import label, request
+from tests.support.folding import build_journal
 from tests.support.patience import PATIENT
 
 
@@ -89,15 +87,7 @@ async def test_whoever_waits_is_told_and_it_is_counted_and_an_alert(
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     counters = Counters()
-    journal = Journal(
-        database,
-        only_zoo(build_engine()),
-        counters,
-        store_text=False,
-        flush_seconds=0.01,
-        snapshot_every=10**6,
-        position=0,
-    )
+    journal = build_journal(database, counters=counters)
     journal.start()
     await journal.write_durably(request())
     remove(path)
@@ -108,17 +98,3 @@ async def test_whoever_waits_is_told_and_it_is_counted_and_an_alert(
     (alert,) = failure_alerts(counters.as_dict())
     assert "database_file_gone" in alert.message
     await journal.close()
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "sqlite+aiosqlite://",
-        "sqlite+aiosqlite:///:memory:",
-        "sqlite+aiosqlite:///file::memory:?uri=true",
-        "sqlite+aiosqlite:///file:x?mode=memory&uri=true",
-    ],
-)
-def test_a_database_in_memory_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="a file: "):
-        create_engine(url)

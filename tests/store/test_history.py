@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.records import Record
 from litellm_messplus.store import log
 from litellm_messplus.store.history import MOST_LABELS, Found, find, history
 from tests.support.builders import LARGE, exploration_call, label, request, served_call
@@ -29,19 +30,16 @@ async def test_an_id_that_no_database_takes_is_found_as_it_was_kept(
 
 async def test_a_repeated_id_is_the_newest_of_whose_it_may_be(database: AsyncEngine) -> None:
     """A client may set the same call id twice, or another's."""
-    await log.append(
-        database,
-        [
-            request("r1", litellm_call_id="same", key_hash="mine"),
-            request("r2", litellm_call_id="same", key_hash="theirs"),
-            served_call("r3", response_id="same"),
-            request("r3", key_hash=None),
-        ],
+    mine, theirs = (
+        request(name, litellm_call_id="same", key_hash=key)
+        for name, key in (("r1", "mine"), ("r2", "theirs"))
     )
-    assert await find(database, "same") == found("r3", None)
-    assert await find(database, "same", "theirs") == found("r2", "theirs")
-    assert await find(database, "same", "mine") == found("r1", "mine")
-    assert await find(database, "same", "nobody's") is None
+    answered = served_call("r3", response_id="same")
+    await log.append(database, [mine, theirs, answered, request("r3", key_hash=None)])
+    whose: dict[str | None, Found | None]
+    whose = {None: found("r3", None), "theirs": found("r2", "theirs"), "mine": found("r1", "mine")}
+    whose["nobody's"] = None
+    assert {key: await find(database, "same", key) for key in whose} == whose
 
 
 async def test_of_very_many_labels_the_newest_are_shown(database: AsyncEngine) -> None:
@@ -62,37 +60,25 @@ async def test_nothing_else_is_found(database: AsyncEngine, given: str) -> None:
 
 
 async def test_the_history_is_the_request_with_its_calls_and_labels(database: AsyncEngine) -> None:
+    said = [label(value=0.0, label_id="first"), label(value=1.0, label_id="second")]
+    others: list[Record] = [request("r2"), served_call("r2"), label("r2")]
     await log.append(
-        database,
-        [
-            request(),
-            exploration_call("r1", 1),
-            served_call(),
-            label(value=0.0, label_id="first"),
-            label(value=1.0, label_id="second"),
-            request("r2"),
-            served_call("r2"),
-            label("r2"),
-        ],
+        database, [request(), exploration_call("r1", 1), served_call(), *said, *others]
     )
-    found = await history(database, "r1")
-    assert found is not None
-    assert found.request["request_id"] == "r1"
-    assert [call["call_id"] for call in found.calls] == ["r1.0", "r1.1"]
-    assert [verdict["label_id"] for verdict in found.labels] == ["first", "second"]
-    assert found.outcome["served"] == LARGE
-    assert found.outcome["satisfaction"] == 1.0
-    assert found.outcome["cost"] == 6.0
+    shown = await history(database, "r1")
+    assert shown is not None
+    assert shown.request["request_id"] == "r1"
+    assert [call["call_id"] for call in shown.calls] == ["r1.0", "r1.1"]
+    assert [verdict["label_id"] for verdict in shown.labels] == ["first", "second"]
+    outcome = [shown.outcome[name] for name in ("served", "satisfaction", "cost")]
+    assert outcome == [LARGE, 1.0, 6.0]
 
 
-async def test_a_request_under_way_has_a_history_too(database: AsyncEngine) -> None:
+async def test_a_request_under_way_has_a_history_and_an_id_of_others_has_none(
+    database: AsyncEngine,
+) -> None:
     await log.append(database, [request()])
-    found = await history(database, "r1")
-    assert found is not None
-    assert (found.calls, found.labels) == ([], [])
-    assert found.outcome["satisfaction"] is None
-
-
-async def test_an_id_that_is_not_ours_has_no_history(database: AsyncEngine) -> None:
-    await log.append(database, [request()])
+    shown = await history(database, "r1")
+    assert shown is not None
+    assert (shown.calls, shown.labels, shown.outcome["satisfaction"]) == ([], [], None)
     assert await history(database, "litellm-r1") is None

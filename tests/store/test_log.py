@@ -52,19 +52,6 @@ async def test_an_empty_log_has_its_head_at_zero(database: AsyncEngine) -> None:
     assert await read(database, 0, 0) == []
 
 
-async def test_features_that_came_too_late_are_null_and_none_when_read_back(
-    database: AsyncEngine,
-) -> None:
-    late = request("late", features=None)
-    await log.append(database, [late, served_call("late"), label("late")])
-
-    (row,) = await rows(database, requests)
-    assert (row.features, row.encode_seconds) == (None, None)
-    *_, labelled = await read(database, 0, 3)
-    assert labelled["example"]["features"] is None
-    assert labelled["example"]["candidate"] == LARGE
-
-
 @pytest.mark.parametrize("early", [False, True], ids=["label after", "label before"])
 async def test_what_litellms_cache_repeated_moves_the_queue_and_teaches_nothing(
     database: AsyncEngine, early: bool
@@ -97,12 +84,16 @@ async def test_records_get_contiguous_positions_in_the_order_given(database: Asy
     assert await log.head(database) == 5
 
 
-async def test_a_refused_batch_leaves_nothing_behind(database: AsyncEngine) -> None:
+async def test_a_refused_batch_leaves_nothing_behind_and_takes_no_number(
+    database: AsyncEngine,
+) -> None:
     await log.append(database, [request("a")])
     with pytest.raises(IntegrityError):
         await log.append(database, [request("b"), label("b"), request("a")])
     assert await log.head(database) == 1
     assert await positions(database) == [1]
+    await log.append(database, [request("c")])
+    assert [each.t for each in await rows(database, requests)] == [1, 2]
 
 
 async def test_writers_in_two_processes_share_one_sequence(
@@ -145,25 +136,14 @@ async def test_each_service_level_of_each_zoo_has_numbers_of_its_own(
     database: AsyncEngine,
 ) -> None:
     levels = [("zoo", "default"), ("zoo", "gold"), ("other", "gold"), ("zoo", "gold")]
-    for batch in (levels, levels[:1]):
-        await log.append(
-            database,
-            [
-                request(f"{len(batch)}-{n}", zoo=zoo, service_level=level)
-                for n, (zoo, level) in enumerate(batch)
-            ],
-        )
+    records = [
+        request(f"r{n}", zoo=zoo, service_level=level)
+        for n, (zoo, level) in enumerate([*levels, levels[0]])
+    ]
+    await log.append(database, records[:4])
+    await log.append(database, records[4:])
 
     assert [each.t for each in await rows(database, requests)] == [1, 1, 1, 2, 2]
-
-
-async def test_a_batch_that_was_refused_takes_no_number(database: AsyncEngine) -> None:
-    await log.append(database, [request("a")])
-    with pytest.raises(IntegrityError):
-        await log.append(database, [request("b"), request("a")])
-    await log.append(database, [request("c")])
-
-    assert [each.t for each in await rows(database, requests)] == [1, 2]
 
 
 async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_between(
@@ -216,12 +196,8 @@ async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> 
     assert found.features == features_to_bytes(features)
     assert found.surface == features_to_bytes(surface)
     assert found.estimated_cost_largest == 5e-324
-
-
-async def test_the_largest_may_not_have_been_healthy(database: AsyncEngine) -> None:
-    await log.append(database, [request(estimated_cost={SMALL: 1.0})])
-    (found,) = await rows(database, requests)
-    assert found.estimated_cost_largest is None
+    await log.append(database, [request("r2", estimated_cost={SMALL: 1.0})])
+    assert (await rows(database, requests))[1].estimated_cost_largest is None  # not healthy then
 
 
 async def test_a_call_and_a_label_come_back_as_they_were_written(database: AsyncEngine) -> None:
@@ -252,37 +228,39 @@ def test_features_are_little_endian_float32() -> None:
     assert np.array_equal(back, pair(0.1, -0.7))
 
 
-async def surfaces_learned(database: AsyncEngine, **changed: Any) -> list[bytes | None]:
-    """What the call and the label of a request bring of its surface."""
-    await log.append(database, [request(**changed), served_call(), label()])
-    _, called, judged = await read(database, 0, 3)
-    return [called["example"]["surface"], judged["example"]["surface"]]
-
-
-@pytest.mark.parametrize("text", ["", "What is 17 + 25?", "你好 \ud800", "x" * 20_000])
-async def test_the_surface_of_a_prompt_is_read_back_to_the_bit(
-    database: AsyncEngine, text: str
-) -> None:
-    surface = read_surface(Conversation.of_text(text))
-    found = await surfaces_learned(database, surface=surface, surface_version=VERSION)
-    assert found == [surface.tobytes()] * 2
+TEXTS = ["", "What is 17 + 25?", "你好 \ud800", "x" * 20_000]
+SURFACES = [read_surface(Conversation.of_text(text)) for text in TEXTS]
+OTHERS = np.ones(len(NUMBERS), dtype=np.float32)
 
 
 @pytest.mark.parametrize(
-    ("numbers", "version"),
-    [(len(NUMBERS), "surface-0"), (len(NUMBERS), None), (len(NUMBERS) - 1, VERSION)],
-    ids=["another version's", "of no version", "not as many"],
+    ("surface", "version", "learned"),
+    [
+        *((each, VERSION, each.tobytes()) for each in SURFACES),
+        pytest.param(OTHERS, "surface-0", None, id="another version's"),
+        pytest.param(OTHERS, None, None, id="of no version"),
+        pytest.param(OTHERS[1:], VERSION, None, id="not as many"),
+        pytest.param(None, None, None, id="of an earlier version of the code"),
+    ],
 )
-async def test_a_surface_that_means_something_else_is_not_learned_from(
-    database: AsyncEngine, numbers: int, version: str | None
+async def test_a_surface_is_read_back_to_the_bit_or_where_it_means_something_else_not_at_all(
+    database: AsyncEngine, surface: Any, version: str | None, learned: bytes | None
 ) -> None:
-    surface = np.ones(numbers, dtype=np.float32)
-    found = await surfaces_learned(database, surface=surface, surface_version=version)
-    assert found == [None, None]
+    asked = request(surface=surface, surface_version=version)
+    await log.append(database, [asked, served_call(), label()])
+    _, *brought = await read(database, 0, 3)
+    assert [each["example"]["surface"] for each in brought] == [learned] * 2
 
 
-async def test_a_request_of_an_earlier_version_has_no_surface(database: AsyncEngine) -> None:
-    assert await surfaces_learned(database) == [None, None]
+async def test_features_that_came_too_late_are_null_and_none_when_read_back(
+    database: AsyncEngine,
+) -> None:
+    await log.append(database, [request("late", features=None), served_call("late"), label("late")])
+    (row,) = await rows(database, requests)
+    assert (row.features, row.encode_seconds) == (None, None)
+    *_, labelled = await read(database, 0, 3)
+    assert labelled["example"]["features"] is None
+    assert labelled["example"]["candidate"] == LARGE
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

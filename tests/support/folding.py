@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
@@ -50,3 +52,20 @@ def taught(engine: Engine) -> dict[str, bytes]:
 
 def only_zoo(engine: Engine) -> Mapping[str, Engine]:
     return {engine.zoo.name: engine}
+
+
+def build_journal(
+    database: AsyncEngine,
+    engine: Engine | None = None,
+    counters: Counters | None = None,
+    **changed: Any,
+) -> Journal:
+    """A journal that takes no snapshot and keeps no words, unless told otherwise."""
+    how: dict[str, Any] = {
+        "store_text": False,
+        "flush_seconds": 0.01,
+        "snapshot_every": 1_000_000,
+        "position": 0,
+    }
+    engines = only_zoo(engine or build_engine())
+    return Journal(database, engines, counters or Counters(), **(how | changed))

@@ -15,8 +15,8 @@ from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.limits import limits_status
 from litellm_messplus.status.reading import Newest
 from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.store.judging import LabelCosts
 from litellm_messplus.store.key_activity import KeyStatus
-from litellm_messplus.store.spending import LabelCosts
 from litellm_messplus.vocabulary import LabelKind
 
 KEY = ("llama", "default")

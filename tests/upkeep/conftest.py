@@ -13,13 +13,12 @@ import yaml
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.journal import Journal
 from litellm_messplus.restore import restore
-from litellm_messplus.runtime import Counters
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.upkeep import prune as pruning
 from tests.support.configured_log import configuration, engines_of, sqlite, write_log
+from tests.support.folding import build_journal
 from tests.support.patience import until_it_holds
 from tests.support.summing import rewrite_projections
 
@@ -128,15 +127,7 @@ async def followed(config: Path, change: Callable[[], object]) -> Engine:
     """The engine of a worker that was running while the log was changed."""
     engine, opened = _opened(config)
     await migrate(opened)
-    journal = Journal(
-        opened,
-        {"zoo": engine},
-        Counters(),
-        store_text=False,
-        flush_seconds=0.01,
-        snapshot_every=10_000,
-        position=await restore(opened, {"zoo": engine}),
-    )
+    journal = build_journal(opened, engine, position=await restore(opened, {"zoo": engine}))
     journal.start()
     await asyncio.to_thread(change)
     head = await log.head(opened)

@@ -1,17 +1,20 @@
-"""The newest gradings of judges, counted: how far judges and users agree, which place judges
-prefer, and what grading costs. Runs alike on SQLite and Postgres."""
+"""What labels cost, and how far judges can be believed: who agrees with users, and which place they
+prefer, of the newest gradings. Runs alike on SQLite and Postgres."""
 
+from collections import defaultdict
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import Subquery, and_, case, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.store.tables import gradings, requests
-from litellm_messplus.vocabulary import Preferred
+from litellm_messplus.store.tables import grading_sums, gradings, request_sums, requests
+from litellm_messplus.vocabulary import BEFORE_SUFFIX, Preferred, is_before
 
 # What judges and users said of the same calls.
 
@@ -110,6 +113,83 @@ async def preferences(
         .group_by(found.zoo, found.judge)
     )
     return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
+
+
+# What labels cost beside what is saved, from the tables of sums: they know every worker's, and
+# requests that have left the log.
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCosts:
+    """Costs of one zoo. ``unseen`` is what calls cost that no user saw, in the zoo's unit: they are
+    made to be labelled; ``judging`` is in dollars. ``saved`` is what routing saved against always
+    calling the largest: the sum over the promises, of which nothing that was served as before is
+    part. Those ``_today`` are of one day (UTC), as is ``largest_today``, what the largest alone
+    would have cost; ``largest_before`` is that of the day before."""
+
+    requests: int = 0
+    saved: float = 0.0
+    unseen: float = 0.0
+    unseen_today: float = 0.0
+    largest_today: float = 0.0
+    largest_before: float = 0.0
+    judging: float = 0.0
+    judging_today: float = 0.0
+
+
+async def label_costs(
+    connection: AsyncConnection, today: date, yesterday: date
+) -> dict[str, LabelCosts]:
+    """Read the costs by zoo; zoos without a request are left out."""
+    of = grading_sums.c
+    judging = (func.sum(of.cost), func.sum(case((of.day == today, of.cost))))
+    query = select(of.zoo, *(func.coalesce(each, 0.0) for each in judging)).group_by(of.zoo)
+    judged = {row[0]: tuple(row[1:]) for row in await connection.execute(query)}
+    whole: dict[str, Tally] = defaultdict(Tally)
+    saved: dict[str, float] = defaultdict(float)
+    by_level = await tallies(connection, "zoo", "service_level", source=request_sums)
+    for (zoo, level), tally in by_level.items():
+        whole[zoo] += tally
+        saved[zoo] += 0.0 if is_before(level) else tally.saved
+    is_recent = request_sums.c.day.in_((today, yesterday))
+    days = await tallies(connection, "day", "zoo", source=request_sums, where=is_recent)
+    found = {}
+    for zoo, tally in whole.items():
+        now, before = days.get((today, zoo), Tally()), days.get((yesterday, zoo), Tally())
+        all_judging, judging_today = judged.get(zoo, (0.0, 0.0))
+        found[zoo] = LabelCosts(
+            requests=tally.requests,
+            saved=saved[zoo],
+            unseen=tally.exploration_cost,
+            unseen_today=now.exploration_cost,
+            largest_today=now.compared_cost_largest,
+            largest_before=before.compared_cost_largest,
+            judging=all_judging,
+            judging_today=judging_today,
+        )
+    return found
+
+
+async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> datetime | None:
+    """Find when the zoo was first asked on that day (UTC)."""
+    query = (
+        select(requests.c.created_at)
+        .where(
+            requests.c.created_at >= datetime.combine(today, time.min, tzinfo=UTC),
+            requests.c.zoo == zoo,
+        )
+        .order_by(requests.c.created_at)
+        .limit(1)
+    )
+    return (await connection.execute(query)).scalar_one_or_none()
+
+
+async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:
+    """Read what unseen calls cost on a day, by zoo, of requests that were served as before."""
+    found = request_sums.c
+    is_before = (found.day == day) & found.service_level.endswith(BEFORE_SUFFIX)
+    sampled = await tallies(connection, "zoo", source=request_sums, where=is_before)
+    return {zoo: tally.exploration_cost for (zoo,), tally in sampled.items()}
 
 
 # What grading has cost: the budget of a day starts from here, whatever ended the process.
