@@ -10,6 +10,7 @@ from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
 from litellm_messplus.status.reading import MINUTES, Recent
 from litellm_messplus.status.report import (
     Alert,
+    AlertKey,
     AlertKind,
     LevelStatus,
     LiveLevels,
@@ -182,20 +183,20 @@ class AlertLog:
 
     def __init__(self, patience: int = PATIENCE) -> None:
         self._patience = patience
-        self._active: dict[tuple[AlertKind, str | None, str | None], Alert] = {}
-        self._absent: dict[tuple[AlertKind, str | None, str | None], int] = {}
+        self._active: dict[AlertKey, tuple[Alert, int]] = {}
+        """The alerts that were told, and the looks in a row without each."""
 
     def update(self, alerts: Iterable[Alert]) -> list[str]:
         """Log what is new and what is over, given all alerts of now; returns the lines."""
         now = {alert.key: alert for alert in alerts}
         lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
-        self._active.update(now)
-        for key in now:
-            self._absent.pop(key, None)
+        self._active.update({key: (alert, 0) for key, alert in now.items()})
         for key in [key for key in self._active if key not in now]:
-            self._absent[key] = self._absent.get(key, 0) + 1
-            if self._absent[key] >= self._patience:
-                lines.append(self._recover(key))
+            alert, absent = self._active[key]
+            self._active[key] = alert, absent + 1
+            if absent + 1 >= self._patience:
+                del self._active[key]
+                lines.append(self._recover(alert))
         return lines
 
     def _raise(self, alert: Alert) -> str:
@@ -204,9 +205,7 @@ class AlertLog:
         logger.log(logging.INFO if is_notice else logging.WARNING, "%s", line)
         return line
 
-    def _recover(self, key: tuple[AlertKind, str | None, str | None]) -> str:
-        alert = self._active.pop(key)
-        del self._absent[key]
+    def _recover(self, alert: Alert) -> str:
         line = f"alert {alert.kind} ({alert.subject}) is over"
         logger.info("%s", line)
         return line

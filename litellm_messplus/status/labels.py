@@ -203,27 +203,18 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     agreed = await agreements(connection)
     preferred = await preferences(connection)
     left_out = await _left_out(connection)
-    found = grading_sums.c
-    query = select(
-        found.zoo,
-        found.judge,
-        func.sum(found.gradings),
-        func.sum(found.graded),
-        func.sum(found.cost),
-        func.sum(found.gradings_without_cost),
-    ).group_by(found.zoo, found.judge)
+    found, each = grading_sums.c, (grading_sums.c.zoo, grading_sums.c.judge)
+    sums = (found.gradings, found.graded, found.cost, found.gradings_without_cost)
+    query = select(*each, *map(func.sum, sums)).group_by(*each)
     return {
-        (zoo, judge): Grading(
-            gradings=asked,
-            graded=graded,
-            cost=cost,
-            without_cost=without_cost,
-            weight=weights.get((zoo, judge)),
-            is_left_out=zoo in left_out,
-            agreement=agreed.get((zoo, judge), Agreement()),
-            position=preferred.get((zoo, judge), PositionBias()),
+        (key := (zoo, judge)): Grading(
+            *(asked, graded, cost, unstated),
+            weights.get(key),
+            zoo in left_out,
+            agreed.get(key, Agreement()),
+            preferred.get(key, PositionBias()),
         )
-        for zoo, judge, asked, graded, cost, without_cost in await connection.execute(query)
+        for zoo, judge, asked, graded, cost, unstated in await connection.execute(query)
     }
 
 

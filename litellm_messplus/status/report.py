@@ -48,6 +48,10 @@ class AlertKind(StrEnum):
     UNSHARED = "unshared"
 
 
+AlertKey = tuple[AlertKind, str | None, str | None]
+"""The kind of an alert, its zoo and service level."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """One thing that is wrong; ``service_level`` is None where it is about a zoo, and ``zoo`` too
@@ -59,7 +63,7 @@ class Alert:
     service_level: str | None = None
 
     @property
-    def key(self) -> tuple[AlertKind, str | None, str | None]:
+    def key(self) -> AlertKey:
         """The fields that make it the same alert, though the numbers in its message change."""
         return self.kind, self.zoo, self.service_level
 
