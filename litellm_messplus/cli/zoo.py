@@ -119,6 +119,9 @@ def _forecast(found: "Mapping[str, Any]") -> str:
     money = "cost not known yet"
     if cost is not None:
         money = f"{around(cost['estimate'], cost['low'], cost['high'])} a request"
+    if saved := found["would_have_saved"]:
+        share = percent_around(saved["estimate"], saved["low"], saved["high"])
+        money += f", would have saved {share} of the largest's cost"
     return f"{rate}, {money}, from {found['requests']} requests, {found['called']} judged"
 
 

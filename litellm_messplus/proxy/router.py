@@ -185,6 +185,7 @@ class RequestRouter:
         opened = OpenRequest(record, (), before=before)
         opened.unlogged = partial(self._give_up, opened)
         self._open.add(opened, request.metadata)
+        self._feedback.take(request)
         if not is_due:
             opened.ensure_logged()
             return opened

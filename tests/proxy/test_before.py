@@ -12,7 +12,7 @@ from litellm_messplus.proxy.deployments.deployment import deployment_id
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.records import served_call_id
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode, Pace, ZooMode
 from tests.support.builders import NOW
@@ -75,6 +75,20 @@ async def test_a_retry_is_served_as_before_too_and_logged_once(tmp_path: Path) -
         assert orders["small"] < orders["large"]  # it has just failed
         await settle(plugin)
     assert len(await written(tmp_path, requests)) == 1
+
+
+async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path) -> None:
+    async with running(tmp_path, WATCH) as plugin:
+        first = call("1")
+        await route(plugin, first)
+        await plugin.async_log_success_event(log_event(first, "large"), ANSWER, None, None)
+        verdict = {"id": "1", "satisfied": False}
+        metadata = {"user_api_key_hash": "key", "messplus_feedback": verdict}
+        await route(plugin, call("2", metadata=metadata))
+        await plugin.parts._next_turn_feedback.close()
+        await settle(plugin)
+    (label,) = await written(tmp_path, labels)
+    assert (label.source, label.value) == ("feedback", 0.0)
 
 
 def gate_of_reading(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

@@ -134,6 +134,34 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
     assert said[place + 2].startswith("    happened: nobody judged")
 
 
+def test_a_forecast_says_what_routing_would_have_saved() -> None:
+    known = {"estimate": 0.5, "low": 0.4, "high": 0.6}
+    forecast = {
+        "satisfaction": known,
+        "cost": known,
+        "would_have_saved": known,
+        "requests": 30,
+        "called": 12,
+    }
+    shown = {
+        "zoo": "zoo",
+        "mode": "watch",
+        "share": 0.1,
+        "before": "litellm",
+        "by": "file",
+        "at": None,
+        "reason": "",
+        "is_returned": False,
+        "history": [],
+        "forecast": forecast,
+    }
+    assert list(lines(shown))[-1] == (
+        "  forecast of routing: 50.0 % (40.0 to 60.0 %), 0.5 (0.4 to 0.6) a request, "
+        "would have saved 50.0 % (40.0 to 60.0 %) of the largest's cost, "
+        "from 30 requests, 12 judged"
+    )
+
+
 async def test_what_is_written_is_in_the_database(tmp_path: Path) -> None:
     async with asking(tmp_path) as (client, _):
         await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
