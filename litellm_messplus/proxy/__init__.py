@@ -9,7 +9,7 @@ router            a request becomes a ranking of LiteLLM's healthy deployments
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
-decided           a request that was decided, and its record
+decided           a request is read, placed, decided and recorded
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
@@ -37,8 +37,8 @@ litellm_seam      every name of LiteLLM that it does not document
 The road of a chat request from the hook to the log, by the rooms in the order of their first call,
 and that of its answer:
 
-decided: plugin, router, deployments, surfaces, open_requests, reading, before, encoders, holding,
-    deciding, decided, feedback, journal, metrics, explorer, visibility
+decided: plugin, router, deployments, surfaces, open_requests, reading, before, decided, encoders,
+    holding, deciding, feedback, journal, metrics, explorer, visibility
 answered: plugin, ends, open_requests, deployments, surfaces, energy_service, journal,
     metrics, holding
 """

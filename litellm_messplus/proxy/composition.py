@@ -14,6 +14,7 @@ from litellm_messplus.labels.judge.grader import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.before import Arms, SamplePurses
 from litellm_messplus.proxy.buying import Buyers
+from litellm_messplus.proxy.decided import RequestDecider
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
@@ -40,7 +41,7 @@ from litellm_messplus.proxy.open_requests import Authors, OpenRequests
 from litellm_messplus.proxy.page import Page
 from litellm_messplus.proxy.reading import RequestReader
 from litellm_messplus.proxy.retention import Retention
-from litellm_messplus.proxy.router import RequestRouter
+from litellm_messplus.proxy.router import Listeners, RequestRouter
 from litellm_messplus.proxy.shared_counters import SharedCounters, readiness
 from litellm_messplus.proxy.visibility import Visibility
 from litellm_messplus.proxy.zoos import ZooDesk, build_zoo_routes
@@ -138,23 +139,13 @@ class Parts:
             self.gates,
             deadline_seconds=settings.deadline_seconds,
         )
+        decider = RequestDecider(
+            settings, reader, self._holds, self._buyers.of_zoo, self.modes, counters
+        )
+        listeners = Listeners(self.journal, self._desk, self._explorer, self._next_turn_feedback)
+        arms = Arms(self.modes, self._samples, counters, seed=settings.seed)
         self.router = keep(
-            RequestRouter(
-                settings,
-                self.live,
-                reader,
-                self.journal,
-                open_requests,
-                self._explorer,
-                self._desk,
-                self._next_turn_feedback,
-                self.gates,
-                counters,
-                self._buyers.of_zoo,
-                self._holds,
-                Arms(self.modes, self._samples, counters, seed=settings.seed),
-                self.modes,
-            )
+            RequestRouter(self.live, arms, decider, self.gates, open_requests, listeners, counters)
         )
         reading = create_engine(
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS

@@ -1,20 +1,28 @@
-"""A request that was decided, and its record: whole, or of as much as is known before."""
+"""A request is decided: read, placed in its conversation, chosen for, and recorded, whole or as far
+as it is known before."""
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.deciding.decider import Choice, logged_limits
+from litellm_messplus.deciding.decider import Choice, Engine, logged_limits
 from litellm_messplus.prediction.surface import VERSION
-from litellm_messplus.proxy.holding.holds import Pin, Standing
-from litellm_messplus.proxy.reading import Intake, ReadRequest
+from litellm_messplus.proxy.buying import Buyer
+from litellm_messplus.proxy.deployments.deployment import Deployment
+from litellm_messplus.proxy.holding.holds import Holds, Pin, Standing
+from litellm_messplus.proxy.modes import LiveModes
+from litellm_messplus.proxy.reading import Intake, ReadRequest, RequestReader
 from litellm_messplus.proxy.surfaces.identity import asker_of, names_of
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.routing.decision import Reason
+from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.held import Gated, baseline
+from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.state.limits import unfollowed
-from litellm_messplus.switching.modes import LITELLM
+from litellm_messplus.switching.modes import LITELLM, Arm
+from litellm_messplus.switching.way_back import Mark, is_huge
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +171,100 @@ def in_shadow(
             sample_probability=decided.read.intake.zoo.settings.watch.sample if called else None,
         ),
     )
+
+
+class RequestDecider:
+    """The decision of a request: what it needs to know, whether labels of its answers are bought,
+    and whether it came in time."""
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        reader: RequestReader,
+        holds: Holds,
+        buyers: Mapping[str, Buyer],
+        modes: LiveModes,
+        counters: Counters,
+    ) -> None:
+        self.recorder = Recorder(settings)
+        self._settings = settings
+        self._reader = reader
+        self._holds = holds
+        self._buyers = buyers
+        self._modes = modes
+        self._counters = counters
+
+    def holds(self, zoo: str) -> bool:
+        """Tell whether conversations of a zoo are held."""
+        return self._holds.holds(zoo)
+
+    async def decide(self, intake: Intake) -> DecidedRequest:
+        """Read and decide a request. Only one that is routed stands in a conversation, and may be
+        decided too late."""
+        started = time.perf_counter()
+        engine, request, deployments = intake.engine, intake.request, intake.deployments
+        read = await self._reader.read(intake)
+        is_routed, standing = intake.trial.arm is Arm.ROUTED, None
+        if is_routed:
+            standing = self._holds.standing(
+                request, read.question, intake.zoo.name, deployments, read.admission.barred
+            )
+        if standing is not None:
+            read = replace(read, question=standing.question)
+        held = None if standing is None else standing.choose(engine)
+        choice, bought = self._choose(engine, read) if held is None else (held, None)
+        seconds = time.perf_counter() - started
+        is_late = is_routed and self._is_late(engine, read, seconds)
+        dropped = self._dropped(engine, read, deployments, is_late=is_late)
+        pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
+        return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
+
+    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
+        """Decide, and draw whether labels of the answers are bought: with which probability."""
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is None:
+            return engine.decide(read.question), None
+        bought: float | None = None
+
+        def labelled(situation: Situation) -> bool | None:
+            nonlocal bought
+            bought, is_labelled = buyer.purchase(
+                engine, read.question, read.intake.request, situation
+            )
+            return is_labelled
+
+        choice = engine.decide(read.question, labelled)
+        if bought is not None:
+            decision = buyer.beside(choice.decision, choice.situation)
+            choice = replace(choice, decision=decision)
+        return choice, bought
+
+    def _is_late(self, engine: Engine, read: ReadRequest, seconds: float) -> bool:
+        """Tell whether a decision took longer than the operator allows, and count it."""
+        # The wait for a slow encoder is over: dropping the decision would save none of it.
+        waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
+        is_late = seconds - waited > self._settings.deadline_seconds
+        self._mark(engine.zoo.name, read, is_missed=is_late)
+        if is_late:
+            self._counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
+        return is_late
+
+    def _dropped(
+        self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
+    ) -> Reason | None:
+        """Say why a decision is not followed, None where it is. Of one that is not, nothing is
+        expected, and nothing is paid for its labels."""
+        if deployments and not is_late:
+            return None
+        engine.expect_nothing(read.question.request_id)
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is not None:
+            buyer.give_back(read.question.request_id, read.intake.request.key_hash)
+        return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
+
+    def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
+        """Remember for the way back whether a deadline was missed, unless the prompt's own size
+        explains it."""
+        conversation = read.intake.request.conversation
+        if not is_huge(len(conversation.turns), len(conversation.text)):
+            self._modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))

@@ -4,31 +4,27 @@ What serves as before goes on at once, and takes the same road in a task: nobody
 """
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from litellm_messplus.deciding.decider import Choice, Engine
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.proxy.before import Arms, known_before, served_before, shadow_level
-from litellm_messplus.proxy.buying import Buyer
-from litellm_messplus.proxy.decided import DecidedRequest, Recorder, in_shadow
+from litellm_messplus.proxy.decided import RequestDecider, in_shadow
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.deployments.live_zoos import LiveZoos
 from litellm_messplus.proxy.explorer import Explorer
 from litellm_messplus.proxy.feedback import NextTurnFeedback
-from litellm_messplus.proxy.holding.holds import Holds
 from litellm_messplus.proxy.labelling import judged_request
 from litellm_messplus.proxy.litellm_seam import target_order
-from litellm_messplus.proxy.modes import LiveModes
 from litellm_messplus.proxy.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.proxy.reading import Intake, ReadRequest, RequestReader, service_level
+from litellm_messplus.proxy.reading import Intake, service_level
 from litellm_messplus.proxy.surfaces.answers import deployment_of_response
 from litellm_messplus.proxy.surfaces.request import (
     IncomingRequest,
@@ -36,12 +32,8 @@ from litellm_messplus.proxy.surfaces.request import (
     read_request,
 )
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime import Counters
-from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.switching.modes import Arm
-from litellm_messplus.switching.way_back import Mark, is_huge
 from litellm_messplus.tasks import Tasks
 
 MOST_WAITING = 256
@@ -50,41 +42,56 @@ CLOSE_SECONDS = 5.0
 """Seconds that a stop waits for them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """The parts that learn of a request: the log, the sources of labels, and the calls unseen by
+    the user."""
+
+    journal: Journal
+    desk: LabelDesk
+    explorer: Explorer
+    feedback: NextTurnFeedback
+
+    def arrived(self, request: IncomingRequest) -> None:
+        """Take the feedback on an earlier request that this one brings along."""
+        self.feedback.take(request)
+
+    def decided(
+        self,
+        opened: OpenRequest,
+        record: RequestRecord,
+        request: IncomingRequest,
+        called: Sequence[str],
+    ) -> None:
+        """Log a decision, keep the request for the sources of labels of its zoo, and begin the
+        calls to the candidates that no user sees."""
+        if self.desk.is_watched(record.zoo):
+            opened.asked = judged_request(record, request)
+        self.journal.write(record)
+        self.explorer.start(opened, called, request)
+
+
 class RequestRouter:
     """The router of requests, without a state of its own beyond the requests that are open."""
 
     def __init__(
         self,
-        settings: MessplusSettings,
         live: LiveZoos,
-        reader: RequestReader,
-        journal: Journal,
-        open_requests: OpenRequests,
-        explorer: Explorer,
-        desk: LabelDesk,
-        feedback: NextTurnFeedback,
-        gates: Gates,
-        counters: Counters,
-        buyers: Mapping[str, Buyer],
-        holds: Holds,
         arms: Arms,
-        modes: LiveModes,
+        decider: RequestDecider,
+        gates: Gates,
+        open_requests: OpenRequests,
+        listeners: Listeners,
+        counters: Counters,
     ) -> None:
-        self._arms, self._modes = arms, modes
-        self._recorder = Recorder(settings)
-        self._shadows = Tasks(MOST_WAITING)
-        self._gates = gates
-        self._holds = holds
-        self._buyers = buyers
-        self._settings = settings
         self._live = live
-        self._reader = reader
-        self._journal = journal
+        self._arms = arms
+        self._decider = decider
+        self._gates = gates
         self._open = open_requests
-        self._explorer = explorer
-        self._desk = desk
-        self._feedback = feedback
+        self._listeners = listeners
         self._counters = counters
+        self._shadows = Tasks(MOST_WAITING)
         self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
     async def route(
@@ -107,7 +114,7 @@ class RequestRouter:
         if self._live.passes(engine, deployments):
             return deployments
         request = read_request(messages, kwargs)
-        if request is None or (request.continues and not self._holds.holds(engine.zoo.name)):
+        if request is None or (request.continues and not self._decider.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
         order = target_order(request.kwargs)
         opened = self._open.get(request.metadata, request.litellm_call_id)
@@ -155,8 +162,8 @@ class RequestRouter:
 
     async def _serve(self, intake: Intake) -> OpenRequest:
         """Decide a request that waits for it, and announce that."""
-        decided = await self._decide(intake)
-        read, record = decided.read, self._recorder.decided(decided)
+        decided = await self._decider.decide(intake)
+        read, record = decided.read, self._decider.recorder.decided(decided)
         if read.encoding is None:
             self._counters.add("features_late")
         opened = OpenRequest(
@@ -168,9 +175,9 @@ class RequestRouter:
             pin=decided.pin,
         )
         self._open.add(opened, intake.request.metadata)
-        self._feedback.take(intake.request)
+        self._listeners.arrived(intake.request)
         explored = decided.choice.decision.explored if decided.dropped is None else ()
-        self._announce(opened, record, intake.request, explored)
+        self._listeners.decided(opened, record, intake.request, explored)
         return opened
 
     def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
@@ -181,11 +188,11 @@ class RequestRouter:
         intake = replace(intake, level=shadow_level(intake.level))
         if is_due:
             intake = replace(intake, trial=self._arms.drawn(intake.zoo, request, intake.trial))
-        record = self._recorder.undecided(intake, known_before(before, intake.deployments))
+        record = self._decider.recorder.undecided(intake, known_before(before, intake.deployments))
         opened = OpenRequest(record, (), before=before)
         opened.unlogged = partial(self._give_up, opened)
         self._open.add(opened, request.metadata)
-        self._feedback.take(request)
+        self._listeners.arrived(request)
         if not is_due:
             opened.ensure_logged()
             return opened
@@ -200,17 +207,17 @@ class RequestRouter:
         """Decide a request that is served as before, and call the sampled model."""
         serves = opened.record.chosen
         try:
-            decided = await self._decide(intake)
+            decided = await self._decider.decide(intake)
             if opened.unlogged is None:
                 intake.engine.forget(intake.request_id)
                 self._counters.add("asides_late")
                 return
-            record = self._recorder.decided(decided)
+            record = self._decider.recorder.decided(decided)
             called = self._arms.sampled(decided, record, serves)
             record = in_shadow(record, decided, serves, called)
             opened.needs, opened.barred = decided.read.needs, decided.read.admission.barred
             opened.record, opened.unlogged = without_words(record), None
-            self._announce(opened, record, intake.request, called)
+            self._listeners.decided(opened, record, intake.request, called)
         except Exception:
             intake.engine.forget(intake.request_id)
             self._counters.failure("aside_failures", "a request was not decided in shadow")
@@ -219,92 +226,7 @@ class RequestRouter:
     def _give_up(self, opened: OpenRequest) -> None:
         """Log a request without a choice."""
         opened.unlogged = None
-        self._journal.write(opened.record)
-
-    async def _decide(self, intake: Intake) -> DecidedRequest:
-        """Read and decide a request. Only one that is routed stands in a conversation, and may be
-        decided too late."""
-        started = time.perf_counter()
-        engine, request, deployments = intake.engine, intake.request, intake.deployments
-        read = await self._reader.read(intake)
-        is_routed, standing = intake.trial.arm is Arm.ROUTED, None
-        if is_routed:
-            standing = self._holds.standing(
-                request, read.question, intake.zoo.name, deployments, read.admission.barred
-            )
-        if standing is not None:
-            read = replace(read, question=standing.question)
-        held = None if standing is None else standing.choose(engine)
-        choice, bought = self._choose(engine, read) if held is None else (held, None)
-        seconds = time.perf_counter() - started
-        is_late = is_routed and self._is_late(engine, read, seconds)
-        dropped = self._dropped(engine, read, deployments, is_late=is_late)
-        pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
-        return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
-
-    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
-        """Decide, and draw whether labels of the answers are bought: with which probability."""
-        buyer = self._buyers.get(engine.zoo.name)
-        if buyer is None:
-            return engine.decide(read.question), None
-        bought: float | None = None
-
-        def labelled(situation: Situation) -> bool | None:
-            nonlocal bought
-            bought, is_labelled = buyer.purchase(
-                engine, read.question, read.intake.request, situation
-            )
-            return is_labelled
-
-        choice = engine.decide(read.question, labelled)
-        if bought is not None:
-            decision = buyer.beside(choice.decision, choice.situation)
-            choice = replace(choice, decision=decision)
-        return choice, bought
-
-    def _is_late(self, engine: Engine, read: ReadRequest, seconds: float) -> bool:
-        """Tell whether a decision took longer than the operator allows, and count it."""
-        # The wait for a slow encoder is over: dropping the decision would save none of it.
-        waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
-        is_late = seconds - waited > self._settings.deadline_seconds
-        self._mark(engine.zoo.name, read, is_missed=is_late)
-        if is_late:
-            self._counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
-        return is_late
-
-    def _dropped(
-        self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
-    ) -> Reason | None:
-        """Say why a decision is not followed, None where it is. Of one that is not, nothing is
-        expected, and nothing is paid for its labels."""
-        if deployments and not is_late:
-            return None
-        engine.expect_nothing(read.question.request_id)
-        buyer = self._buyers.get(engine.zoo.name)
-        if buyer is not None:
-            buyer.give_back(read.question.request_id, read.intake.request.key_hash)
-        return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
-
-    def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
-        """Remember for the way back whether a deadline was missed, unless the prompt's own size
-        explains it."""
-        conversation = read.intake.request.conversation
-        if not is_huge(len(conversation.turns), len(conversation.text)):
-            self._modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))
-
-    def _announce(
-        self,
-        opened: OpenRequest,
-        record: RequestRecord,
-        request: IncomingRequest,
-        called: Sequence[str],
-    ) -> None:
-        """Log a decision, have its answers judged where somebody does, and begin the calls that no
-        user sees."""
-        if self._desk.is_watched(record.zoo):
-            opened.asked = judged_request(record, request)
-        self._journal.write(record)
-        self._explorer.start(opened, called, request)
+        self._listeners.journal.write(opened.record)
 
 
 def _continued(

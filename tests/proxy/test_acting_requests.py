@@ -39,7 +39,7 @@ async def test_unseen_calls_are_made_only_of_what_does_not_act(
 ) -> None:
     explored = Explored()
     async with running(tmp_path, zoo) as plugin:
-        plugin.parts.router._explorer = explored  # type: ignore[assignment]
+        plugin.parts._explorer.start = explored.start  # type: ignore[method-assign]
         arguments = call("1", tools=tools)
         found = await plugin.async_filter_deployments("zoo", DEPLOYMENTS, QUESTION, arguments)
         assert len(found) == len(DEPLOYMENTS)

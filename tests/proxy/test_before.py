@@ -93,7 +93,7 @@ async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path
 
 def gate_of_reading(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Let no request be read before the event that is returned is set."""
-    reader, gate = plugin.parts.router._reader, asyncio.Event()
+    reader, gate = plugin.parts.router._decider._reader, asyncio.Event()
     read = reader.read
 
     async def slow(*given: Any) -> Any:
@@ -232,7 +232,7 @@ async def test_a_sample_calls_one_model_unseen_and_never_the_one_that_serves(
 ) -> None:
     explored = Explored()
     async with running(tmp_path, {**WATCH, "watch": {"sample": sample}}) as plugin:
-        plugin.parts.router._explorer = explored  # type: ignore[assignment]
+        plugin.parts._explorer.start = explored.start  # type: ignore[method-assign]
         for number in range(5):
             await route(plugin, call(str(number)))
         await settle(plugin)
@@ -254,7 +254,7 @@ async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
     monkeypatch.setattr(before, "Pace", lambda _: Pace(FEW, first=3))
     watch = {"sample": sample}
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
-        plugin.parts.router._explorer = Explored()  # type: ignore[assignment]
+        plugin.parts._explorer.start = Explored().start  # type: ignore[method-assign]
         for number in range(8):
             arguments = call(str(number))
             await route(plugin, arguments)
@@ -289,7 +289,7 @@ async def test_a_budget_ends_the_sample(tmp_path: Path) -> None:
     watch = {"sample": 1.0, "budget_per_day": 1e-9}
     explored = Explored()
     async with running(tmp_path, {**WATCH, "watch": watch}) as plugin:
-        plugin.parts.router._explorer = explored  # type: ignore[assignment]
+        plugin.parts._explorer.start = explored.start  # type: ignore[method-assign]
         await plugin.parts._samples.look()
         await route(plugin, call("1"))
         await settle(plugin)

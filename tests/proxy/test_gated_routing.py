@@ -329,8 +329,8 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, monkeypatch) as proxy:
-        settings = proxy.plugin.parts.router._settings
+        settings = proxy.plugin.parts.router._decider._settings
         late = settings.model_copy(update={"deadline_seconds": 1e-9})
-        monkeypatch.setattr(proxy.plugin.parts.router, "_settings", late)
+        monkeypatch.setattr(proxy.plugin.parts.router._decider, "_settings", late)
         assert sorted(await proxy.choose(call(), IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}

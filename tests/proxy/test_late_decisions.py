@@ -138,7 +138,7 @@ class Bought:
 async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path) -> None:
     buyer = Bought()
     async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        plugin.parts.router._buyers = {"zoo": buyer}  # type: ignore[dict-item]
+        plugin.parts.router._decider._buyers = {"zoo": buyer}  # type: ignore[dict-item]
         await route(plugin, call("1"))
     (row,) = await written(tmp_path, requests)
     assert row.label_probability is None
@@ -168,8 +168,8 @@ async def test_who_holds_a_conversation_serves_though_the_decision_is_late(
     async with holding(tmp_path) as plugin:
         agent, router = Agent(plugin), plugin.parts.router
         await agent.ask(served_by="small-2")
-        late = router._settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
-        monkeypatch.setattr(router, "_settings", late)
+        late = router._decider._settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
+        monkeypatch.setattr(router._decider, "_settings", late)
         for _ in range(2):  # the late one is a turn of the conversation as any other
             agent.result()
             assert await agent.ask() == "small-2"
