@@ -170,6 +170,5 @@ async def keep(database: AsyncEngine, engine: Engine, position: int) -> None:
 async def keep_new(database: AsyncEngine, engine: Engine, position: int) -> None:
     """Do so where no snapshot fits the settings: after a start under changed settings, the newest
     snapshot is then one of those that are in force."""
-    fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
-    if position > 0 and await snapshots.newest(database, engine.zoo.name, fingerprint) is None:
+    if position > 0 and await _newest_snapshot(database, engine) is None:
         await keep(database, engine, position)

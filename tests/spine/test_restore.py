@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.errors import BrokenLogError
-from litellm_messplus.restore import restore
+from litellm_messplus.restore import keep, restore
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
@@ -26,16 +26,6 @@ from tests.support.builders import (
     traffic,
 )
 from tests.support.folding import bits, fold_all, only_zoo
-
-
-async def take_snapshot(database: AsyncEngine, engine: Engine, position: int) -> None:
-    taken = snapshots.Snapshot(
-        zoo=engine.zoo.name,
-        position=position,
-        fingerprint=snapshot.fingerprint(engine.zoo, engine.encoder.name),
-        state=bits(engine),
-    )
-    await snapshots.save(database, taken)
 
 
 async def restored(database: AsyncEngine, zoo: Zoo | None = None) -> Engine:
@@ -59,7 +49,7 @@ async def test_from_a_snapshot_is_the_same_as_from_the_whole_log(
 ) -> None:
     records = traffic(40)
     await log.append(database, records[:cut])
-    await take_snapshot(database, await fold_all(database, zoo), cut)
+    await keep(database, await fold_all(database, zoo), cut)
     await log.append(database, records[cut:])
     assert bits(await restored(database, zoo)) == bits(await fold_all(database, zoo))
 
@@ -72,7 +62,7 @@ async def test_a_snapshot_saves_the_reading_of_what_it_covers(
     other = build_engine(zoo)
     for _ in range(10):
         other.apply(labelled(0.0, alpha=0.7))
-    await take_snapshot(database, other, 2)
+    await keep(database, other, 2)
     await log.append(database, [request("r2"), label("r2", 0.0)])
     engine = await restored(database, zoo)
     assert engine.state.policy.queue("default") == pytest.approx(7.6)
@@ -95,7 +85,7 @@ async def test_under_changed_settings_the_whole_log_is_folded_again(
 ) -> None:
     await log.append(database, traffic(40))
     before = await fold_all(database, build_zoo(policy="paper"))
-    await take_snapshot(database, before, await log.head(database))
+    await keep(database, before, await log.head(database))
     engine = await restored(database, changed)
     assert bits(engine) == bits(await fold_all(database, changed))
     assert bits(engine) != bits(before)
@@ -115,7 +105,7 @@ async def test_a_changed_promise_goes_on_from_the_snapshot(
     """What was promised at the time stays counted; only what comes is held to the new alpha."""
     await log.append(database, traffic(20))
     whole = await fold_all(database, build_zoo(**before))
-    await take_snapshot(database, whole, await log.head(database))
+    await keep(database, whole, await log.head(database))
     assert bits(await restored(database, build_zoo(**after))) == bits(whole)
 
 
@@ -125,7 +115,7 @@ async def test_an_unreadable_snapshot_costs_time_and_nothing_else(
 ) -> None:
     await log.append(database, traffic(20))
     whole = await fold_all(database, zoo)
-    await take_snapshot(database, whole, await log.head(database))
+    await keep(database, whole, await log.head(database))
     async with database.begin() as connection:
         await connection.exec_driver_sql(
             "UPDATE snapshots SET state = substr(state, 1, ?)", (kept,)
@@ -139,9 +129,9 @@ async def test_each_zoo_goes_on_from_its_own_snapshot(database: AsyncEngine, pol
     zoos = {name: build_zoo(name=name, policy=policy) for name in ("zoo", "second", "new")}
     await log.append(database, [*traffic(10), *traffic(10, prefix="s", zoo="second")])
     early = await log.head(database)
-    await take_snapshot(database, await fold_all(database, zoos["second"]), early)
+    await keep(database, await fold_all(database, zoos["second"]), early)
     await log.append(database, traffic(5, prefix="t", zoo="second"))
-    await take_snapshot(database, await fold_all(database, zoos["zoo"]), await log.head(database))
+    await keep(database, await fold_all(database, zoos["zoo"]), await log.head(database))
     await log.append(database, [*traffic(5, prefix="u"), *traffic(3, prefix="gone", zoo="removed")])
     engines = {name: build_engine(zoo) for name, zoo in zoos.items()}
     assert await restore(database, engines) == await log.head(database)
@@ -180,17 +170,14 @@ async def test_a_snapshot_ahead_of_the_log_is_dropped_and_the_log_folded(
     elsewhere = build_engine(zoo)
     elsewhere.apply(labelled(0.0))
     for ahead in (1, 2, 3):
-        await take_snapshot(database, elsewhere, head + ahead)
+        await keep(database, elsewhere, head + ahead)
     assert bits(await restored(database, zoo)) == bits(whole)
     assert "ahead of the log" in caplog.text
-    await take_snapshot(database, whole, head)  # which is not pushed out by the dropped ones
-    kept = await snapshots.newest(database, zoo.name, fingerprint_of(whole))
+    await keep(database, whole, head)  # which is not pushed out by the dropped ones
+    fingerprint = snapshot.fingerprint(whole.zoo, whole.encoder.name)
+    kept = await snapshots.newest(database, zoo.name, fingerprint)
     assert kept is not None
     assert kept.position == head
-
-
-def fingerprint_of(engine: Engine) -> str:
-    return snapshot.fingerprint(engine.zoo, engine.encoder.name)
 
 
 async def test_a_log_without_its_head_says_what_to_do(database: AsyncEngine, zoo: Zoo) -> None:

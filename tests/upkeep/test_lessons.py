@@ -14,8 +14,9 @@ from typer.testing import CliRunner, Result
 from litellm_messplus.cli.main import app
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import Record
+from litellm_messplus.restore import keep
 from litellm_messplus.state import snapshot
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.upkeep import lessons as teaching
 from tests.support.builders import adaptive_of, label, request, served_call
@@ -48,10 +49,7 @@ def start(config: Path) -> Engine:
 
 async def save_snapshot(config: Path, engine: Engine) -> None:
     database = create_engine(url_of(config))
-    position = await log.head(database)
-    fingerprint = snapshot.fingerprint(engine.zoo, engine.encoder.name)
-    taken = snapshots.Snapshot("zoo", position, fingerprint, snapshot.dump(engine.state))
-    await snapshots.save(database, taken)
+    await keep(database, engine, await log.head(database))
     await database.dispose()
 
 
