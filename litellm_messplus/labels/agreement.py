@@ -1,5 +1,6 @@
-"""How far a judge agrees with the users: Cohen's kappa, on calls that both judged.
+"""How far a judge can be trusted: its agreement with the users, and whether it prefers a place.
 
+Agreement is Cohen's kappa, on calls that both judged.
 Kappa is agreement beyond what two judges would come to by chance who call as many answers
 satisfactory as these two do: 1 is perfect, 0 is no better than chance. Its standard error is that
 of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
@@ -8,6 +9,8 @@ of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighte
 
 from dataclasses import dataclass
 from math import sqrt
+
+from litellm_messplus.vocabulary import Preferred
 
 ENOUGH = 30
 """Calls that both judged, below which nothing is said of their agreement."""
@@ -155,3 +158,63 @@ def matching_weights(said: Agreement) -> tuple[float, float]:
 
 def _near_one(weight: float) -> float:
     return min(max(weight, 1.0 / FARTHEST), FARTHEST)
+
+
+# Does a judge prefer an answer for the place in which it is shown? Each two answers are shown in
+# both orders, so a judge of the answers alone prefers the first as often as the second.
+
+ENOUGH_PREFERENCES = 20
+"""Preferences below which nothing is said of a judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """The number of comparisons by the place of the answer that was found better."""
+
+    first: int = 0
+    second: int = 0
+    neither: int = 0
+
+    @property
+    def preferences(self) -> int:
+        """Comparisons in which one answer was found better."""
+        return self.first + self.second
+
+    @property
+    def share(self) -> float | None:
+        """The share of preferences for the first less that for the second, from -1 to 1; None
+        without a preference."""
+        return (self.first - self.second) / self.preferences if self.preferences else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the true share, at 95 % (Wilson's): the two orders of the same answers
+        count as one, for a judge with a favourite place says the same in both."""
+        count = self.preferences / 2.0
+        if count == 0.0:
+            return -1.0, 1.0
+        rate, scale = self.first / self.preferences, 1.0 + Z * Z / count
+        middle = (rate + Z * Z / (2.0 * count)) / scale
+        half = Z * sqrt(rate * (1.0 - rate) / count + Z * Z / (4.0 * count * count)) / scale
+        return 2.0 * (middle - half) - 1.0, 2.0 * (middle + half) - 1.0
+
+    def may_be_within(self, most: float) -> bool:
+        """Tell whether a bias of ``most`` or less, towards either place, is within what the
+        comparisons allow: all of the interval must lie beyond before a judge is found to be
+        biased."""
+        low, high = self.interval
+        return self.preferences < ENOUGH_PREFERENCES or (low <= most and high >= -most)
+
+    def after(self, preferred: Preferred) -> "PositionBias":
+        """Add one more comparison."""
+        return PositionBias(
+            self.first + (preferred is Preferred.FIRST),
+            self.second + (preferred is Preferred.SECOND),
+            self.neither + (preferred is Preferred.NEITHER),
+        )
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return "unknown"
+        low, high = self.interval
+        return f"{self.share:+.2f} ({low:+.2f} to {high:+.2f}, {self.preferences} preferences)"

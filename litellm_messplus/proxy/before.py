@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.draws import uniform
-from litellm_messplus.labels.key_shares import KeyShares
+from litellm_messplus.labels.buying import KeyShares
 from litellm_messplus.proxy.decided import DecidedRequest
 from litellm_messplus.proxy.deployments import deployment
 from litellm_messplus.proxy.deployments.deployment import Deployment, of_group

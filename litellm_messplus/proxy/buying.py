@@ -10,15 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, Question
-from litellm_messplus.labels.checks.reference import METADATA_KEY
-from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.labels.key_shares import KeyShares
-from litellm_messplus.labels.purchasing import (
+from litellm_messplus.labels.buying import (
     LEAST,
+    KeyShares,
     is_drawn,
     need,
     rate,
 )
+from litellm_messplus.labels.checks.shipped import METADATA_KEY
+from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.source import Asked, Finding
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.proxy.label_purse import ORDERS, LabelPurse

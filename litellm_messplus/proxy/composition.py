@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.judge.grader import JudgeSinks
+from litellm_messplus.labels.judge.asking import JudgeSinks
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.proxy.before import Arms, SamplePurses
 from litellm_messplus.proxy.buying import Buyers

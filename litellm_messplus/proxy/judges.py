@@ -15,22 +15,21 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
-from litellm_messplus.labels.judge.cost import JudgeCost
-from litellm_messplus.labels.judge.grader import (
+from litellm_messplus.labels.agreement import Agreement, PositionBias
+from litellm_messplus.labels.judge.asking import (
     Asking,
     Grader,
     Grades,
+    JudgeCost,
     JudgeRefusedError,
     JudgeSinks,
     Reply,
     WriteGrading,
 )
+from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.labels.judge.prompt import Message
-from litellm_messplus.labels.parity.comparer import Comparer
-from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.judge.parity import Comparer
+from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.proxy.deployments.deployment import (
     Deployment,
     candidate_of,

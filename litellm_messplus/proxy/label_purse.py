@@ -1,7 +1,7 @@
 """What labels of a zoo may cost where they are bought as they are needed: spent and saved by the
 log, and bought since."""
 
-from litellm_messplus.labels.purchasing import (
+from litellm_messplus.labels.buying import (
     START_ALLOWANCE,
     Spending,
     affordable,

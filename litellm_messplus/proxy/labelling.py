@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.checks.source import build_checks
-from litellm_messplus.labels.failures import Failures
+from litellm_messplus.labels.checks.source import Failures, build_checks
 from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.key_pull import Said

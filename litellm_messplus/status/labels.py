@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.figures.interval import is_thin
 from litellm_messplus.figures.shown import JUDGE, SOURCE, WINDOW, described
 from litellm_messplus.figures.tally import Tally, interval_of, share, taken
-from litellm_messplus.labels.agreement import ENOUGH, Agreement
-from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.agreement import ENOUGH, Agreement, PositionBias
 from litellm_messplus.status.reading import Key, Start, within
 from litellm_messplus.store.judging import agreements, preferences
 from litellm_messplus.store.tables import (

@@ -10,9 +10,8 @@ from sqlalchemy import Subquery, and_, case, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.labels.judge.budget import Spent
-from litellm_messplus.labels.parity.position import PositionBias
 from litellm_messplus.store.tables import grading_sums, gradings, request_sums, requests
 from litellm_messplus.vocabulary import BEFORE_SUFFIX, Preferred, is_before
 

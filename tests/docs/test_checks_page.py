@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from litellm_messplus.labels.checks.check import CallableCheck, Score
-from litellm_messplus.labels.checks.reference import KINDS, METADATA_KEY, ReferenceCheck
+from litellm_messplus.labels.checks.shipped import KINDS, METADATA_KEY, ReferenceCheck
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.runtime import Counters
 from litellm_messplus.settings.labels import ChecksSettings

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from litellm_messplus.labels.agreement import ENOUGH
-from litellm_messplus.labels.judge.gathering import GATHER_SECONDS
-from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS
+from litellm_messplus.labels.judge.judge import GATHER_SECONDS
+from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
 from litellm_messplus.settings.labels import RUBRIC
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.judging import AGREEMENT_WINDOW

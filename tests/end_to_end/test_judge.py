@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.labels.purchasing import is_drawn
+from litellm_messplus.labels.buying import is_drawn
 from tests.support.judge import JUDGE, ScriptedJudge, question, shown_answers
 from tests.support.patience import PATIENT, until
 from tests.support.proxy import PAPER, Config, Proxy, ask, deployment, quick, zoo_config

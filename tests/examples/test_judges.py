@@ -17,7 +17,7 @@ from examples.tiny_zoo.judges import (
     scripted_judge,
 )
 from examples.tiny_zoo.tasks import generate
-from litellm_messplus.labels.judge.prompt import grades, messages, schema
+from litellm_messplus.labels.judge.prompts import grades, messages, schema
 from litellm_messplus.labels.source import Answer, Asked
 from litellm_messplus.prediction.encoder import Conversation, Turn
 

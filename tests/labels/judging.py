@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
-from litellm_messplus.labels.judge.cost import JudgeCost
-from litellm_messplus.labels.judge.grader import (
+from litellm_messplus.labels.judge.asking import (
     Asking,
     Grader,
+    JudgeCost,
     JudgeSinks,
     Reply,
 )
+from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.labels.judge.prompt import Message
+from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord

@@ -3,7 +3,7 @@
 import pytest
 
 from litellm_messplus.labels.checks.check import Score
-from litellm_messplus.labels.checks.form import CompleteCheck
+from litellm_messplus.labels.checks.shipped import CompleteCheck
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
 from litellm_messplus.vocabulary import Failure
 from tests.support.checking import GARBAGE, ended

@@ -5,7 +5,7 @@ from fastapi import HTTPException
 from litellm.exceptions import InternalServerError, Timeout
 from litellm.types.router import RouterRateLimitError
 
-from litellm_messplus.labels.failures import Failures
+from litellm_messplus.labels.checks.source import Failures
 from litellm_messplus.labels.source import Finding
 from litellm_messplus.proxy.ends import who_failed
 from litellm_messplus.settings.schema import ZooSettings

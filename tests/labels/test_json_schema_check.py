@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.checks.check import CheckTimeoutError, Score
-from litellm_messplus.labels.checks.form import JsonSchemaCheck
-from litellm_messplus.labels.checks.sandbox import Sandbox
+from litellm_messplus.labels.checks.check import CheckTimeoutError, Sandbox, Score
+from litellm_messplus.labels.checks.shipped import JsonSchemaCheck
 from litellm_messplus.labels.checks.worker import misfit
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
 from tests.support.checking import GARBAGE, SameProcess, ended

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.labels.judge.asking import JudgeRefusedError, Reply
 from litellm_messplus.labels.judge.budget import Spent
-from litellm_messplus.labels.judge.grader import JudgeRefusedError, Reply
 from litellm_messplus.vocabulary import GradingStatus, LabelKind
 from tests.labels.judging import Bench, ScriptedJudge, call, honest, idle, shown_answers
 from tests.support import virtual_time

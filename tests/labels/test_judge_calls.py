@@ -10,8 +10,8 @@ import litellm
 import pytest
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.labels.judge.grader import JudgeRefusedError, Reply
-from litellm_messplus.labels.judge.prompt import schema
+from litellm_messplus.labels.judge.asking import JudgeRefusedError, Reply
+from litellm_messplus.labels.judge.prompts import schema
 from litellm_messplus.proxy.judges import JudgeCalls
 
 MESSAGES = [{"role": "user", "content": "grade this"}]

@@ -3,8 +3,8 @@
 import pytest
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.labels.judge.cost import REST, JudgeCost
-from litellm_messplus.labels.judge.prompt import CONVERSATION_CHARACTERS
+from litellm_messplus.labels.judge.asking import REST, JudgeCost
+from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
 from litellm_messplus.labels.source import Asked
 from tests.labels.judging import Bench, ScriptedJudge, call, idle
 from tests.support import virtual_time

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from litellm_messplus.labels.judge.gathering import GATHER_SECONDS, Gatherer, ToGrade
+from litellm_messplus.labels.judge.asking import ToGrade
+from litellm_messplus.labels.judge.judge import GATHER_SECONDS, Gatherer
 from tests.labels.judging import call, idle
 from tests.support import virtual_time
 

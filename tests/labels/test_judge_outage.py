@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from litellm_messplus.labels.judge.grader import Reply
+from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.labels.judge.judge import LONGEST_PAUSE_SECONDS, Availability
 from litellm_messplus.vocabulary import GradingStatus
 from tests.labels.judging import Bench, ScriptedJudge, call, honest

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.prompt import (
+from litellm_messplus.labels.judge.prompts import (
     CONVERSATION_CHARACTERS,
     CUT,
     answer_names,

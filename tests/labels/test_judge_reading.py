@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.prompt import LONGEST_REPLY, NonsenseError, grades
+from litellm_messplus.labels.judge.prompts import LONGEST_REPLY, NonsenseError, grades
 from tests.labels.judging import says
 
 TWO = says({"answer_1": True, "answer_2": False})

@@ -5,8 +5,8 @@ from math import sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.judge.gathering import ShownAnswer, shuffled
-from litellm_messplus.labels.purchasing import is_drawn
+from litellm_messplus.labels.buying import is_drawn
+from litellm_messplus.labels.judge.asking import ShownAnswer, shuffled
 from litellm_messplus.labels.source import Answer
 
 REQUESTS = [f"{number:032x}" for number in range(1500)]

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from benchmarks.keys import ALONE, HONEST, Case, Outcome, compare, equal, serve
-from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
+from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck
 from litellm_messplus.labels.key_pull import (
     FAULT_FINDERS,
     KeyActivity,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.key_shares import HALF, ROOM, START, KeyShares
+from litellm_messplus.labels.buying import KEY_HALF, KEY_ROOM, KEY_START, KeyShares
 
 TODAY = date(2026, 3, 1)
 DAY = 100.0
@@ -69,7 +69,9 @@ def test_no_key_spends_beyond_its_part(asked: list[tuple[str, float]]) -> None:
             found.spend(key, cost)
             spent[key] += cost  # type: ignore[assignment]
             share = requests[key] / requests.total()
-            part = max(START, min(ROOM * share, 1.0 - min(ROOM * (1.0 - share), HALF)))
+            part = max(
+                KEY_START, min(KEY_ROOM * share, 1.0 - min(KEY_ROOM * (1.0 - share), KEY_HALF))
+            )
             assert spent[key] <= part * DAY + 1e-9
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.purchasing import (
+from litellm_messplus.labels.buying import (
     DOUBT,
     DRIFT,
     ENOUGH_PROMPTS,

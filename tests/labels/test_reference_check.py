@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.labels.checks.check import Score
-from litellm_messplus.labels.checks.reference import METADATA_KEY, ReferenceCheck
+from litellm_messplus.labels.checks.shipped import METADATA_KEY, ReferenceCheck
 from litellm_messplus.runtime import Counters
 from tests.support.checking import GARBAGE, SameProcess, ended
 

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from litellm_messplus.labels.checks.check import CheckTimeoutError
-from litellm_messplus.labels.checks.sandbox import WORKER, Sandbox, SandboxError
+from litellm_messplus.labels.checks.check import WORKER, CheckTimeoutError, Sandbox, SandboxError
 from tests.support.checking import GARBAGE
 from tests.support.patience import turns
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.labels.purchasing import START_ALLOWANCE
+from litellm_messplus.labels.agreement import PositionBias
+from litellm_messplus.labels.buying import START_ALLOWANCE
 from litellm_messplus.proxy.buying import compared_too, idle_reasons, unseen_costs
 from litellm_messplus.proxy.judges import check_judges, write_in_unit
 from litellm_messplus.proxy.label_purse import MARGIN, LabelPurse

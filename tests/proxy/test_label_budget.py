@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.labels.judge.grader import Reply
+from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.proxy import buying, label_purse
 from litellm_messplus.proxy.judges import JudgeCalls
 from litellm_messplus.proxy.label_purse import LabelPurse

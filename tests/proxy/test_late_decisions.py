@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.labels.purchasing import LEAST
+from litellm_messplus.labels.buying import LEAST
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import Feedback, Outcome
 from litellm_messplus.proxy.plugin import MessplusPlugin

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.labels.checks.sandbox import Sandbox
+from litellm_messplus.labels.checks.check import Sandbox
 from litellm_messplus.labels.checks.worker import FUNCTIONS
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
 from litellm_messplus.prediction.encoder import Conversation

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from litellm_messplus.figures.tally import Tally
-from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.parity.position import PositionBias
+from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.routing.limits import DAY, Lateness, Limits
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged

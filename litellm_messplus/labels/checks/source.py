@@ -1,20 +1,24 @@
-"""The label source that runs every check of a zoo on every call."""
+"""The label sources that need nobody's word: every check of a zoo, and requests that failed."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextvars import Context
 
 from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.labels.checks.check import CallableCheck, Check, CheckTimeoutError, Score
-from litellm_messplus.labels.checks.form import CompleteCheck, JsonSchemaCheck
-from litellm_messplus.labels.checks.reference import ReferenceCheck
-from litellm_messplus.labels.checks.sandbox import Sandbox
+from litellm_messplus.labels.checks.check import (
+    CallableCheck,
+    Check,
+    CheckTimeoutError,
+    Sandbox,
+    Score,
+)
+from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck, ReferenceCheck
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
 from litellm_messplus.runtime import Counters, load_attribute
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
 from litellm_messplus.tasks import Tasks
-from litellm_messplus.vocabulary import FAILED, LabelKind
+from litellm_messplus.vocabulary import FAILED, SERVING, LabelKind
 
 WAITING = 256
 """Calls that one check may be at, or have before it; more are left out and counted. Each check has
@@ -126,3 +130,39 @@ def _callable(key: str, name: str, given: CallableCheckSettings) -> Check:
         kind = type(function).__name__
         raise ConfigurationError(key, given.callable, f"{allowed} (this is of type {kind})")
     return CallableCheck(name, function, given.timeout_seconds)
+
+
+# Failed requests as unsatisfied ones, where a promise has `failures: count`. A failure is no
+# verdict on a model, so no other source labels a request without an answer, and the learner never
+# sees this label. It is in the log like any other: the promise, the certificate and SQL count it.
+
+
+class Failures:
+    """The label source that calls a request unsatisfied where those who serve failed it, at the
+    ``levels`` that count that."""
+
+    name = FAILED
+
+    def __init__(self, levels: Collection[str], report: ReportFinding) -> None:
+        self._levels = frozenset(levels)
+        self._report = report
+
+    def ended(self, call: AnsweredCall) -> None:
+        """Label a failed request. Its client may be the cause, by a timeout that no model keeps."""
+        counts = call.asked.service_level in self._levels
+        if counts and call.is_served and call.failure in SERVING:
+            self._report(
+                Finding(
+                    call_id=call.call_id,
+                    request_id=call.asked.request_id,
+                    kind=LabelKind.CHECK,
+                    source=self.name,
+                    value=0.0,
+                    weight=1.0,
+                    comment=f"no answer: {call.failure}",
+                    cause=call.asked.cause,
+                )
+            )
+
+    async def close(self) -> None:
+        """Do nothing: no work is under way."""

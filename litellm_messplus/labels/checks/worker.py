@@ -79,7 +79,7 @@ ARITHMETIC = Context(prec=60, traps=[])
 
 
 def matches(reference: Reference, text: str) -> bool | None:
-    """Match a text by a `reference.Reference`, every value of which is a text here. None where its
+    """Match a text by a `shipped.Reference`, every value of which is a text here. None where its
     pattern is no pattern, or where of its words nothing is left to compare."""
     return MATCHES[reference["match"]](reference, text)
 

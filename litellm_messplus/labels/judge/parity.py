@@ -1,18 +1,82 @@
-"""Comparing the answers to a request with the largest candidate's."""
+"""Comparing the answers to a request with the largest candidate's: whether they say the same, and
+else which one a judge prefers."""
 
+import json
 import logging
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from litellm_messplus.labels.agreement import Agreement, matching_weights
-from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade
-from litellm_messplus.labels.judge.grader import Asking, Outcome
-from litellm_messplus.labels.parity.position import PositionBias
-from litellm_messplus.labels.parity.prompt import SCHEMA, messages, preferred
-from litellm_messplus.labels.parity.sameness import are_same
-from litellm_messplus.labels.source import Finding, ReportFinding
+from litellm_messplus.labels.agreement import Agreement, PositionBias, matching_weights
+from litellm_messplus.labels.judge.asking import Asking, Outcome, ShownAnswer, ToGrade
+from litellm_messplus.labels.judge.prompts import PREFERENCE, comparison, preferred
+from litellm_messplus.labels.source import Answer, Finding, ReportFinding, ToolCall
 from litellm_messplus.runtime import Counters
 from litellm_messplus.vocabulary import LabelKind, Preferred
+
+# Whether two answers say the same, so that no judge need compare them.
+
+LONGEST = 50_000
+"""Characters of an answer that are looked at: of longer ones only the very same are the same."""
+SHORT = 80
+"""Characters of an answer of one line whose case and marks at the ends mean nothing."""
+MARKS = " \t\"'`*_.,;:!?()[]"
+FENCE = "```"
+
+
+def are_same(first: Answer, second: Answer) -> bool:
+    """Tell whether both say the same words, the same JSON, and call the same tools with the same
+    arguments. What is neither words nor a call of a tool is not looked into."""
+    if first.others or second.others or (first.refusal is None) != (second.refusal is None):
+        return False
+    return _same_calls(first.tool_calls, second.tool_calls) and _same_text(first.text, second.text)
+
+
+def normalised(text: str) -> str:
+    """Normalise Unicode form and drop spaces at the ends of lines; of a short line drop also case
+    and the marks around it."""
+    lines = [line.rstrip() for line in unicodedata.normalize("NFKC", text).strip().splitlines()]
+    if len(lines) == 1 and len(lines[0]) <= SHORT:
+        return " ".join(lines[0].casefold().split()).strip(MARKS)
+    return "\n".join(lines)
+
+
+def _same_text(first: str, second: str) -> bool:
+    if first == second:
+        return True
+    if max(len(first), len(second)) > LONGEST:
+        return False
+    words = normalised(first)
+    if words and words == normalised(second):
+        return True
+    found = _json(first)
+    return found is not None and found == _json(second)
+
+
+def _same_calls(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> bool:
+    return [_call(call) for call in first] == [_call(call) for call in second]
+
+
+def _call(call: ToolCall) -> tuple[str, str]:
+    return call.name, _json(call.arguments[:LONGEST]) or call.arguments
+
+
+def _json(text: str) -> str | None:
+    """Write the object or list in one spelling, where the whole text is one, in a fence or not."""
+    bare = text.strip()
+    if bare.startswith(FENCE) and bare.endswith(FENCE):
+        bare = bare.removesuffix(FENCE).partition("\n")[2]
+    if not bare.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        found: Any = json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(found, sort_keys=True)
+
+
+# Else a judge compares them.
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -77,7 +141,7 @@ class Comparer:
         if reference is None:
             return 0.0
         prompts = (
-            messages(request.asked, shown.answer, reference.answer)
+            comparison(request.asked, shown.answer, reference.answer)
             for shown in self._others(request)
         )
         return sum(2.0 * (self._asking.cost.of_messages(each) or 0.0) for each in prompts)
@@ -99,8 +163,8 @@ class Comparer:
     ) -> Outcome:
         score = 0.0
         for pair, sign in (((shown, reference), 1.0), ((reference, shown), -1.0)):
-            prompt = messages(request.asked, pair[0].answer, pair[1].answer)
-            found = await self._asking.put(request, prompt, SCHEMA, 2, preferred)
+            prompt = comparison(request.asked, pair[0].answer, pair[1].answer)
+            found = await self._asking.put(request, prompt, PREFERENCE, 2, preferred)
             if isinstance(found, Outcome):
                 return found
             self._take(self._position.after(found))

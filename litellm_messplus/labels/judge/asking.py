@@ -1,4 +1,4 @@
-"""One grading: ask the judge once, log that it was asked, report what it said."""
+"""One grading: what it is expected to cost, asking the judge once, and logging what it said."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
+from litellm_messplus.costs.price import Price
+from litellm_messplus.costs.usage import RecentMean, TokenEstimator
+from litellm_messplus.draws import uniform
 from litellm_messplus.labels.judge.budget import JudgeBudget
-from litellm_messplus.labels.judge.cost import JudgeCost
-from litellm_messplus.labels.judge.gathering import ShownAnswer, ToGrade, shuffled
-from litellm_messplus.labels.judge.prompt import (
+from litellm_messplus.labels.judge.prompts import (
+    CONVERSATION_CHARACTERS,
     Grade,
     Message,
     NonsenseError,
@@ -18,10 +20,105 @@ from litellm_messplus.labels.judge.prompt import (
     messages,
     schema,
 )
-from litellm_messplus.labels.source import Finding, ReportFinding
+from litellm_messplus.labels.source import Answer, Asked, Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime import Counters
 from litellm_messplus.vocabulary import GradingStatus, LabelKind, Preferred
+
+# What asking a judge costs, in dollars, as it is expected before: by what the judge reads.
+
+REST = 2_500
+"""Bytes that a judge reads beside the conversation (instructions and answers), before it has been
+asked."""
+
+
+class JudgeCost:
+    """The expected cost of asking one judge: its price, for the tokens of what it reads and for as
+    many as it usually writes. None while its price is unknown.
+
+    Tokens are estimated from the bytes of a text: how many bytes a token has differs far less
+    between scripts than how many characters.
+    """
+
+    def __init__(self, price: Price | None = None) -> None:
+        self.price = price
+        self._tokens = TokenEstimator()
+        self._rest = RecentMean(REST)
+
+    def of_request(self, prompt: str) -> float | None:
+        """Expect the cost for a request whose answers are unknown yet: they will be as long as
+        usual."""
+        return self._of(_shown(prompt) + self._rest.value)
+
+    def of_messages(self, messages: Sequence[Message]) -> float | None:
+        """Expect the cost for what the judge is about to read."""
+        return self._of(_read(messages))
+
+    def learn(
+        self,
+        prompt: str,
+        messages: Sequence[Message],
+        prompt_tokens: int | None,
+        completion_tokens: int | None,
+    ) -> None:
+        """Learn from what the judge has read for a request, and has written, in tokens; None where
+        none were reported."""
+        read = _read(messages)
+        self._rest.add(max(read - _shown(prompt), 0.0))
+        if prompt_tokens is not None and completion_tokens is not None:
+            self._tokens.observe(read, prompt_tokens, completion_tokens)
+
+    def _of(self, read: float) -> float | None:
+        if self.price is None:
+            return None
+        tokens = read / self._tokens.characters_per_token.value
+        return self.price.of(tokens, self._tokens.completion_tokens.value)
+
+
+def _read(messages: Sequence[Message]) -> int:
+    return sum(_bytes(message["content"]) for message in messages)
+
+
+def _shown(prompt: str) -> float:
+    """Count the bytes of a conversation that a judge gets to see: long ones are shortened."""
+    return _bytes(prompt) * min(CONVERSATION_CHARACTERS / max(len(prompt), 1), 1.0)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+# What is asked about: the answers to one request.
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer that the judge gets to see; whose it is stays here."""
+
+    call_id: str
+    answer: Answer
+    candidate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToGrade:
+    """A request with the answers that came in time; ``since`` is the loop's time of the first."""
+
+    asked: Asked
+    answers: tuple[ShownAnswer, ...]
+    since: float
+
+
+# In which order the answers to a request are shown.
+#
+# It hangs on ids alone, so whichever worker sees a request comes to the same, and neither the
+# client nor the answers have a say in it.
+
+
+def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ...]:
+    """Put the answers to one request in an order that says nothing of where they come from."""
+    return tuple(sorted(answers, key=lambda shown: uniform(seed, "order", shown.call_id)))
+
 
 # How a judge is asked: whoever calls models hands this in.
 

@@ -1,4 +1,5 @@
-"""Which requests' labels are bought: where they are needed, and while they can be paid.
+"""Which requests' labels are bought: where they are needed, while they can be paid, and while their
+key has not had its part of the money.
 
 Pure: what is needed and what was spent come in as numbers, and so does the draw. The probability
 that a request's labels are bought is known, and goes into the log with them.
@@ -6,9 +7,11 @@ that a request's labels are bought is known, and goes into the log with them.
 
 import math
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
+from litellm_messplus.bounded import Bounded
 from litellm_messplus.draws import uniform
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.rates import ALARM
@@ -144,3 +147,67 @@ def is_drawn(seed: int, request_id: str, probability: float) -> bool:
     """Tell whether a request is in the sample of that probability: whichever worker asks, and as
     nobody can foresee. It is in every larger sample too."""
     return uniform(seed, "sample", request_id) < probability
+
+
+# How much of a day's money for labels the requests of one key may cost.
+#
+# One client must not take the labels of all others, by many requests or by long ones. Each key has
+# a part of what a worker may spend in a day: twice its share of the requests, up to a half, so that
+# one with longer prompts than the others is not held. The other keys together keep theirs by the
+# same rule, so one that makes nearly all of the requests may have nearly all of the money. A key's
+# first labels come before it has a share. What a worker does not remember begins anew.
+
+KEY_ROOM = 2.0
+"""Times its share of the requests: the share of the money that a key may have."""
+KEY_HALF = 0.5
+KEY_START = 0.05
+"""The share of the money that any key may have, however few its requests are."""
+REMEMBERED = 10_000
+"""Keys, those that asked last."""
+
+
+@dataclass(slots=True)
+class _Key:
+    requests: int = 0
+    spent: float = 0.0
+
+
+class KeyShares:
+    """The keys of one zoo, as one worker sees them in a day."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._begin(date.min)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def asked(self, key: str | None, today: date) -> None:
+        """Count a request; that of a new day begins all keys anew."""
+        if today != self._day:
+            self._begin(today)
+        self._of(key).requests += 1
+        self._requests += 1
+
+    def allows(self, key: str | None, cost: float, left: float, day: float) -> bool:
+        """Tell whether labels of a key may cost so much more. Of the money of a whole ``day`` a
+        worker has what it has spent and what is ``left`` for it, from which what is bought and not
+        yet paid need not be taken off."""
+        own = self._of(key)
+        share = own.requests / max(self._requests, 1)
+        others = min(KEY_ROOM * (1.0 - share), KEY_HALF)
+        part = max(KEY_START, min(KEY_ROOM * share, 1.0 - others))
+        return own.spent + cost <= part * min(self._spent + left, day)
+
+    def spend(self, key: str | None, cost: float) -> None:
+        """Count what labels of a key cost; below 0 what they did not cost after all."""
+        self._of(key).spent += cost
+        self._spent += cost
+
+    def _begin(self, day: date) -> None:
+        self._day = day
+        self._keys: Bounded[str | None, _Key] = Bounded(self._remembered)
+        self._requests, self._spent = 0, 0.0
+
+    def _of(self, key: str | None) -> _Key:
+        return self._keys.newest(key, _Key)
