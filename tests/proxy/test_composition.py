@@ -11,7 +11,8 @@ from litellm_messplus.proxy.page import Page
 from litellm_messplus.proxy.router import RequestRouter
 from litellm_messplus.store.tables import requests
 from litellm_messplus.tasks import Closes, Periodic
-from tests.support.in_process import DEPLOYMENTS, call, running, written
+from tests.support.in_process import written
+from tests.support.journey import journey
 
 
 @pytest.mark.parametrize(
@@ -25,10 +26,9 @@ async def test_one_failing_close_loses_no_record(
 
     close = Periodic.close
     monkeypatch.setattr(part, "close", fails)
-    async with running(tmp_path) as plugin:
-        turns = [{"role": "user", "content": "question"}]
-        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, call("1"))
+    async with journey(tmp_path) as proxy:
+        await proxy.ask()
 
     assert len(await written(tmp_path, requests)) == 1
-    assert plugin.counters.as_dict() == {"shutdown_failures": 1}
-    await close(plugin.parts.tasks)
+    assert proxy.counters == {"shutdown_failures": 1}
+    await close(proxy.plugin.parts.tasks)

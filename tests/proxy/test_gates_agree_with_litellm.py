@@ -15,8 +15,9 @@ from litellm_messplus.proxy.deployments.gates import Gates
 from litellm_messplus.proxy.surfaces.request import IncomingRequest, read_request
 from litellm_messplus.routing.held import Answer
 from litellm_messplus.runtime import Counters
-from tests.proxy.test_gated_routing import SURFACES, TOOL, call
+from tests.proxy.test_gated_routing import SURFACES, TOOL
 from tests.support import litellm_router
+from tests.support.journey import arguments_of
 from tests.support.litellm_router import deployments, identities
 
 ROUTERS, REQUESTS = 25, 24
@@ -74,11 +75,12 @@ def made_up_request(random: Random, number: int) -> Case:
     if surface == "acompletion" and random.random() < 0.3:
         given["response_format"] = {"type": "json_object"}
     if surface == "aresponses":
-        instructions = {"instructions": "Be brief."} if random.random() < 0.5 else {}
-        return call(surface, input=turns, **instructions, **given), None
+        if random.random() < 0.5:
+            given["instructions"] = "Be brief."
+        return arguments_of(call_type=surface, input=turns, **given), None
     if surface == "anthropic_messages" and random.random() < 0.5:
         given["system"] = "Be brief."
-    return call(surface, **given), turns
+    return arguments_of(call_type=surface, **given), turns
 
 
 def cases() -> list[tuple[int, litellm.Router, Case]]:

@@ -15,9 +15,9 @@ from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.proxy import buying, label_purse
 from litellm_messplus.proxy.judges import JudgeCalls
 from litellm_messplus.proxy.label_purse import LabelPurse
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.store.tables import gradings, requests
-from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
+from tests.support.in_process import written
+from tests.support.journey import Journey, journey
 from tests.support.judge import shown_answers
 from tests.support.patience import until_it_holds
 
@@ -49,10 +49,10 @@ async def simulated_judge(
 
 
 @asynccontextmanager
-async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[MessplusPlugin]:
-    async with running(folder, zoo) as plugin:
-        await plugin.parts._judges.look()
-        yield plugin
+async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[Journey]:
+    async with journey(folder, zoo) as proxy:
+        await proxy.plugin.parts._judges.look()
+        yield proxy
 
 
 @pytest.fixture(autouse=True)
@@ -65,23 +65,23 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def serve(
-    plugin: MessplusPlugin, key: str, count: int, *, prompt: str = SHORT, answer: str = "good"
+    proxy: Journey, key: str, count: int, *, prompt: str = SHORT, answer: str = "good"
 ) -> None:
     """Answer so many requests of a key and grade them, with a look at the log every ten."""
     response = {"id": "chatcmpl", "choices": [{"message": {"content": answer}}]}
-    judge = plugin.parts._judges.of_zoo["zoo"]
+    judge = proxy.plugin.parts._judges.of_zoo["zoo"]
     for number in range(count):
         if number % 10 == 0:
-            await plugin.parts.journal.flush()
-            await plugin.parts._buyers.look()
-        arguments = call(f"{key}{number}", metadata={"user_api_key_hash": key}, max_tokens=8000)
-        turns = [{"role": "user", "content": f"{number} {prompt}"}]
-        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
-        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(answer) // 4}
-        event = log_event(arguments, "large", **usage)
-        await plugin.async_log_success_event(event, response, None, None)
+            await proxy.plugin.parts.journal.flush()
+            await proxy.plugin.parts._buyers.look()
+        asked = await proxy.ask(f"{number} {prompt}", key=key, max_tokens=8000)
+        usage: dict[str, Any] = {
+            "prompt_tokens": len(prompt) // 4,
+            "completion_tokens": len(answer) // 4,
+        }
+        await proxy.answers(asked, answer=response, **usage)
     await until_it_holds(lambda: not judge.waiting and not len(judge._busy))
-    await plugin.parts.journal.flush()
+    await proxy.plugin.parts.journal.flush()
 
 
 async def labels_by_key(folder: Path) -> dict[str, list[float]]:
@@ -98,11 +98,11 @@ async def labels_by_key(folder: Path) -> dict[str, list[float]]:
 async def test_long_prompts_and_answers_of_one_key_leave_labels_to_the_others(
     tmp_path: Path, zoo: dict[str, Any], attack: dict[str, str]
 ) -> None:
-    async with purchasing(tmp_path, zoo) as plugin:
+    async with purchasing(tmp_path, zoo) as proxy:
         for number in range(30):
-            await serve(plugin, f"honest {number % 3}", 1)
-        await serve(plugin, "hostile", 100, **attack)
-        await serve(plugin, "late", 40)
+            await serve(proxy, f"honest {number % 3}", 1)
+        await serve(proxy, "hostile", 100, **attack)
+        await serve(proxy, "late", 40)
     found = await labels_by_key(tmp_path)
     spent = [cost for costs in found.values() for cost in costs]
 

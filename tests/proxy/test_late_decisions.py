@@ -1,6 +1,5 @@
 """Decisions that miss their deadline: not followed, and the request is logged as any other."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import LEAST
 from litellm_messplus.proxy.authentication import Caller
 from litellm_messplus.proxy.feedback import Feedback, Outcome
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.state.account import Account
 from litellm_messplus.state.limits import day_of
@@ -21,29 +19,19 @@ from litellm_messplus.store.tables import calls, labels, requests
 from tests.proxy.test_holds import Agent, holding
 from tests.support.builders import request
 from tests.support.folding import bits
-from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
+from tests.support.in_process import DEPLOYMENTS, written
+from tests.support.journey import ANSWER, LARGE, SMALL, Journey, journey
 
 NEVER_IN_TIME = 1e-9
-SMALL, LARGE = "openai/small", "openai/large"
-ASKED = [{"role": "user", "content": "What is 2 + 2?"}]
-ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
 EXPLORING = {"policy": "paper", "c": 1e9}
 
 
-async def route(plugin: MessplusPlugin, arguments: dict[str, Any]) -> Sequence[Any]:
-    return await plugin.async_filter_deployments("zoo", DEPLOYMENTS, ASKED, arguments)
+USED: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "response_cost": 0.25}
 
 
-async def serve(plugin: MessplusPlugin, arguments: dict[str, Any], model: str) -> None:
-    """LiteLLM has the answer of a model of its own choice."""
-    used = {"prompt_tokens": 10, "completion_tokens": 5, "response_cost": 0.25}
-    event = log_event(arguments, model, id="chatcmpl-1", **used)
-    await plugin.async_log_success_event(event, ANSWER, None, None)
-
-
-async def folded(plugin: MessplusPlugin) -> Engine:
+async def folded(proxy: Journey) -> Engine:
     """A fresh engine that has read the whole log."""
-    engine, database = plugin.engines["zoo"], plugin.parts._database
+    engine, database = proxy.engine, proxy.plugin.parts._database
     fresh = Engine(engine._configured, engine.encoder, seed=0)
     async for entry in read_entries(database, 0, await log.head(database)):
         fresh.apply(entry)
@@ -51,17 +39,17 @@ async def folded(plugin: MessplusPlugin) -> Engine:
 
 
 async def test_litellms_own_choice_serves_and_the_log_claims_none(tmp_path: Path) -> None:
-    arguments = call("1")
-    async with running(tmp_path, EXPLORING, deadline_seconds=NEVER_IN_TIME) as plugin:
-        found = await route(plugin, arguments)
+    async with journey(tmp_path, EXPLORING, deadline_seconds=NEVER_IN_TIME) as proxy:
+        asked = await proxy.ask()
+        found = asked.deployments
         assert all(one is own for one, own in zip(found, DEPLOYMENTS, strict=True))
-        headers = await plugin.async_post_call_response_headers_hook(
-            arguments, None, ANSWER, None, {"model_id": "large"}
+        headers = await proxy.plugin.async_post_call_response_headers_hook(
+            asked.arguments, None, ANSWER, None, {"model_id": "large"}
         )
-        await serve(plugin, arguments, "large")
-        await plugin.parts.journal.flush()
-        assert plugin.counters.as_dict() == {"deadlines_missed": 1}
-        assert [mark.is_missed for mark in plugin.parts.modes.marks["zoo"]] == [True]
+        await proxy.answers(asked, **USED)
+        await proxy.settled()
+        assert proxy.counters == {"deadlines_missed": 1}
+        assert [mark.is_missed for mark in proxy.plugin.parts.modes.marks["zoo"]] == [True]
     (row,) = await written(tmp_path, requests)
     assert headers is not None
     assert headers["x-messplus-request-id"] == row.request_id
@@ -76,46 +64,41 @@ async def test_litellms_own_choice_serves_and_the_log_claims_none(tmp_path: Path
 
 
 async def test_its_verdict_counts_and_teaches_who_served(tmp_path: Path) -> None:
-    arguments = call("1")
-    async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        await route(plugin, arguments)
-        engine = plugin.engines["zoo"]
+    async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
+        asked = await proxy.ask()
+        engine = proxy.engine
         assert engine._unfolded["default"] == {  # numbered, and nothing is expected of it
             next(iter(engine._unfolded["default"])): 0.0
         }
-        await serve(plugin, arguments, "large")
+        await proxy.answers(asked, **USED)
         given = Feedback(id="chatcmpl-1", satisfied=False)
-        said = await plugin.parts._feedback_desk.accept(given, Caller("key", is_admin=False))
+        said = await proxy.plugin.parts._feedback_desk.accept(given, Caller("key", is_admin=False))
         assert said.outcome is Outcome.COUNTED
         assert engine.state.requests["default"] == 1
         assert engine.state.policy.queue("default") == pytest.approx(0.8)
         predictor = engine.state.policy.predictor  # type: ignore[attr-defined]
         seen = [predictor.means[predictor.index[name]].weight for name in (SMALL, LARGE)]
         assert seen == [0.0, 1.0]
-        assert bits(engine) == bits(await folded(plugin))
+        assert bits(engine) == bits(await folded(proxy))
     (said_row,) = await written(tmp_path, labels)
     assert said_row.value == 0.0
 
 
 async def test_a_request_whose_call_failed_blames_nobody(tmp_path: Path) -> None:
-    arguments = call("1")
-    async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        await route(plugin, arguments)
-        await plugin.async_post_call_failure_hook(arguments, RuntimeError("down"), None)
-        await plugin.parts.journal.flush()
+    async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
+        asked = await proxy.ask()
+        await proxy.fails(asked)
+        await proxy.settled()
     (ended,) = await written(tmp_path, calls)
     assert (ended.status, ended.candidate) == ("failure", None)
 
 
 async def test_a_retry_passes_what_failed_and_is_logged_once(tmp_path: Path) -> None:
-    arguments = call("1")
-    async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        await route(plugin, arguments)
-        arguments["metadata"]["model_info"] = {"id": "large"}
-        found = await route(plugin, arguments)
-        orders = {one["model_info"]["id"]: one["litellm_params"]["order"] for one in found}
-        assert orders["small"] < orders["large"]
-        assert plugin.counters.as_dict() == {"deadlines_missed": 1}
+    async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
+        asked = await proxy.ask()
+        again = await proxy.ask(arguments=asked.failed_at("large"))
+        assert again.ranked == ["small", "large"]
+        assert proxy.counters == {"deadlines_missed": 1}
     assert len(await written(tmp_path, requests)) == 1
 
 
@@ -137,28 +120,28 @@ class Bought:
 
 async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path) -> None:
     buyer = Bought()
-    async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        plugin.parts.router._decider._buyers = {"zoo": buyer}  # type: ignore[dict-item]
-        await route(plugin, call("1"))
+    async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
+        proxy.plugin.parts.router._decider._buyers = {"zoo": buyer}  # type: ignore[dict-item]
+        await proxy.ask()
     (row,) = await written(tmp_path, requests)
     assert row.label_probability is None
     assert buyer.given_back == [(row.request_id, "key")]
 
 
 async def test_the_limits_count_its_call_and_expect_nothing_before(tmp_path: Path) -> None:
-    arguments, limits = call("1"), {"p95_seconds": 0.5, "budget_per_day": 2.0}
-    async with running(tmp_path, limits, deadline_seconds=NEVER_IN_TIME) as plugin:
-        await route(plugin, arguments)
-        await plugin.parts.journal.flush()
-        account = plugin.engines["zoo"].state.limits.account("default")
+    limits = {"p95_seconds": 0.5, "budget_per_day": 2.0}
+    async with journey(tmp_path, limits, deadline_seconds=NEVER_IN_TIME) as proxy:
+        asked = await proxy.ask()
+        await proxy.settled()
+        account = proxy.engine.state.limits.account("default")
         assert (account.expected_late, account.expected_cost) == (0.0, 0.0)
-        await serve(plugin, arguments, "large")  # for a second
-        await plugin.parts.journal.flush()
+        await proxy.answers(asked, **USED)  # for a second
+        await proxy.settled()
         (row,) = await written(tmp_path, requests)
         day = day_of(row.created_at.timestamp())
         assert account.spent(day) == 0.25
         assert account.owed == pytest.approx(0.95)
-        assert bits(plugin.engines["zoo"]) == bits(await folded(plugin))
+        assert bits(proxy.engine) == bits(await folded(proxy))
     assert row.limits["binding"] is None
 
 
@@ -174,7 +157,7 @@ async def test_who_holds_a_conversation_serves_though_the_decision_is_late(
             agent.result()
             assert await agent.ask() == "small-2"
         await plugin.parts.journal.flush()
-        assert bits(plugin.engines["zoo"]) == bits(await folded(plugin))
+        assert bits(plugin.engines["zoo"]) == bits(await folded(Journey(plugin)))
     rows = (await written(tmp_path, requests))[1:]
     assert [(row.reason, row.chosen) for row in rows] == [("deadline_missed", SMALL)] * 2
     assert [(row.turn, row.hold, row.propensity) for row in rows] == [
@@ -194,8 +177,8 @@ def test_of_a_later_turn_nobody_is_expected_to_take_over() -> None:
 
 
 async def test_where_nobody_is_healthy_the_request_is_refused_and_not_late(tmp_path: Path) -> None:
-    async with running(tmp_path, deadline_seconds=NEVER_IN_TIME) as plugin:
-        assert await plugin.async_filter_deployments("zoo", [], ASKED, call("1")) == []
-        assert plugin.counters.as_dict() == {"deadlines_missed": 1}
+    async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
+        assert (await proxy.ask(deployments=[])).deployments == []
+        assert proxy.counters == {"deadlines_missed": 1}
     (row,) = await written(tmp_path, requests)
     assert row.reason == "none_healthy"

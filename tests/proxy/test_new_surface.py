@@ -12,7 +12,8 @@ import pytest
 from litellm_messplus.labels.source import Answer, Finish
 from litellm_messplus.proxy.surfaces.surface import SURFACES, Surface
 from litellm_messplus.store import tables
-from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
+from tests.support.in_process import written
+from tests.support.journey import journey
 
 ANSWER = {"id": "poem-1", "verses": ["Roses are", "red"], "ends": "early", "spent": [7, 5]}
 
@@ -56,20 +57,18 @@ async def test_one_record_serves_a_new_api(tmp_path: Path, monkeypatch: pytest.M
     server = SimpleNamespace(llm_router=router)
     monkeypatch.setattr(litellm.proxy, "proxy_server", server, raising=False)
     zoo = {"policy": "paper", "labels": {"checks": {"complete": True}}}  # it explores at t = 1
-    arguments = call("call-1", POEMS.call_type, theme="flowers", style="short", most_words=3)
-    arguments["litellm_metadata"] = arguments.pop("metadata")
-    async with running(tmp_path, zoo, store_text=True) as plugin:
-        ranked = await plugin.async_filter_deployments("zoo", DEPLOYMENTS, None, arguments)
+    poem: dict[str, Any] = {"theme": "flowers", "style": "short", "most_words": 3}
+    async with journey(tmp_path, zoo, store_text=True) as proxy:
+        asked_for = await proxy.ask(None, call_type=POEMS.call_type, **poem)
         await asyncio.sleep(0)
-        event = log_event(arguments, "large", metadata={"usage_object": spent(ANSWER)})
-        await plugin.async_log_success_event(event, ANSWER, None, None)
-        counted = plugin.counters.as_dict()
+        await proxy.answers(asked_for, answer=ANSWER, metadata={"usage_object": spent(ANSWER)})
+        counted = proxy.counters
 
     (request,) = await written(tmp_path, tables.requests)
     calls = await written(tmp_path, tables.calls)
     labels = await written(tmp_path, tables.labels)
     assert counted == {}
-    assert [each["litellm_params"]["order"] for each in ranked] == [2, 1]
+    assert asked_for.ranked == ["large", "small"]
     assert (request.call_type, request.prompt) == ("apoem", "short\nflowers")
     assert [each["theme"] for each in asked] == ["flowers"]
     assert {each.role for each in calls} == {"served", "exploration"}

@@ -10,24 +10,19 @@ import httpx
 import pytest
 
 from litellm_messplus.proxy import modes
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode
 from litellm_messplus.switching.way_back import HUGE_TURNS, Mark
-from tests.support.in_process import DEPLOYMENTS, call, log_event, running
+from tests.support.journey import BROKEN, Journey, journey, user
 
 ON = {"mode": "on", "before": "openai/large"}
 CANARY = {**ON, "mode": "canary", "share": 0.5, "watch": {"sample": 0.0}}
-ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
-
-
-BROKEN = RuntimeError("broken")
 
 
 async def serve(
-    plugin: MessplusPlugin,
+    proxy: Journey,
     count: int,
     *,
     prefix: str = "r",
@@ -36,37 +31,50 @@ async def serve(
 ) -> None:
     """So many requests of so many keys, of which those that are routed end with the error."""
     for number in range(count):
-        key = {"user_api_key_hash": f"{prefix} {number % keys}"}
-        arguments = call(f"{prefix}{number}", metadata=key)
-        turns = [{"role": "user", "content": f"question {prefix} {number}"}]
-        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
-        await plugin.parts.router.close()
-        opened = plugin.parts.served._opened(arguments, arguments)
+        key = f"{prefix} {number % keys}"
+        asked = await proxy.ask(f"question {prefix} {number}", call_id=f"{prefix}{number}", key=key)
+        await proxy.decided()
+        opened = proxy.plugin.parts.served._opened(asked.arguments, asked.arguments)
         assert opened is not None
         if opened.record.trial.arm == "routed" and error is not None:
-            await plugin.async_post_call_failure_hook(arguments, error, None)
+            await proxy.fails(asked, error)
         else:
-            event = log_event(arguments, "large", id=f"chatcmpl-{number}")
-            await plugin.async_log_success_event(event, ANSWER, None, None)
-    await plugin.parts.journal.flush()
+            await proxy.answers(asked, id=f"chatcmpl-{number}")
+    await proxy.settled()
 
 
-def mode_of(plugin: MessplusPlugin) -> Mode:
-    return plugin.parts.modes.now["zoo"].mode
+def mode_of(proxy: Journey) -> Mode:
+    return proxy.plugin.parts.modes.now["zoo"].mode
+
+
+def why(proxy: Journey) -> str:
+    """What the newest change of the mode gives as its reason."""
+    return proxy.plugin.parts.modes.rows["zoo"].reason
+
+
+async def looks(proxy: Journey) -> None:
+    """The way back looks at the outcomes, as it does every few seconds."""
+    await proxy.plugin.parts._way_back.look()
+
+
+async def returns(proxy: Journey) -> None:
+    """The way back returns the zoo, whatever the outcomes are."""
+    parts = proxy.plugin.parts
+    await parts._way_back._return("zoo", parts.modes.now["zoo"], "bad")
 
 
 async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
     zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}}
-    async with running(tmp_path, zoo) as plugin:
-        await serve(plugin, 320)
-        await plugin.parts._way_back.look()
-        mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
+    async with journey(tmp_path, zoo) as proxy:
+        await serve(proxy, 320)
+        await looks(proxy)
+        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
         # Resumed, it holds the same conversations out.
         wanted = replace(mode, mode=Mode.ON)
-        await plugin.parts._changes.change("zoo", wanted, "key", "mended")
-        assert plugin.parts.modes.now["zoo"].holdout == 0.3
+        await proxy.plugin.parts._changes.change("zoo", wanted, "key", "mended")
+        assert proxy.plugin.parts.modes.now["zoo"].holdout == 0.3
 
 
 @pytest.fixture
@@ -86,27 +94,27 @@ async def test_a_canary_whose_requests_fail_returns_and_tells(
     tmp_path: Path, told: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
     webhook = "http://operator/hook"
-    async with running(tmp_path, CANARY, webhook=webhook) as plugin:
-        await serve(plugin, 240)
+    async with journey(tmp_path, CANARY, webhook=webhook) as proxy:
+        await serve(proxy, 240)
         with caplog.at_level(logging.WARNING):
-            await plugin.parts._way_back.look()
-        mode, row = plugin.parts.modes.now["zoo"], plugin.parts.modes.rows["zoo"]
+            await looks(proxy)
+        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.by == WAY_BACK
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
-        assert plugin.counters.as_dict()["zoos_returned"] == 1
+        assert proxy.counters["zoos_returned"] == 1
         assert "resume with: messplus zoo zoo --mode canary" in caplog.text
         assert row.happened is not None
         assert row.happened["requests"] > 50
         assert row.forecast is None, "too few were decided aside"
         (alert,) = [
             each
-            for each in (await plugin.parts.watch.read()).alerts
+            for each in (await proxy.plugin.parts.watch.read()).alerts
             if each.kind is AlertKind.RETURNED
         ]
         assert alert.zoo == "zoo"
-        await plugin.parts._way_back.look()  # it has returned: nothing more happens
-        assert plugin.counters.as_dict()["zoos_returned"] == 1
+        await looks(proxy)  # it has returned: nothing more happens
+        assert proxy.counters["zoos_returned"] == 1
     (event,) = told
     assert (event["to"], event["event"]) == ("http://operator/hook", "zoo_returned")
     assert (event["zoo"], event["from"], event["before"]) == ("zoo", "canary", "openai/large")
@@ -116,10 +124,10 @@ async def test_what_was_forecast_is_held_against_what_happened_before_it_returne
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observed, "WARM_UP", 0)
-    async with running(tmp_path, CANARY) as plugin:
-        await serve(plugin, 240)
-        await plugin.parts._way_back.look()
-        returned = plugin.parts.modes.rows["zoo"]
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
+        await looks(proxy)
+        returned = proxy.plugin.parts.modes.rows["zoo"]
     assert returned.forecast is not None
     assert returned.happened is not None
     assert returned.forecast["requests"] + returned.happened["requests"] == 240
@@ -131,55 +139,53 @@ async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
     async def unreadable(*_: object) -> None:
         raise OSError("away")
 
-    async with running(tmp_path, CANARY) as plugin:
-        await serve(plugin, 240)
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
         monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
-        await plugin.parts._way_back.look()
-        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
-        assert plugin.parts.modes.rows["zoo"].forecast is None
-        assert plugin.counters.as_dict()["forecasts_unread"] == 1
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert proxy.plugin.parts.modes.rows["zoo"].forecast is None
+        assert proxy.counters["forecasts_unread"] == 1
 
 
 async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
-    async with running(tmp_path, CANARY) as plugin:
-        await serve(plugin, 240)
-        await plugin.parts._way_back.look()
-        await plugin.parts._changes.look()
-        now = plugin.parts.modes.now["zoo"]
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
+        await looks(proxy)
+        await proxy.plugin.parts._changes.look()
+        now = proxy.plugin.parts.modes.now["zoo"]
         assert now.mode is Mode.WATCH
         resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
-        await plugin.parts._changes.change("zoo", resumed, "key", "repaired")
-        await plugin.parts._way_back.look()  # what came before counts no more
-        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
-        status = await plugin.parts.watch.read()
+        await proxy.plugin.parts._changes.change("zoo", resumed, "key", "repaired")
+        await looks(proxy)  # what came before counts no more
+        assert mode_of(proxy) is Mode.CANARY
+        status = await proxy.plugin.parts.watch.read()
     assert AlertKind.RETURNED not in {each.kind for each in status.alerts}
 
 
 async def test_missed_deadlines_return_a_zoo_that_is_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, ON, deadline_seconds=1e-9) as plugin:
-        for number in range(100):
-            await plugin.async_filter_deployments(
-                "zoo", DEPLOYMENTS, [{"role": "user", "content": "hi"}], call(str(number))
-            )
-        await plugin.parts._way_back.look()
-        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
-        assert "missed their deadline" in plugin.parts.modes.rows["zoo"].reason
+    async with journey(tmp_path, ON, deadline_seconds=1e-9) as proxy:
+        for _ in range(100):
+            await proxy.ask()
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert "missed their deadline" in why(proxy)
 
 
 async def test_one_key_whose_requests_fail_returns_nothing_and_the_failures_of_all_keys_do(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, CANARY) as plugin:
-        await serve(plugin, 240, prefix="honest", keys=12, error=None)
-        await serve(plugin, 180, prefix="hostile")
-        await plugin.parts._way_back.look()
-        assert mode_of(plugin) is Mode.CANARY
-        await serve(plugin, 180, prefix="honest again", keys=12)
-        await plugin.parts._way_back.look()
-        assert mode_of(plugin) is Mode.WATCH
-        assert "(keys: 13 of 25)" in plugin.parts.modes.rows["zoo"].reason
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240, prefix="honest", keys=12, error=None)
+        await serve(proxy, 180, prefix="hostile")
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.CANARY
+        await serve(proxy, 180, prefix="honest again", keys=12)
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert "(keys: 13 of 25)" in why(proxy)
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
@@ -189,52 +195,49 @@ async def test_requests_that_are_refused_themselves_return_nothing(
     """Though their key is the only one."""
     refused = RuntimeError("this request cannot be read")
     refused.status_code = status  # type: ignore[attr-defined]
-    async with running(tmp_path, CANARY) as plugin:
-        await serve(plugin, 240, error=refused)
-        await plugin.parts._way_back.look()
-        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240, error=refused)
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.CANARY
 
 
 async def test_deadlines_missed_for_huge_prompts_return_nothing(tmp_path: Path) -> None:
     """Though their key is the only one: such a prompt takes the deadline to read."""
-    huge = [{"role": "user", "content": "hi"}] * (HUGE_TURNS + 1)
-    async with running(tmp_path, ON, deadline_seconds=1e-9) as plugin:
-        for number in range(60):
-            await plugin.async_filter_deployments("zoo", DEPLOYMENTS, huge, call(str(number)))
-        assert plugin.counters.as_dict()["deadlines_missed"] == 60
-        assert not plugin.parts.modes.marks["zoo"]
+    huge = user("hi") * (HUGE_TURNS + 1)
+    async with journey(tmp_path, ON, deadline_seconds=1e-9) as proxy:
+        for _ in range(60):
+            await proxy.ask(huge)
+        assert proxy.counters["deadlines_missed"] == 60
+        assert not proxy.plugin.parts.modes.marks["zoo"]
 
 
 async def test_requests_that_cannot_be_routed_count_for_their_key(tmp_path: Path) -> None:
-    async with running(tmp_path, ON) as plugin:
+    async with journey(tmp_path, ON) as proxy:
         for metadata in ({"user_api_key_hash": "a"}, {"user_api_key_hash": "b"}, {}):
-            arguments = call("r", metadata=metadata)
-            await plugin.async_filter_deployments("zoo", [None], [], arguments)
-        assert list(plugin.parts.modes.marks["zoo"]) == [
+            await proxy.ask([], deployments=[None], metadata=metadata)
+        assert list(proxy.plugin.parts.modes.marks["zoo"]) == [
             Mark(key, is_missed=True) for key in ("a", "b", None)
         ]
 
 
 async def test_a_zoo_without_a_way_back_stays_on(tmp_path: Path) -> None:
-    async with running(tmp_path, {"mode": "on"}, deadline_seconds=1e-9) as plugin:
-        for number in range(100):
-            await plugin.async_filter_deployments(
-                "zoo", DEPLOYMENTS, [{"role": "user", "content": "hi"}], call(str(number))
-            )
-        await plugin.parts._way_back.look()
-        assert plugin.parts.modes.now["zoo"].mode is Mode.ON
+    async with journey(tmp_path, {"mode": "on"}, deadline_seconds=1e-9) as proxy:
+        for _ in range(100):
+            await proxy.ask()
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.ON
 
 
 async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
     async with (
-        running(tmp_path, CANARY) as one,
-        running(tmp_path, CANARY) as two,
+        journey(tmp_path, CANARY) as one,
+        journey(tmp_path, CANARY) as two,
     ):
         await serve(one, 240)
-        for plugin in (one, two):
-            await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
-        returned = [p.counters.as_dict().get("zoos_returned", 0) for p in (one, two)]
-        rows = await zoo_modes.history(one.parts._database, "zoo", 10)
+        for each in (one, two):
+            await returns(each)
+        returned = [each.counters.get("zoos_returned", 0) for each in (one, two)]
+        rows = await zoo_modes.history(one.plugin.parts._database, "zoo", 10)
     assert sorted(returned) == [0, 1]
     assert len(rows) == 1
 
@@ -249,10 +252,10 @@ async def test_a_webhook_that_fails_is_tried_a_few_times_and_counted(
         return None
 
     webhook = "http://operator/hook"
-    async with running(tmp_path, ON, webhook=webhook) as plugin:
+    async with journey(tmp_path, ON, webhook=webhook) as proxy:
         monkeypatch.setattr(httpx.AsyncClient, "post", refuse)
         monkeypatch.setattr(asyncio, "sleep", at_once)
-        await plugin.parts._way_back._return("zoo", plugin.parts.modes.now["zoo"], "bad")
+        await returns(proxy)
         monkeypatch.undo()
-        assert plugin.counters.as_dict()["webhook_failures"] == modes.WEBHOOK_TRIES
-        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
+        assert proxy.counters["webhook_failures"] == modes.WEBHOOK_TRIES
+        assert mode_of(proxy) is Mode.WATCH

@@ -18,10 +18,10 @@ from litellm_messplus.proxy.zoos import Change
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.switching.modes import Mode
-from tests.support.in_process import DEPLOYMENTS, call, log_event, running, url
+from tests.support.in_process import running, url
+from tests.support.journey import Journey
 
 WATCH = {"mode": "watch", "before": "openai/large", "watch": {"sample": 0.0}}
-ANSWER = {"id": "chatcmpl-1", "choices": [{"message": {"content": "4"}}]}
 
 
 @asynccontextmanager
@@ -108,20 +108,15 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
 ) -> None:
     monkeypatch.setattr(observed, "WARM_UP", 0)
     async with asking(tmp_path) as (client, plugin):
+        proxy = Journey(plugin)
         for number in range(30):
-            arguments = call(f"{number}")
-            turns = [{"role": "user", "content": f"question {number}"}]
-            await plugin.async_filter_deployments("zoo", DEPLOYMENTS, turns, arguments)
-            await plugin.parts.router.close()
-            event = log_event(arguments, "large", id=f"chatcmpl-{number}")
-            await plugin.async_log_success_event(event, ANSWER, None, None)
-        await plugin.parts.journal.flush()
+            asked = await proxy.ask(f"question {number}")
+            await proxy.decided()
+            await proxy.answers(asked, id=f"chatcmpl-{number}")
+        await proxy.settled()
         await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
-        arguments = call("on")
-        await plugin.async_filter_deployments(
-            "zoo", DEPLOYMENTS, [{"role": "user", "content": "and now"}], arguments
-        )
-        await plugin.parts.journal.flush()
+        await proxy.ask("and now")
+        await proxy.settled()
         answer = await client.patch("/messplus/zoos/zoo", json={"revision": 1, "mode": "watch"})
     now, then = answer.json()["history"]
     assert then["forecast"]["requests"] == 30

@@ -1,6 +1,6 @@
 """The real plugin without LiteLLM's proxy around it: what LiteLLM would call, the test calls."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.proxy.deployments.index import configured_zoos
 from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.answered import read_conversation_key
@@ -45,10 +45,13 @@ async def running(
     zoo: dict[str, Any] | None = None,
     encoder: Encoder | None = None,
     deployments: Sequence[dict[str, Any]] = DEPLOYMENTS,
+    sections: Mapping[str, Any] | None = None,
     **given: Any,
 ) -> AsyncIterator[MessplusPlugin]:
-    """A plugin over ``deployments``; ``zoo`` are settings of the zoo, ``given`` those beside it."""
+    """A plugin over ``deployments``; ``zoo`` are settings of the zoo, ``given`` those of the
+    plugin, ``sections`` the rest of the proxy's configuration."""
     config = {
+        **(sections or {}),
         "model_list": list(deployments),
         "messplus": {
             "database": url(folder),
@@ -61,7 +64,7 @@ async def running(
     encoder = encoder or HashedNgrams()
     engines = {
         name: Engine(found, encoder, seed=0)
-        for name, found in build_zoos(settings, deployments).items()
+        for name, found in configured_zoos(settings, config).items()
     }
     database = create_engine(settings.database)
     await migrate(database)

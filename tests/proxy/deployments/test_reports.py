@@ -6,7 +6,7 @@ from litellm_messplus.proxy.deployments.index import DeploymentIndex
 from litellm_messplus.proxy.deployments.live_zoos import LASTING_SECONDS, Reports
 from litellm_messplus.vocabulary import Change
 from tests.support.builders import MEDIUM, PRICES, SMALL, build_engine, build_zoo, changed
-from tests.support.live_router import deployment
+from tests.support.journey import live as deployment
 
 
 def due(reports: Reports, engine: Engine, now: float) -> dict[str, Change]:

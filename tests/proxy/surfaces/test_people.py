@@ -11,7 +11,8 @@ from litellm_messplus.proxy.surfaces.identity import (
 )
 from litellm_messplus.records import Names
 from litellm_messplus.store.tables import requests
-from tests.support.in_process import DEPLOYMENTS, call, running, written
+from tests.support.in_process import written
+from tests.support.journey import journey
 
 ADA = {
     "user_api_key_hash": "key",
@@ -24,10 +25,8 @@ ADA = {
 
 async def logged(folder: Path, **settings: Any) -> Any:
     """The row of one request of Ada's."""
-    messages = [{"role": "user", "content": "What is 2 + 2?"}]
-    async with running(folder, **settings) as plugin:
-        arguments = call("call-1", metadata=dict(ADA))
-        await plugin.async_filter_deployments("zoo", DEPLOYMENTS, messages, arguments)
+    async with journey(folder, **settings) as proxy:
+        await proxy.ask(metadata=dict(ADA))
     [row] = await written(folder, requests)
     return row
 
