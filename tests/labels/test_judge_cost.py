@@ -7,7 +7,7 @@ from litellm_messplus.labels.judge.asking import REST, JudgeCost
 from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
 from litellm_messplus.labels.source import Asked
 from tests.labels.judging import Bench, ScriptedJudge, call, idle
-from tests.support import virtual_time
+from tests.support.virtual_time import in_virtual_time
 
 PRICE = Price(prompt=1e-5, completion=5e-5)
 FIRST_REPLY = 100 * 5e-5
@@ -58,50 +58,43 @@ def test_a_reply_without_tokens_teaches_nothing_of_them() -> None:
     assert cost.of_messages([{"content": "x" * 400}]) == pytest.approx(100 * 1e-5 + FIRST_REPLY)
 
 
-def test_what_is_expected_to_pass_the_budget_is_not_graded() -> None:
+@in_virtual_time
+async def test_what_is_expected_to_pass_the_budget_is_not_graded() -> None:
     """Though some of it is left: the answers are long."""
+    bench = Bench(settings={"budget_per_day": 0.1}, cost=JudgeCost(PRICE)).learn()
+    bench.judge.ended(call("long", text="good " * 10_000))
+    bench.judge.ended(call("short"))
+    await idle()
 
-    async def story() -> Bench:
-        bench = Bench(settings={"budget_per_day": 0.1}, cost=JudgeCost(PRICE)).learn()
-        bench.judge.ended(call("long", text="good " * 10_000))
-        bench.judge.ended(call("short"))
-        await idle()
-        return bench
-
-    bench = virtual_time.run(story())
     assert list(bench.verdicts) == ["short.0"]
     assert bench.counts["judge_over_budget"] == 1
 
 
-def test_gradings_under_way_are_paid_before_they_are_charged() -> None:
+@in_virtual_time
+async def test_gradings_under_way_are_paid_before_they_are_charged() -> None:
     one = expected("be brief\nwhat is 6 times 7?")
+    settings = {"budget_per_day": 1.2 * one, "concurrent": 8}
+    bench = Bench(ScriptedJudge(seconds=5.0), settings, cost=JudgeCost(PRICE)).learn()
+    for number in range(8):
+        bench.judge.ended(call(f"r{number}"))
+    await idle()
 
-    async def story() -> Bench:
-        settings = {"budget_per_day": 1.2 * one, "concurrent": 8}
-        bench = Bench(ScriptedJudge(seconds=5.0), settings, cost=JudgeCost(PRICE)).learn()
-        for number in range(8):
-            bench.judge.ended(call(f"r{number}"))
-        await idle()
-        return bench
-
-    assert len(virtual_time.run(story()).scripted.prompts) == 1
+    assert len(bench.scripted.prompts) == 1
 
 
-def test_nothing_is_graded_that_is_not_paid() -> None:
+@in_virtual_time
+async def test_nothing_is_graded_that_is_not_paid() -> None:
     asked: list[tuple[Asked, float]] = []
 
     def is_paid(request: Asked, dollars: float) -> bool:
         asked.append((request, dollars))
         return False
 
-    async def story() -> Bench:
-        bench = Bench(cost=JudgeCost(PRICE)).learn()
-        bench.judge.ask_before(is_paid)
-        bench.judge.ended(call("r1"))
-        await idle()
-        return bench
+    bench = Bench(cost=JudgeCost(PRICE)).learn()
+    bench.judge.ask_before(is_paid)
+    bench.judge.ended(call("r1"))
+    await idle()
 
-    bench = virtual_time.run(story())
     ((request, dollars),) = asked
     assert request == call("r1").asked
     assert 0.0 < dollars < 2.0 * expected(request.conversation.text)

@@ -2,11 +2,13 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tests.support.patience import PATIENT
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -49,3 +51,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """The result of the coroutine, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(work)
+
+
+def in_virtual_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Run a test in virtual time."""
+
+    @wraps(test)
+    def timed(*given: P.args, **named: P.kwargs) -> T:
+        return run(test(*given, **named))
+
+    return timed
