@@ -25,12 +25,13 @@ from rich.table import Table
 from benchmarks.watching import FEWEST, SAMPLE, Watch, WatchedRun, happened
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.experiment import Experiment, Session, load, progress
+from litellm_messplus.replay.experiment import Experiment, Session, load
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
 from litellm_messplus.replay.run import build_engine, teach
 from litellm_messplus.replay.show import scale
 from litellm_messplus.switching.forecast import Forecast, Happened, Range
+from litellm_messplus.terminal import progress
 from litellm_messplus.vocabulary import WARM_UP
 
 
@@ -234,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     encoder, plan = HashedNgrams(), Plan(seeds=options.seeds, with_baselines=False)
     watching, reports = Watching(options.watch, options.before, options.sample), []
-    with progress() as bar:
+    with progress("runs") as bar:
         for recording in (each for file in options.files for each in load(file, encoder)):
             task = bar.add_task(recording.name, total=plan.seeds)
             experiment = WatchedExperiment([recording], options.alpha, plan, encoder, watching)

@@ -22,12 +22,13 @@ import numpy as np
 from rich.console import Console
 
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.experiment import Baseline, Experiment, Session, load, progress
+from litellm_messplus.replay.experiment import Baseline, Experiment, Session, load
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import Answers, Late
 from litellm_messplus.replay.show import table
 from litellm_messplus.replay.summary import Outcome
+from litellm_messplus.terminal import progress
 
 
 class LiteLLMBandit:
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     encoder, plan = HashedNgrams(), Plan(policy=options.policy, seeds=options.seeds)
     for recording in (each for file in options.files for each in load(file, encoder)):
         experiment = WithBandit([recording], options.alpha, plan, encoder)
-        with progress() as bar:
+        with progress("runs") as bar:
             task = bar.add_task(recording.name, total=experiment.runs)
             report = experiment.go(partial(bar.advance, task))
         Console().print(table(report))

@@ -8,8 +8,11 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any, NoReturn
+
+from litellm_messplus.errors import ConfigurationError
 
 # What goes to the proxy's log. It may quote a client, whose text must not look like another line.
 
@@ -82,6 +85,27 @@ def load_attribute(path: str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part)
     return found
+
+
+def load_part(key: str, path: str, kind: str, members: Sequence[str]) -> Any:
+    """Load an object that has these members, or call what makes one without arguments.
+
+    Raises ConfigurationError, with the ``key`` of the setting, for a path that does not lead to one
+    of this ``kind``.
+    """
+    allowed = f"package.module:attribute of {kind}"
+
+    def has_members(found: object) -> bool:
+        return not isinstance(found, type) and all(hasattr(found, name) for name in members)
+
+    try:
+        found = load_attribute(path)
+        part = found if has_members(found) else found()
+    except Exception as error:  # the code of others may raise anything
+        raise ConfigurationError(key, path, f"{allowed} ({error!r})") from error
+    if not has_members(part):
+        raise ConfigurationError(key, path, f"{allowed} with {', '.join(members)}")
+    return part
 
 
 # Which version is installed.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -129,6 +130,19 @@ def _flowed(items: Iterable[Text], width: int) -> Iterator[Text]:
 
 def _line(items: Iterable[Text]) -> Text:
     return Text.assemble(INDENT, Text(", ").join(items), no_wrap=True, overflow="ignore")
+
+
+def progress(unit: str) -> Progress:
+    """Build a progress bar that counts in ``unit``, on standard error: the result goes to standard
+    output."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
 
 
 def show(*parts: RenderableType) -> None:

@@ -1,16 +1,15 @@
 """From the setting `encoder` to the encoder itself, tried once before anything is served."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.runtime import DOTTED_PATH, load_attribute
+from litellm_messplus.runtime import DOTTED_PATH, load_part
 
 # No encoder: the prompt is not read, and the running means are all that is predicted.
 #
@@ -71,20 +70,15 @@ def kind_of(setting: str) -> Kind:
 
 def build_encoder(setting: str) -> Encoder:
     """Build an encoder as `load_encoder` does, but do not try it yet."""
-    folder = Path(setting.partition(":")[2])
-    match kind_of(setting):
-        case Kind.EMBEDDED:
-            return HashedNgrams()
-        case Kind.NONE:
-            return NoEncoder()
-        case Kind.STATIC:
-            return _with_extra(setting, "static", lambda: _static(folder))
-        case Kind.ONNX:
-            return _with_extra(setting, "onnx", lambda: _onnx(folder))
-        case Kind.THIRD_PARTY:
-            return _of_third_party(setting)
-        case Kind.TRANSFORMER:
-            return _with_extra(setting, "transformers", lambda: _transformer(setting))
+    kind = kind_of(setting)
+    if kind is Kind.EMBEDDED:
+        return HashedNgrams()
+    if kind is Kind.NONE:
+        return NoEncoder()
+    if kind is Kind.THIRD_PARTY:
+        encoder: Encoder = load_part(KEY, setting, "an encoder", _MEMBERS)
+        return encoder
+    return _from_files(kind, setting)
 
 
 def tried(setting: str, encoder: Encoder) -> Encoder:
@@ -100,28 +94,23 @@ def tried(setting: str, encoder: Encoder) -> Encoder:
     return encoder
 
 
-def _static(folder: Path) -> Encoder:
-    from litellm_messplus.encoders.static import StaticEncoder
-
-    return StaticEncoder(folder)
-
-
-def _onnx(folder: Path) -> Encoder:
-    from litellm_messplus.encoders.onnx import OnnxEncoder
-
-    return OnnxEncoder(folder)
-
-
-def _transformer(source: str) -> Encoder:
-    from litellm_messplus.encoders.transformer import TransformerEncoder
-
-    return TransformerEncoder(source)
-
-
-def _with_extra(setting: str, extra: str, build: Callable[[], Encoder]) -> Encoder:
+def _from_files(kind: Kind, setting: str) -> Encoder:
+    """Build an encoder from files, by packages of an extra. Raises ConfigurationError."""
+    folder = Path(setting.partition(":")[2])
     try:
-        return build()
+        if kind is Kind.STATIC:
+            from litellm_messplus.encoders.static import StaticEncoder
+
+            return StaticEncoder(folder)
+        if kind is Kind.ONNX:
+            from litellm_messplus.encoders.onnx import OnnxEncoder
+
+            return OnnxEncoder(folder)
+        from litellm_messplus.encoders.transformer import TransformerEncoder
+
+        return TransformerEncoder(setting)
     except ImportError as missing:
+        extra = "transformers" if kind is Kind.TRANSFORMER else kind.value
         install = f"pip install 'litellm-messplus[{extra}]'"
         raise ConfigurationError(
             KEY, setting, f"this once its packages are installed: {install} ({missing})"
@@ -130,23 +119,3 @@ def _with_extra(setting: str, extra: str, build: Callable[[], Encoder]) -> Encod
         raise
     except Exception as error:  # of any library, at a model that loads and does not run
         raise ConfigurationError(KEY, setting, f"an encoder that runs ({error!r})") from error
-
-
-def _of_third_party(setting: str) -> Encoder:
-    """Load an encoder, or what makes one when called without arguments."""
-    try:
-        found: Any = load_attribute(setting)
-        encoder: Encoder = found if _keeps_to_protocol(found) else found()
-    except Exception as error:  # the code of others may raise anything
-        raise ConfigurationError(
-            KEY, setting, f"package.module:attribute of an encoder ({error!r})"
-        ) from error
-    if not _keeps_to_protocol(encoder):
-        raise ConfigurationError(
-            KEY, setting, f"package.module:attribute of an encoder with {', '.join(_MEMBERS)}"
-        )
-    return encoder
-
-
-def _keeps_to_protocol(found: object) -> bool:
-    return not isinstance(found, type) and all(hasattr(found, name) for name in _MEMBERS)

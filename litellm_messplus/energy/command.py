@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import httpx
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from litellm_messplus.energy.measure import Endpoint, Grid, Idle, Measured, measure, steps
@@ -19,14 +17,16 @@ from litellm_messplus.energy.meter import FitError, Meter, plausible_watts
 from litellm_messplus.energy.profile import (
     MAX_RELATIVE_ERROR,
     AtConcurrency,
+    Costs,
     EnergyProfile,
-    Fit,
     Fitted,
+    GridOfProfile,
     Sample,
     fit,
     screened,
 )
 from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.terminal import progress
 
 # From the windows that were measured to the profile.
 
@@ -46,7 +46,7 @@ def summarise(
         for each in sorted(grid.concurrency)
     }
     try:
-        served = _fields(fit(by_concurrency.pop(grid.served)))
+        served = _rounded(fit(by_concurrency.pop(grid.served)))
     except FitError as error:
         why = ", ".join(f"{count} of {reason!r}" for reason, count in found.dropped.items())
         raise FitError(
@@ -62,20 +62,10 @@ def summarise(
         meter=meter.source,
         sensors=tuple(meter.sensors),
         measured_at=datetime.now(UTC).replace(microsecond=0),
-        **_rounded(
-            {
-                "idle_watts": measured.idle.watts,
-                "idle_noise_watts": measured.idle.noise_watts,
-            }
-        ),
+        idle_watts=_six_digits(measured.idle.watts),
+        idle_noise_watts=_six_digits(measured.idle.noise_watts),
         dropped=_dropped(found.dropped, measured.idle),
-        grid={
-            "prompt_tokens": grid.prompt_tokens,
-            "completion_tokens": grid.completion_tokens,
-            "concurrency": grid.concurrency,
-            "repeats": grid.repeats,
-            "seconds": grid.seconds,
-        },
+        grid={name: getattr(grid, name) for name in GridOfProfile.model_fields},
         other_concurrencies=_others(by_concurrency),
     )
 
@@ -88,25 +78,27 @@ def _others(by_concurrency: dict[int, list[Sample]]) -> tuple[AtConcurrency, ...
     found = []
     for concurrency, samples in by_concurrency.items():
         try:
-            found.append(AtConcurrency(concurrency=concurrency, **_fields(fit(samples))))
+            found.append(AtConcurrency(concurrency=concurrency, **_rounded(fit(samples))))
         except FitError:
             continue
     return tuple(found)
 
 
-def _fields(found: Fit) -> dict[str, Any]:
-    """Return a fit in the fields of a profile."""
+def _rounded(found: Costs) -> dict[str, Any]:
+    """Return the fields of a fit, rounded."""
     return {
-        **_rounded(asdict(found.coefficients)),
-        "standard_errors": _rounded(asdict(found.standard_errors)),
-        **_rounded({"relative_error": found.relative_error}),
-        "windows": found.windows,
+        name: _rounded(value)
+        if isinstance(value, Costs)
+        else _six_digits(value)
+        if isinstance(value, float)
+        else value
+        for name, value in found
     }
 
 
-def _rounded(found: dict[str, float]) -> dict[str, float]:
+def _six_digits(value: float) -> float:
     """Round to six significant digits, which is more than any of them is known to."""
-    return {name: float(f"{value:.6g}") for name, value in found.items()}
+    return float(f"{value:.6g}")
 
 
 # A profile as a table for the terminal.
@@ -170,7 +162,7 @@ def run(
     """
     if out.is_dir() or not out.parent.is_dir():
         raise ConfigurationError("--out", str(out), "a file in a folder that exists")
-    with _progress() as bar:
+    with progress("windows") as bar:
         task = bar.add_task(model, total=steps(grid))
         measured = asyncio.run(
             _measure(meter, grid, url, model, key, advance=lambda: bar.advance(task))
@@ -196,15 +188,3 @@ async def _measure(
     every = httpx.Limits(max_connections=None)  # the grid says how many run at a time
     async with httpx.AsyncClient(headers=headers, limits=every) as client:
         return await measure(meter, Endpoint(client, url, model), grid, advance)
-
-
-def _progress() -> Progress:
-    """Build a progress bar on standard error: the result goes to standard output."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("windows"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )

@@ -12,13 +12,16 @@ import asyncio
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from litellm_messplus.energy.measure import Idle
-from litellm_messplus.energy.meter import Meter, Reading, Window, plausible_watts
+from litellm_messplus.energy.meter import Meter, Reading, plausible_watts
 from litellm_messplus.energy.profile import Fault, above_idle, fault
 from litellm_messplus.runtime import Counters
+
+Found = TypeVar("Found")
 
 # The joules of one window, divided among the calls that ran in it. Pure.
 
@@ -52,18 +55,6 @@ class Span:
         return max(0.0, min(self.end, call.ended) - max(self.start, call.started)) / duration
 
 
-def apportion(joules: float, weights: Sequence[float]) -> list[float]:
-    """Divide ``joules`` in proportion to ``weights``, which are not below zero.
-
-    The parts sum to ``joules`` within rounding. Raises ValueError where no weight is above zero:
-    nobody is there to have used them.
-    """
-    total = sum(weights)
-    if not total > 0:
-        raise ValueError("joules cannot be divided among calls that weigh nothing")
-    return [joules * (weight / total) for weight in weights]
-
-
 # How far a deployment's profile is off in service, followed slowly. Pure.
 
 RATE = 0.05
@@ -94,10 +85,8 @@ class Correction:
         factor.
 
         ``share`` is this deployment's part of what was expected, from 0 to 1: it moves so much
-        less. Raises ValueError for an absurd window.
+        less. The window is not absurd.
         """
-        if is_absurd(measured, expected):
-            raise ValueError(f"{measured} J measured where {expected} J were expected")
         moved = self._log + RATE * share * math.log(measured / expected)
         self._log = min(math.log(BOUND), max(-math.log(BOUND), moved))
 
@@ -124,14 +113,6 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """A window with its ``joules`` above idle; None for a window that was not measured."""
-
-    span: Span
-    joules: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredCall:
     """The joules of one call, above idle."""
 
@@ -146,7 +127,7 @@ class Ledger:
 
     def __init__(self, lag_seconds: float, counters: Counters) -> None:
         self._lag, self._counters = lag_seconds, counters
-        self._windows: deque[_Window] = deque()
+        self._windows: deque[tuple[Span, float | None]] = deque()
         self._calls: list[_Open] = []
         self._corrections: dict[str, Correction] = {}
 
@@ -161,8 +142,9 @@ class Ledger:
         self._calls.append(_Open(call))
 
     def window(self, span: Span, joules: float | None) -> None:
-        """Note that a window has ended; windows come in their order."""
-        self._windows.append(_Window(span, joules))
+        """Note that a window has ended, with its ``joules`` above idle, None where they were not
+        measured; windows come in their order."""
+        self._windows.append((span, joules))
 
     def correction(self, deployment_id: str) -> float:
         """Return the factor for estimates of that deployment's profile."""
@@ -172,30 +154,31 @@ class Ledger:
     def settle(self, now: float) -> list[MeasuredCall]:
         """Settle the windows that are due, and give the calls whose windows are all measured."""
         found: list[MeasuredCall] = []
-        while self._windows and self._windows[0].span.end + self._lag <= now:
-            window = self._windows.popleft()
-            if window.joules is not None:
-                self._divide(window.span, window.joules)
-            found += self._finished(window.span.end)
+        while self._windows and self._windows[0][0].end + self._lag <= now:
+            span, joules = self._windows.popleft()
+            if joules is not None:
+                self._divide(span, joules)
+            found += self._finished(span.end)
         return found
 
     def _divide(self, span: Span, joules: float) -> None:
-        shares = [(each, span.share_of(each.call)) for each in self._calls]
-        present = [(each, share) for each, share in shares if share > 0]
-        weights = [
-            each.call.estimated_joules * share * self.correction(each.call.deployment_id)
-            for each, share in present
-        ]
+        """Divide the joules of a window among the calls in it, as their estimates are."""
+        present: list[tuple[_Open, float, float]] = []
         expected: defaultdict[str, float] = defaultdict(float)
-        for (each, _), weight in zip(present, weights, strict=True):
-            expected[each.call.deployment_id] += weight
-        if not sum(weights) > 0:
+        for each in self._calls:
+            share, deployment_id = span.share_of(each.call), each.call.deployment_id
+            if share > 0:
+                weight = each.call.estimated_joules * share * self.correction(deployment_id)
+                present.append((each, share, weight))
+                expected[deployment_id] += weight
+        total = sum(weight for _, _, weight in present)
+        if not total > 0:
             self._counters.add("energy_windows_without_calls")
         elif not self._follow(joules, expected):
             self._counters.add("energy_readings_dropped")
         else:
-            for (each, share), part in zip(present, apportion(joules, weights), strict=True):
-                each.joules += part
+            for each, share, weight in present:
+                each.joules += joules * (weight / total)
                 each.covered += share
 
     def _follow(self, joules: float, expected: Mapping[str, float]) -> bool:
@@ -270,34 +253,25 @@ class EnergyFollower:
 
     async def run(self) -> None:
         """Read the meter until cancelled."""
-        start, window = self._clock(), await self._begin()
+        start, window = self._clock(), await self._tried(self._meter.begin)
         while True:
             await asyncio.sleep(self._seconds)
-            end, found = self._clock(), await self._end(window)
-            window = await self._begin()
+            end = self._clock()
+            found = None if window is None else await self._tried(window.end)
+            window = await self._tried(self._meter.begin)
             self._ledger.window(Span(start, end), self._usable(found))
             for call in self._ledger.settle(end):
                 self._tell(call)
             start = end
 
-    async def _begin(self) -> Window | None:
-        """Begin a window, in a thread, since a meter may wait for the network. None where it
+    async def _tried(self, act: Callable[[], Found]) -> Found | None:
+        """Begin or end a window, in a thread, since a meter may wait for the network. None where it
         fails."""
         try:
-            return await asyncio.to_thread(self._meter.begin)
+            return await asyncio.to_thread(act)
         except Exception as error:  # a NotMeasuredError, or whatever a meter of others raises
-            self._failed(error)
+            self._counters.failure("energy_meter_failures", f"energy is not measured: {error}")
             return None
-
-    async def _end(self, window: Window | None) -> Reading | None:
-        try:
-            return None if window is None else await asyncio.to_thread(window.end)
-        except Exception as error:
-            self._failed(error)
-            return None
-
-    def _failed(self, error: Exception) -> None:
-        self._counters.failure("energy_meter_failures", f"energy is not measured: {error}")
 
     def _usable(self, found: Reading | None) -> float | None:
         """Return the joules above idle; None, and counted, where a reading is of no use."""

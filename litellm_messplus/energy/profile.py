@@ -46,31 +46,36 @@ class Sample:
     joules: float
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficients:
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Costs(_Part):
     """Joules of each kind of work; or the standard error of each."""
 
-    joules_per_prompt_token: float
-    joules_per_completion_token: float
-    joules_per_request: float
+    joules_per_prompt_token: NotNegative
+    joules_per_completion_token: NotNegative
+    joules_per_request: NotNegative
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """The coefficients, how far off they may be, and how far off their predictions are.
+class Fitted(Costs):
+    """The costs at one concurrency, how far off each may be, and how far off predictions are.
 
     ``relative_error`` is cross-validated: every cell of the grid is predicted by a fit to the
     others, and the root mean square of (predicted - measured) / measured is taken over all
-    windows. ``standard_errors`` are those of the same regression without the bounds at zero.
+    ``windows``. ``standard_errors`` are those of the same regression without the bounds at zero.
     """
 
-    coefficients: Coefficients
-    standard_errors: Coefficients
-    relative_error: float
-    windows: int
+    standard_errors: Costs
+    relative_error: NotNegative
+    windows: Count
 
 
-def fit(samples: Sequence[Sample]) -> Fit:
+def fit(samples: Sequence[Sample]) -> Fitted:
     """Fit the windows. Their joules must be above zero.
 
     Raises FitError for fewer than six windows, and for windows that do not differ enough to tell
@@ -83,12 +88,16 @@ def fit(samples: Sequence[Sample]) -> Fit:
         )
     work, joules = _work(samples), _joules(samples)
     found = _coefficients(work, joules)
-    return Fit(
-        Coefficients(*map(float, found)),
-        Coefficients(*map(float, _standard_errors(work, joules, found))),
-        _relative_error(samples),
-        len(samples),
+    return Fitted(
+        **_by_name(found),
+        standard_errors=Costs(**_by_name(_standard_errors(work, joules, found))),
+        relative_error=_relative_error(samples),
+        windows=len(samples),
     )
+
+
+def _by_name(costs: Floats) -> dict[str, float]:
+    return dict(zip(Costs.model_fields, costs.tolist(), strict=True))
 
 
 def _work(samples: Sequence[Sample]) -> Floats:
@@ -233,9 +242,6 @@ KEY = "model_info.messplus.energy_profile"
 MAX_RELATIVE_ERROR = 0.25
 """A profile whose predictions are further off is refused."""
 
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
-
 HEADER = """\
 # What a call to this model costs, measured by `messplus profile`. Joules are above idle power.
 # To be named in proxy_config.yaml, under model_info: {messplus: {energy_profile: THIS FILE}}.
@@ -247,30 +253,6 @@ FIRST = (
     *("joules_per_request", "joules_per_cached_token", "relative_error"),
 )
 """What a reader of the file looks for."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Costs(_Part):
-    """Joules of each kind of work; or the standard error of each."""
-
-    joules_per_prompt_token: NotNegative
-    joules_per_completion_token: NotNegative
-    joules_per_request: NotNegative
-
-
-class Fitted(Costs):
-    """The costs at one concurrency, how far off each may be, and how far off predictions are.
-
-    ``relative_error``: root mean square over the windows, each predicted by a fit without its cell
-    of the grid. ``windows``: those that the fit used.
-    """
-
-    standard_errors: Costs
-    relative_error: NotNegative
-    windows: Count
 
 
 class AtConcurrency(Fitted):

@@ -9,8 +9,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, Window, reading
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.runtime import load_attribute
+from litellm_messplus.runtime import load_part
 
 # Zeus on this host: GPUs, and on request processors and memory.
 
@@ -301,11 +300,11 @@ def open_meter(
     for a dotted path that does not lead to a meter.
     """
     if dotted is not None:
-        return _of_third_party(dotted)
+        meter: Meter = load_part("--meter", dotted, "a meter", _MEMBERS)
+        return meter
     try:
         if zeusd is not None:
             return open_zeusd(zeusd, gpus, with_cpu=with_cpu)
-
         return open_zeus(gpus, with_cpu=with_cpu)
     except ImportError as missing:
         raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
@@ -317,23 +316,3 @@ def require_zeusd_client() -> None:
         importlib.import_module("zeus.utils.zeusd")
     except ImportError as missing:
         raise NotMeasuredError(f"{NOT_INSTALLED} ({missing})") from missing
-
-
-def _of_third_party(path: str) -> Meter:
-    """Load a meter, or what makes one when called without arguments."""
-    try:
-        found = load_attribute(path)
-        meter: Meter = found if _keeps_to_protocol(found) else found()
-    except Exception as error:  # the code of others may raise anything
-        raise ConfigurationError(
-            "--meter", path, f"package.module:attribute of a meter ({error!r})"
-        ) from error
-    if not _keeps_to_protocol(meter):
-        raise ConfigurationError(
-            "--meter", path, f"package.module:attribute of a meter with {', '.join(_MEMBERS)}"
-        )
-    return meter
-
-
-def _keeps_to_protocol(found: object) -> bool:
-    return not isinstance(found, type) and all(hasattr(found, name) for name in _MEMBERS)

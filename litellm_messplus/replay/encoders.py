@@ -20,11 +20,12 @@ from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import within
 from litellm_messplus.prediction.rates import FadingRate, rates
-from litellm_messplus.replay.experiment import Experiment, load, print_all, progress
+from litellm_messplus.replay.experiment import Experiment, load, print_all
 from litellm_messplus.replay.files import Joining, one_each, streams
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError
 from litellm_messplus.replay.show import scale
+from litellm_messplus.terminal import progress
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def run(
     recordings = [found.known() for source in sources for found in load(source, NoEncoder())]
     joined = [parts[0] for parts in streams(recordings, joining)]
     comparisons = []
-    with progress() as bar:
+    with progress("runs") as bar:
         for recording, alpha in zip(joined, one_each(alphas, len(joined)), strict=True):
             task = bar.add_task(recording.name, total=4 * seeds * len(encoders))
             advance = partial(bar.advance, task)

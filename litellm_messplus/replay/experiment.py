@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from litellm_messplus.prediction.encoder import Encoder
@@ -37,6 +36,7 @@ from litellm_messplus.replay.summary import (
     window_figures,
 )
 from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.terminal import progress
 
 Baseline = Callable[["Session"], Outcome | None]
 
@@ -187,19 +187,6 @@ def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: flo
 # `messplus replay`: load, run, and show.
 
 
-def progress() -> Progress:
-    """Build a progress bar a stream, counted in runs: for people, apart from the result, which goes
-    to standard output."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
-
-
 def load(source: str, encoder: Encoder) -> list[Recording]:
     """Load the recording in a file, or one for each zoo of a database.
 
@@ -245,7 +232,7 @@ def run(
         for stream, alpha in zip(joined, one_each(alphas, len(joined)), strict=True)
     ]
     reports = []
-    with progress() as bar:
+    with progress("runs") as bar:
         for experiment in experiments:
             task = bar.add_task(experiment.whole.name, total=experiment.runs)
             reports.append(experiment.go(partial(bar.advance, task)))

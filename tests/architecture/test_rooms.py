@@ -56,9 +56,9 @@ ALLOWED = {
         *("certificate", "figures"),
         *("deciding", "state", "routing", "prediction", "costs", "settings", "store"),
         *("errors", "records", "encoders", "vocabulary", "parquet"),
-        *("draws", "switching"),
+        *("draws", "switching", "terminal"),
     },
-    "energy": {"runtime", "errors"},
+    "energy": {"runtime", "errors", "terminal"},
     "upkeep": {
         *(
             "learning",
@@ -123,7 +123,7 @@ SPINE = {
     "records": {"conversations", "prediction", "routing", "rows", "switching", "vocabulary"},
     "restore": {"deciding", "errors", "state", "store"},
     "rows": set(),
-    "runtime": set(),
+    "runtime": {"errors"},
     "tasks": {"runtime"},
     "terminal": set(),
     "vocabulary": set(),
