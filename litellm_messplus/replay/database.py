@@ -197,6 +197,9 @@ class _Logged(NamedTuple):
     value: float | None = None
 
 
+OF_REQUEST = _Logged._fields[:-3]
+
+
 async def _rows(source: str) -> list[_Logged]:
     async with reading(source) as engine, engine.connect() as connection:
         return [_Logged(*row) for row in await connection.execute(_query())]
@@ -215,7 +218,7 @@ def _archived(folder: Path) -> list[_Logged]:
     energy = {each.call_id: each.cost for each in _table(folder, call_energy)}
     found = []
     for request in _table(folder, requests):
-        asked: list[Any] = [getattr(request, name, None) for name in _Logged._fields[:-3]]
+        asked: list[Any] = [getattr(request, name, None) for name in OF_REQUEST]
         found.append(first := _Logged(*asked))
         for call in made[request.request_id]:
             verdict = counting(sorted(said[call.call_id], key=lambda each: each.position))
@@ -249,14 +252,7 @@ def _query() -> Select[Any]:
     )
     return (
         select(
-            requests.c.zoo,
-            requests.c.request_id,
-            requests.c.prompt,
-            requests.c.prompt_characters,
-            requests.c.encoder,
-            requests.c.features,
-            requests.c.surface,
-            requests.c.surface_version,
+            *(requests.c[name] for name in OF_REQUEST),
             calls.c.candidate,
             func.coalesce(call_energy.c.cost, calls.c.cost).label("cost"),
             verdicts.c.value,
