@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from litellm_messplus.conformance.encoders import FakeEncoder
-from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.encoders.lookup import NoEncoder, load_encoder
 from litellm_messplus.encoders.onnx import OnnxEncoder
 from litellm_messplus.encoders.static import StaticEncoder
 from litellm_messplus.encoders.transformer import TransformerEncoder
@@ -23,6 +23,7 @@ from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
 HERE = __name__
 instance = FakeEncoder(5)
 no_encoder = "a text"
+all_members_its_own = NoEncoder  # a class that has them before it is made
 
 
 def make() -> FakeEncoder:
@@ -72,7 +73,13 @@ def test_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("attribute", "dimension"),
-    [("instance", 5), ("make", 6), ("Holder.encoder", 7), ("FakeEncoder", 8)],
+    [
+        ("instance", 5),
+        ("make", 6),
+        ("Holder.encoder", 7),
+        ("FakeEncoder", 8),
+        ("all_members_its_own", 1),
+    ],
 )
 def test_one_of_a_third_party_by_its_dotted_path(attribute: str, dimension: int) -> None:
     assert load_encoder(f"{HERE}:{attribute}").dimension == dimension

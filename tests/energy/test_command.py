@@ -76,6 +76,12 @@ def test_the_joules_of_the_device_are_recovered(endpoint: Upstream, tmp_path: Pa
     found = load_profile(out, model="llama-1b")
     assert_known(found)
     assert found.relative_error < 0.1
+    for figure in (
+        found.idle_watts,
+        found.relative_error,
+        found.standard_errors.joules_per_request,
+    ):
+        assert figure == float(f"{figure:.6g}")
     assert (found.concurrency, found.windows, found.dropped) == (4, 9, {})
     assert [each.concurrency for each in found.other_concurrencies] == [1, 16]
     assert (found.meter, found.sensors) == ("simulated", ("simulated gpu 0",))
