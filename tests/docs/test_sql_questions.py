@@ -1,6 +1,7 @@
 """Every question in `docs/sql.md` runs, and its answer is what the seeded history says."""
 
 import sqlite3
+from collections.abc import Callable, Iterable
 from math import ceil, sqrt
 from statistics import median_low
 from typing import Any
@@ -9,41 +10,33 @@ import pytest
 
 from litellm_messplus.figures.interval import Interval, standing
 from litellm_messplus.labels.agreement import Agreement
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.records import RequestRecord
 from litellm_messplus.vocabulary import CallRole, CallStatus
-from tests.support.history import (
-    ALPHA,
-    CALL_SECONDS,
-    COST,
-    ENCODE_JOULES,
-    ENCODE_SECONDS,
-    GRADING_COST,
-    JUDGE,
-    LARGEST,
-    LATE,
-    PREDICTED,
-    SMALL,
-    ZOO,
-    History,
-)
+from tests.support import history as made
+from tests.support.history import ALPHA, COST, LARGEST, SMALL, History
 from tests.support.markdown import ROOT, Document
 
 SQL = Document(ROOT / "docs" / "sql.md")
 QUESTIONS = {block.headings[-1]: block.code for block in SQL.blocks if block.language == "sql"}
+VIEWS = {
+    name: f"SELECT * FROM {name}"
+    for name in ("savings", "exploration_share", "open_requests", "daily_service_levels")
+} | {
+    "gradings": "SELECT judge, SUM(gradings) AS gradings, SUM(graded) AS graded, "
+    "SUM(gradings_without_cost) AS gradings_without_cost, SUM(cost) AS cost "
+    "FROM gradings_per_day GROUP BY judge"
+}
 LEVELS = list(ALPHA)
 
 Rows = list[dict[str, Any]]
+Table = tuple[str, list[tuple[Any, ...]]]
+"""Names of columns, and what is expected in them."""
 
 
 def answer(database: sqlite3.Connection, question: str) -> Rows:
-    return rows_of(database, QUESTIONS[question])
-
-
-def rows_of(database: sqlite3.Connection, query: str) -> Rows:
+    query = QUESTIONS.get(question) or VIEWS[question]
     return [dict(row) for row in database.execute(query)]
-
-
-def view(database: sqlite3.Connection, name: str) -> Rows:
-    return rows_of(database, f"SELECT * FROM {name} ORDER BY zoo, service_level")
 
 
 def test_there_are_ten_questions_or_more_each_with_its_sql() -> None:
@@ -62,26 +55,26 @@ def test_every_question_is_answered(database: sqlite3.Connection, question: str)
     assert not [name for name in rows[0] if all(row[name] is None for row in rows)]
 
 
-def test_the_promise_and_its_interval(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "Where does each promise stand?")
+def of_level(recorded: History, level: str) -> list[RequestRecord]:
+    return [each for each in recorded.requests if each.service_level == level]
 
-    assert [row["service_level"] for row in rows] == LEVELS
-    for row in rows:
-        level = row["service_level"]
+
+def mean(labels: Iterable[Label]) -> float:
+    given = list(labels)
+    return sum(each.weight * each.value for each in given) / sum(each.weight for each in given)
+
+
+def promises(recorded: History) -> Table:
+    rows = []
+    for level in LEVELS:
         verdicts = recorded.verdicts(level)
-        weight = sum(label.weight for label in verdicts)
-        rate = sum(label.weight * label.value for label in verdicts) / weight
-        equal = weight**2 / sum(label.weight**2 for label in verdicts)
-        low, high = wilson(rate, equal)
-        assert (row["zoo"], row["alpha"]) == (ZOO, ALPHA[level])
-        assert row["requests"] == sum(r.service_level == level for r in recorded.requests)
-        assert row["judged"] == len(verdicts) < row["requests"]
-        assert row["answered"] + row["failed"] <= row["requests"]
-        assert (row["rate"], row["equal"]) == (pytest.approx(rate), pytest.approx(equal))
-        assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
-        assert 0 <= row["low"] < row["rate"] < row["high"] <= 1
-        assert row["verdict"] == standing(Interval(low, high), ALPHA[level])
-    assert any(row["equal"] < row["judged"] for row in rows)  # weak labels are among them
+        weights = [each.weight for each in verdicts]
+        equal = sum(weights) ** 2 / sum(weight**2 for weight in weights)
+        low, high = wilson(mean(verdicts), equal)
+        requests, verdict = of_level(recorded, level), standing(Interval(low, high), ALPHA[level])
+        counts = (len(requests), len(verdicts))
+        rows.append((level, ALPHA[level], *counts, mean(verdicts), equal, low, high, verdict))
+    return "service_level alpha requests judged rate equal low high verdict", rows
 
 
 def wilson(rate: float, count: float, z: float = 1.96) -> tuple[float, float]:
@@ -91,75 +84,136 @@ def wilson(rate: float, count: float, z: float = 1.96) -> tuple[float, float]:
     return (-b - spread) / (2 * a), (-b + spread) / (2 * a)
 
 
-def test_the_savings_against_the_largest(database: sqlite3.Connection, recorded: History) -> None:
-    rows = view(database, "savings")
-
-    assert [row["service_level"] for row in rows] == LEVELS
-    for row in rows:
-        answered = [
-            request
-            for request in recorded.requests
-            if request.service_level == row["service_level"]
-            and recorded.served(request).status is CallStatus.SUCCESS
-        ]
-        cost = sum(recorded.cost(request) for request in answered)
-        of_level = {
-            each.request_id
-            for each in recorded.requests
-            if each.service_level == row["service_level"]
-        }
-        cost += sum(each.cost or 0.0 for each in recorded.gradings if each.request_id in of_level)
+def savings(recorded: History) -> Table:
+    rows = []
+    for level in LEVELS:
+        requests = of_level(recorded, level)
+        ids = {each.request_id for each in requests}
+        judged = sum(each.cost or 0.0 for each in recorded.gradings if each.request_id in ids)
+        answered = [each for each in requests if recorded.served(each).status is CallStatus.SUCCESS]
+        cost = sum(map(recorded.cost, answered)) + judged
         # Measured where the largest was called, as on every exploration; else estimated.
-        cost_largest = sum(
-            COST[LARGEST] if request.chosen == LARGEST else 1.1 * COST[LARGEST]
-            for request in answered
-        )
-        assert row["requests"] == len(answered)
-        assert row["cost"] == pytest.approx(cost)
-        assert row["cost_largest"] == pytest.approx(cost_largest)
-        assert row["saved"] == pytest.approx(cost_largest - cost)
-        assert row["saved_share"] == pytest.approx(1 - cost / cost_largest)
+        largest = sum(COST[LARGEST] * (1.0 if each.chosen == LARGEST else 1.1) for each in answered)
+        rows.append((level, len(answered), cost, largest, largest - cost, 1 - cost / largest))
+    return "service_level requests cost cost_largest saved saved_share", rows
 
 
-def test_the_months_add_up_to_the_savings(database: sqlite3.Connection, recorded: History) -> None:
-    months = answer(database, "What was saved month by month, and what did judging cost?")
-    savings = view(database, "savings")
-
-    assert [(row["month"], row["zoo"]) for row in months] == [("2026-03", ZOO)]
-    for name in ("requests", "cost", "cost_largest", "saved"):
-        assert months[0][name] == pytest.approx(sum(row[name] for row in savings))
-    assert months[0]["saved_share"] == pytest.approx(
-        1 - months[0]["cost"] / months[0]["cost_largest"]
-    )
-    assert months[0]["judge_cost"] == pytest.approx(
-        sum(grading.cost or 0 for grading in recorded.gradings)
-    )
+def months(recorded: History) -> Table:
+    _, parts = savings(recorded)
+    sums = [
+        sum(column) for column in zip(*parts, strict=True) if isinstance(column[0], int | float)
+    ]
+    judged = sum(each.cost or 0.0 for each in recorded.gradings)
+    columns = "month requests cost cost_largest saved judge_cost"
+    return columns, [("2026-03", *sums[:4], judged)]
 
 
-def test_the_days_add_up_to_the_whole(database: sqlite3.Connection, recorded: History) -> None:
-    rows = rows_of(database, "SELECT * FROM daily_service_levels ORDER BY day")
+def days(recorded: History) -> Table:
+    found: dict[tuple[str, str], list[RequestRecord]] = {}
+    for each in recorded.requests:
+        found.setdefault((str(each.created_at.date()), each.service_level), []).append(each)
+    rows = []
+    for (day, level), requests in found.items():
+        verdicts = [recorded.verdict(recorded.served(each).call_id) for each in requests]
+        rows.append((day, level, len(requests), mean(each for each in verdicts if each)))
+    return "day service_level requests satisfaction", rows
 
-    assert len({row["day"] for row in rows}) == 3
-    assert [row["day"] for row in rows] == sorted(row["day"] for row in rows)
-    assert sum(row["requests"] for row in rows) == len(recorded.requests)
-    assert sum(row["cost"] for row in rows) == pytest.approx(
-        sum(c.cost or 0 for c in recorded.calls)
-    )
-    assert sum(row["judged"] for row in rows) == sum(
-        len(recorded.verdicts(level)) for level in LEVELS
-    )
-    for row in rows:
-        verdicts = [
-            label
-            for request in recorded.requests
-            if request.service_level == row["service_level"]
-            and str(request.created_at.date()) == row["day"]
-            and (label := recorded.verdict(recorded.served(request).call_id)) is not None
-        ]
-        weight = sum(label.weight for label in verdicts)
-        assert row["satisfaction"] == pytest.approx(
-            sum(label.weight * label.value for label in verdicts) / weight
-        )
+
+def sources(recorded: History) -> Table:
+    rows = [
+        (level, source, len(said), sum(said.values()) / len(said))
+        for level in LEVELS
+        for source in ("check:reference", "feedback", "implicit", "judge")
+        if (said := recorded.said(source, level))
+    ]
+    return "service_level source labelled satisfaction", rows
+
+
+def agreement(recorded: History) -> Table:
+    judge, user = recorded.said("judge"), recorded.said("feedback")
+    both = [(judge[each] >= 0.5, user[each] >= 0.5) for each in judge.keys() & user.keys()]
+    counts = list(map(both.count, [(True, True), (True, False), (False, True), (False, False)]))
+    found = Agreement(*counts)
+    columns = "both_satisfied only_judge_satisfied only_user_satisfied neither agreement kappa"
+    return columns, [(*counts, found.share, found.kappa)]
+
+
+def causes(recorded: History) -> Table:
+    last = max(each.created_at for each in recorded.requests).date()
+    keys: dict[str, list[RequestRecord]] = {}
+    for each in recorded.requests:
+        if each.created_at.date() == last:
+            keys.setdefault(str(each.asker.key_hash), []).append(each)
+    rows = []
+    for key, own in keys.items():
+        failed = [recorded.served(each).status for each in own].count(CallStatus.FAILURE)
+        checks = sum(each.request_id in recorded.said("check:reference") for each in own)
+        rows.append((key, len(own), failed, checks))
+    return "key_hash requests failed checks", rows
+
+
+def dearest(recorded: History) -> Table:
+    last = max(each.created_at for each in recorded.requests).date()
+    costs = [recorded.cost(each) for each in recorded.requests if each.created_at.date() == last]
+    return "cost", [(cost,) for cost in sorted(costs, reverse=True)[:20]]
+
+
+def gradings(recorded: History) -> Table:
+    """Summed over days."""
+    count = len(recorded.gradings)
+    rows = [(made.JUDGE, count, count - 1, 1, made.GRADING_COST * (count - 1))]
+    return "judge gradings graded gradings_without_cost cost", rows
+
+
+def reading(recorded: History) -> Table:
+    count, late = len(recorded.requests), len(made.LATE)
+    predicting, calling = made.ENCODE_SECONDS * (count - late), made.CALL_SECONDS * count
+    share = predicting / (predicting + calling)
+    cost = sum(recorded.served(each).cost or 0.0 for each in recorded.requests)
+    columns = "requests late predicting_ms predicting_seconds predicting_share predicting_joules"
+    means = (1000 * made.ENCODE_SECONDS, predicting, share, made.ENCODE_JOULES)
+    call = (1000 * made.CALL_SECONDS, cost)
+    return f"{columns} call_ms call_cost", [(count, late, *means, *call)]
+
+
+def decisions(_recorded: History) -> Table:
+    """Those of 0.1, 0.2, ... 4.8 ms."""
+    return "median_ms p95_ms p99_ms longest_ms", [(2.4, 4.6, 4.8, 4.8)]
+
+
+ANSWERS: dict[str, Callable[[History], Table]] = {
+    "Where does each promise stand?": promises,
+    "savings": savings,
+    "What was saved month by month, and what did judging cost?": months,
+    "daily_service_levels": days,
+    "What does each source of labels say?": sources,
+    "Does the judge agree with the users?": agreement,
+    "Which keys cause failures, and labels of checks?": causes,
+    "Which requests of yesterday cost most?": dearest,
+    "gradings": gradings,
+    "What does reading the prompts cost?": reading,
+    "How long did decisions take?": decisions,
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_the_answer_is_what_the_history_says(
+    database: sqlite3.Connection, recorded: History, question: str
+) -> None:
+    names, expected = ANSWERS[question](recorded)
+    found = [tuple(row[name] for name in names.split()) for row in answer(database, question)]
+
+    pairs = zip(sorted(found, key=texts), sorted(expected, key=texts), strict=True)
+    for row, wanted in pairs:
+        assert [*row] == [*map(near, wanted)]
+
+
+def texts(row: tuple[Any, ...]) -> list[str]:
+    return [each for each in row if isinstance(each, str)]
+
+
+def near(value: Any) -> Any:
+    return pytest.approx(value) if isinstance(value, float) else value
 
 
 def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorded: History) -> None:
@@ -173,33 +227,35 @@ def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorde
     assert sum(row["served_share"] for row in rows) == pytest.approx(1.0)
 
 
-def test_explorations_and_their_cost(database: sqlite3.Connection, recorded: History) -> None:
-    rows = view(database, "exploration_share")
-
-    explored = [call for call in recorded.calls if call.role is CallRole.EXPLORATION]
-    assert sum(row["explorations"] for row in rows) == 8
-    assert sum(row["exploration_cost"] for row in rows) == pytest.approx(
-        sum(call.cost or 0.0 for call in explored)
-    )
-
-
-def test_open_requests_are_those_without_a_verdict(
+def test_explorations_open_requests_and_failures(
     database: sqlite3.Connection, recorded: History
 ) -> None:
-    rows = view(database, "open_requests")
+    explored = answer(database, "exploration_share")
+    without = {row["request_id"] for row in answer(database, "open_requests")}
+    failed = answer(database, "Which models failed, and why?")
 
-    without = {
-        request.request_id
-        for request in recorded.requests
-        if recorded.verdict(recorded.served(request).call_id) is None
-        and recorded.served(request).status is CallStatus.SUCCESS
+    calls = [call for call in recorded.calls if call.role is CallRole.EXPLORATION]
+    assert sum(row["explorations"] for row in explored) == 8
+    assert sum(row["exploration_cost"] for row in explored) == pytest.approx(
+        sum(call.cost or 0.0 for call in calls)
+    )
+    assert without >= {
+        each.request_id
+        for each in recorded.requests
+        if recorded.served(each).status is CallStatus.SUCCESS
+        and recorded.verdict(recorded.served(each).call_id) is None
     }
-    assert without <= {row["request_id"] for row in rows}
-    assert len(rows) < len(recorded.requests) / 2
+    assert len(without) < len(recorded.requests) / 2
+    assert sorted(row["role"] for row in failed) == ["exploration", "served"]
+    assert all(row["failures"] == 1 < row["calls"] for row in failed)
+    assert all(row["an_error"] == "Timeout: no answer" for row in failed)
 
 
-def test_who_sends_feedback(database: sqlite3.Connection, recorded: History) -> None:
+def test_who_sends_feedback_and_what_counts(
+    database: sqlite3.Connection, recorded: History
+) -> None:
     rows = answer(database, "Who sends feedback?")
+    counting = [row["counting"] for row in answer(database, "What does each source of labels say?")]
 
     assert {(row["team_id"], row["key_hash"]) for row in rows} == {
         ("team", "key-a"),
@@ -207,95 +263,17 @@ def test_who_sends_feedback(database: sqlite3.Connection, recorded: History) -> 
     }
     assert sum(row["answered"] for row in rows) == len(recorded.said("feedback"))
     assert all(0 < row["feedback_share"] < 1 for row in rows)
+    assert sum(counting) == sum(len(recorded.verdicts(level)) for level in LEVELS)
 
 
-def test_which_keys_cause_what(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "Which keys cause failures, and labels of checks?")
-
-    last_day = max(request.created_at for request in recorded.requests).date()
-    of_day = [each for each in recorded.requests if each.created_at.date() == last_day]
-    checks = recorded.said("check:reference")
-    for row in rows:
-        own = [each for each in of_day if each.asker.key_hash == row["key_hash"]]
-        served = [recorded.served(each) for each in own]
-        assert row["requests"] == len(own)
-        assert row["failed"] == sum(call.status is CallStatus.FAILURE for call in served)
-        assert row["checks"] == sum(each.request_id in checks for each in own)
-    assert sum(row["checks"] for row in rows) > 0
-
-
-def test_what_each_source_says(database: sqlite3.Connection, recorded: History) -> None:
-    rows = answer(database, "What does each source of labels say?")
-
-    sources = {"feedback", "check:reference", "judge", "implicit"}
-    assert {row["source"] for row in rows} == sources
-    for row in rows:
-        said = recorded.said(row["source"], row["service_level"])
-        assert row["labelled"] == len(said)
-        assert row["satisfaction"] == pytest.approx(sum(said.values()) / len(said))
-        assert row["counting"] == len(said) or row["source"] != "feedback"
-    verdicts = sum(len(recorded.verdicts(level)) for level in LEVELS)
-    assert sum(row["counting"] for row in rows) == verdicts
-    assert verdicts < sum(row["labelled"] for row in rows)
-
-
-def test_the_judge_against_the_users(database: sqlite3.Connection, recorded: History) -> None:
-    (row,) = answer(database, "Does the judge agree with the users?")
-
-    judge, user = recorded.said("judge"), recorded.said("feedback")
-    both = [(judge[each] >= 0.5, user[each] >= 0.5) for each in judge.keys() & user.keys()]
-    found = Agreement(*map(both.count, [(True, True), (True, False), (False, True), (False,) * 2]))
-    assert (row["calls"], row["neither"]) == (found.calls, found.neither)
-    assert row["both_satisfied"] == found.both_satisfied
-    assert row["only_judge_satisfied"] + row["only_user_satisfied"] == 2
-    assert row["agreement"] == pytest.approx(found.share)
-    assert row["kappa"] == pytest.approx(found.kappa)
-
-
-def test_what_the_judge_cost(database: sqlite3.Connection, recorded: History) -> None:
-    rows = [dict(row) for row in database.execute("SELECT * FROM gradings_per_day")]
-
-    assert {row["judge"] for row in rows} == {JUDGE}
-    assert sum(row["gradings"] for row in rows) == len(recorded.gradings)
-    assert sum(row["gradings_without_cost"] for row in rows) == 1
-    assert sum(row["gradings"] - row["graded"] for row in rows) == 1
-    assert sum(row["cost"] for row in rows) == pytest.approx(
-        GRADING_COST * (len(recorded.gradings) - 1)
-    )
-
-
-def test_the_dearest_requests_of_the_last_day(
-    database: sqlite3.Connection, recorded: History
-) -> None:
-    rows = answer(database, "Which requests of yesterday cost most?")
-
-    last_day = max(request.created_at for request in recorded.requests).date()
-    costs = {
-        request.request_id: recorded.cost(request)
-        for request in recorded.requests
-        if request.created_at.date() == last_day
-    }
-    assert {row["request_id"] for row in rows} <= set(costs)
-    assert [row["cost"] for row in rows] == pytest.approx(
-        sorted(costs.values(), reverse=True)[: len(rows)]
-    )
-
-
-def test_every_verdict_stands_beside_its_prediction(
-    database: sqlite3.Connection, recorded: History
-) -> None:
-    rows = answer(database, "How good were the predictions?")
+def test_every_verdict_has_its_prediction(database: sqlite3.Connection, recorded: History) -> None:
+    rows = {row["candidate"]: row for row in answer(database, "How good were the predictions?")}
 
     judged = {label.call_id for label in recorded.labels}
     known = [call for call in recorded.calls if call.call_id in judged and call.candidate]
-    assert sum(row["verdicts"] for row in rows) == len(known)
-    by_candidate = {row["candidate"]: row for row in rows}
-    assert set(by_candidate) == set(PREDICTED)
-    for name, row in by_candidate.items():
-        assert row["predicted"] == pytest.approx(PREDICTED[name])
-        assert row["predicted_about"] == pytest.approx(round(PREDICTED[name], 1))
-        assert 0 < row["observed"] <= 1
-    assert by_candidate[SMALL]["observed"] < by_candidate[LARGEST]["observed"]
+    assert sum(row["verdicts"] for row in rows.values()) == len(known)
+    assert {name: row["predicted"] for name, row in rows.items()} == pytest.approx(made.PREDICTED)
+    assert rows[SMALL]["observed"] < rows[LARGEST]["observed"] <= 1
 
 
 def test_the_median_error_of_the_estimates(database: sqlite3.Connection) -> None:
@@ -319,44 +297,11 @@ def test_the_median_error_of_the_estimates(database: sqlite3.Connection) -> None
         assert row["calls"] == len(expected)
         assert row["median_error"] == pytest.approx(median_low(expected))
         assert row["p90_error"] == pytest.approx(expected[ceil(0.9 * len(expected)) - 1])
-        assert row["median_error"] < row["p90_error"]
 
 
-def test_failures(database: sqlite3.Connection) -> None:
-    failed = answer(database, "Which models failed, and why?")
+def test_how_the_debt_developed(database: sqlite3.Connection, recorded: History) -> None:
+    rows = answer(database, "How did the debt develop?")
 
-    assert sorted(row["role"] for row in failed) == ["exploration", "served"]
-    assert all(row["failures"] == 1 < row["calls"] for row in failed)
-    assert all(row["an_error"] == "Timeout: no answer" for row in failed)
-
-
-def test_what_predicting_costs_beside_the_calls(
-    database: sqlite3.Connection, recorded: History
-) -> None:
-    (row,) = answer(database, "What does reading the prompts cost?")
-
-    count = len(recorded.requests)
-    predicting = ENCODE_SECONDS * (count - len(LATE))
-    assert (row["requests"], row["late"]) == (count, len(LATE))
-    assert row["predicting_ms"] == pytest.approx(1000 * ENCODE_SECONDS)
-    assert row["call_ms"] == pytest.approx(1000 * CALL_SECONDS)
-    assert row["predicting_seconds"] == pytest.approx(predicting)
-    assert row["predicting_share"] == pytest.approx(
-        predicting / (predicting + CALL_SECONDS * count)
-    )
-    assert row["predicting_joules"] == pytest.approx(ENCODE_JOULES)
-    served = [recorded.served(request).cost or 0.0 for request in recorded.requests]
-    assert row["call_cost"] == pytest.approx(sum(served))
-
-
-def test_decision_times_and_the_debt(database: sqlite3.Connection, recorded: History) -> None:
-    (times,) = answer(database, "How long did decisions take?")
-    debts = answer(database, "How did the debt develop?")
-
-    # 0.1, 0.2, ... 4.8 ms
-    assert times["median_ms"] == pytest.approx(2.4)
-    assert times["p95_ms"] == pytest.approx(4.6)
-    assert times["longest_ms"] == times["p99_ms"] == pytest.approx(4.8)
-    assert sum(row["requests"] for row in debts) == len(recorded.requests)
-    assert all(row["mean_queue"] < row["last_queue"] <= row["highest_queue"] for row in debts)
-    assert max(row["last_queue"] for row in debts) == pytest.approx(4.7)
+    assert sum(row["requests"] for row in rows) == len(recorded.requests)
+    assert all(row["mean_queue"] < row["last_queue"] <= row["highest_queue"] for row in rows)
+    assert max(row["last_queue"] for row in rows) == pytest.approx(4.7)

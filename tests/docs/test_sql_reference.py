@@ -4,7 +4,6 @@ import sqlite3
 
 import pytest
 
-from litellm_messplus.routing.decision import Reason
 from tests.support.markdown import ROOT, Document, code_of
 
 SQL = Document(ROOT / "docs" / "sql.md")
@@ -52,7 +51,3 @@ def test_one_request_is_looked_up_along_indexes(database: sqlite3.Connection, vi
 
     assert [step for step in steps if step.startswith(("SCAN", "MATERIALIZE"))] == []
     assert [step for step in steps if step.startswith("SEARCH")]
-
-
-def test_every_reason_is_described() -> None:
-    assert [code_of(row.cells["Reason"]) for row in SQL.under("Reasons")] == list(Reason)
